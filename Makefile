@@ -1,0 +1,52 @@
+# Everything works on a machine with nothing but python3 (3.11 or newer) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+# Dagster keeps its state where dagster.yaml is, so that what runs here shows in `make dev` too.
+export DAGSTER_HOME := $(CURDIR)
+
+.PHONY: help install install-dev demo dev test check bench clean
+
+help:
+	@echo "make demo    index data/input and ask two questions"
+	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
+	@echo "make test    the whole test suite"
+	@echo "make check   formatting, lint, types, definitions"
+	@echo "make bench   seconds and memory per stage for a million tokens"
+	@echo "make clean   remove the index and Dagster's state, not the input"
+
+install: .venv/.installed
+install-dev: .venv/.installed-dev
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ .venv/.installed
+
+demo: .venv/.installed
+	$(BIN)/python -m graphrag_assets index
+	$(BIN)/python -m graphrag_assets query local "Who commanded the Great Eastern when the cable of 1865 was lost?"
+	$(BIN)/python -m graphrag_assets query global "Why did the cable of 1858 fail, and what was learned from it?"
+
+dev: .venv/.installed
+	$(BIN)/dagster dev
+
+test: .venv/.installed-dev
+	$(BIN)/python -m pytest
+
+check: .venv/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/dagster definitions validate
+
+bench: .venv/.installed-dev
+	$(BIN)/python benchmarks/index_million_tokens.py
+
+clean:
+	rm -rf data/index data/dagster

@@ -1,0 +1,3 @@
+from graphrag_assets.cli import main
+
+main()

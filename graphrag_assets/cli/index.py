@@ -1,0 +1,139 @@
+"""`index`: every changed batch, then the global assets, as Dagster runs in this process, with progress."""
+
+import logging
+import os
+import time
+from collections.abc import Iterable
+
+import dagster as dg
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from graphrag_assets.cli.status import print_rows
+from graphrag_assets.defs.jobs import scan
+from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.definitions import defs
+from graphrag_assets.errors import InputError
+from graphrag_assets.settings import Settings
+
+console = Console()
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool) -> bool:
+    """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
+
+    With DAGSTER_HOME set the runs are recorded there and show in the Dagster UI; otherwise nowhere.
+    """
+    if input_folder:
+        os.environ["GRAPHRAG_INPUT"] = input_folder
+    settings = Settings.load()
+    index = GraphIndex(database=str(settings.index_folder / "working.duckdb"))
+    instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
+    todo, kept = _choose(index, batches, everything)
+    instance.add_dynamic_partitions(str(document_batches.name), [*todo, *kept])
+    repository = defs().get_repository_def()
+    started = time.monotonic()
+    failed: list[str] = []
+    with instance, _progress() as progress:
+        task = progress.add_task("batches", total=len(todo) + 1)
+        handler = _ProgressLog(progress)
+        logging.getLogger("graphrag_assets").addHandler(handler)
+        for batch in todo:
+            progress.update(task, description=f"batch {batch}")
+            job = repository.get_job("index_batches")
+            run = job.execute_in_process(
+                partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
+            )
+            failed += [] if run.success else [f"batch {batch}: {_reason(run)}"]
+            progress.advance(task)
+        progress.update(task, description="graph, communities, reports, embeddings, publication")
+        run = repository.get_job("refresh_graph").execute_in_process(
+            instance=instance, raise_on_error=False, run_config=_QUIET
+        )
+        failed += [] if run.success else [f"refresh: {_reason(run)}"]
+        progress.advance(task)
+        logging.getLogger("graphrag_assets").removeHandler(handler)
+    _summarise(index, len(todo), len(kept), time.monotonic() - started)
+    for line in failed:
+        console.print(f"[bold red]Failed[/] {line}", highlight=False)
+    return not failed
+
+
+def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tuple[list[str], list[str]]:
+    """Batches to index, and batches left as they are."""
+    found = scan(index)
+    known = [*found.changed, *found.unchanged, *found.gone]
+    unknown = [batch for batch in batches if batch not in known]
+    if unknown:
+        raise InputError(
+            f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
+            f"It has: {', '.join(known) or 'nothing'}. A batch is an entry directly under the input folder."
+        )
+    if batches:
+        todo = list(batches)
+    else:
+        todo = [*found.changed, *found.gone, *(found.unchanged if everything else ())]
+    return todo, [batch for batch in found.unchanged if batch not in todo]
+
+
+class _ProgressLog(logging.Handler):
+    """Shows the pipeline's progress lines above the bar."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self.progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.progress.console.print(f"  {record.getMessage()}", style="dim")
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _reason(run: dg.ExecuteInProcessResult) -> str:
+    """Why a run failed: the failed steps' errors, or the blocking checks that did not pass."""
+    errors: Iterable[str] = (
+        (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
+        for event in run.all_events
+        if event.is_step_failure and event.step_failure_data.error
+    )
+    checks = [e.check_name for e in run.get_asset_check_evaluations() if not e.passed and e.blocking]
+    return "; ".join([*errors, *(f"check {name} does not hold" for name in checks)]) or "see the Dagster log"
+
+
+def _summarise(index: GraphIndex, n_indexed: int, n_kept: int, seconds: float) -> None:
+    stages = index.working.read(
+        "SELECT stage, rows, inserted, deleted, seconds FROM index_runs "
+        "WHERE committed_at >= now()::TIMESTAMP - to_seconds($s) AND batch IS NULL ORDER BY committed_at",
+        {"s": int(seconds) + 1},
+    )
+    print_rows(console, index.working)
+    table = Table("stage", "rows", "changed", "removed", "seconds", title="what this run did")
+    for row in stages.iter_rows():
+        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
+    if stages.height:
+        console.print(table)
+    skipped = index.working.read("SELECT count(*) FROM index_errors").item()
+    console.print(
+        f"{n_indexed} batches indexed, {n_kept} unchanged, {skipped} rows in index_errors, {seconds:.1f} s. "
+        f"Published: {index.settings.index_folder / 'graphrag.duckdb'}",
+        highlight=False,
+    )

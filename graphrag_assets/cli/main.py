@@ -1,0 +1,61 @@
+"""Commands and their options. Each command's work is in a module of its own, imported when it is called."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from graphrag_assets import __version__
+from graphrag_assets.errors import GraphRAGError
+
+METHODS = ("local", "global", "drift", "basic")
+
+
+class _Commands(click.Group):
+    """A group that shows this package's own errors as one line instead of a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except GraphRAGError as error:
+            Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
+            sys.exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """GraphRAG as a Dagster project: index a folder of documents into DuckDB and ask it questions."""
+
+
+@main.command()
+@click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
+@click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Index unchanged batches again too.")
+def index(input_folder: str | None, batches: tuple[str, ...], everything: bool) -> None:
+    """Index what changed in the input folder, refresh the graph, publish."""
+    from graphrag_assets.cli.index import run_index
+
+    if not run_index(input_folder, batches, everything):
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("method", type=click.Choice(METHODS))
+@click.argument("question")
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--context", is_flag=True, help="Show the context that would be given to the model; no answer.")
+def query(method: str, question: str, path: Path | None, context: bool) -> None:
+    """Ask QUESTION by METHOD: local, global, drift or basic."""
+    from graphrag_assets.cli.query import run_query
+
+    run_query(method, question, path, context)
+
+
+@main.command()
+def status() -> None:
+    """Rows per table and batch, skipped input, and the last publication."""
+    from graphrag_assets.cli.status import show_status
+
+    show_status()

@@ -1,0 +1,53 @@
+"""`status`: what is indexed, what was skipped, what is published."""
+
+from rich.console import Console
+from rich.table import Table
+
+from graphrag_assets.settings import Settings
+from graphrag_assets.store import schema
+from graphrag_assets.store.publishing import POINTER
+from graphrag_assets.store.working import WorkingDatabase
+
+_SHOWN_ERRORS = 20
+
+
+def show_status() -> None:
+    """Print rows per table and batch, index errors with their cures, and the current publication."""
+    console = Console()
+    settings = Settings.load()
+    working = WorkingDatabase(settings.index_folder / "working.duckdb")
+    if not working.path.exists():
+        console.print(
+            f"Nothing is indexed yet in {settings.index_folder}. Run `python -m graphrag_assets index`.",
+            highlight=False,
+        )
+        return
+    print_rows(console, working)
+    errors = working.read("SELECT batch, source, row_number, error, hint FROM index_errors ORDER BY ALL")
+    if errors.height:
+        table = Table("batch", "source", "row", "error", "what to do", title=f"{errors.height} skipped")
+        for row in errors.head(_SHOWN_ERRORS).iter_rows():
+            table.add_row(*("" if value is None else str(value) for value in row))
+        console.print(table)
+    pointer = settings.index_folder / POINTER
+    current = pointer.read_text().strip() if pointer.exists() else "none yet"
+    console.print(f"Current publication: {current}", highlight=False)
+
+
+def print_rows(console: Console, working: WorkingDatabase) -> None:
+    """Two tables: rows per batch, rows of the whole index."""
+    names = [table.name for table in schema.BATCH_TABLES]
+    counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in names)
+    rows = working.read(f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b ORDER BY b.batch")
+    batches = Table("batch", *names, "skipped", title="rows per batch")
+    for row in rows.iter_rows():
+        batches.add_row(str(row[0]), *(f"{value:,}" for value in row[1:]))
+    console.print(batches)
+    totals = " UNION ALL ".join(
+        f"SELECT '{table.name}', count(*) FROM {table.name}"
+        for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)
+    )
+    whole = Table("table", "rows", title="rows per table")
+    for name, count in working.read(totals).iter_rows():
+        whole.add_row(name, f"{count:,}")
+    console.print(whole)

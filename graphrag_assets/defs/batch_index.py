@@ -1,0 +1,74 @@
+"""A batch through the pipeline and into the database: read what is known, compute, commit."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.ids import stable_id
+from graphrag_assets.models.offline import EXTRACTOR
+from graphrag_assets.models.offline.extraction import extract_unit
+from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
+from graphrag_assets.pipeline.chunking import ChunkOptions
+from graphrag_assets.pipeline.loading import LoadOptions
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.batches import FACTS, commit_batch, known_facts
+from graphrag_assets.store.working import Changes
+
+
+class IndexedBatch(NamedTuple):
+    """What was committed: the frames by table, the skipped rows, and the changes by table."""
+
+    frames: dict[str, pl.DataFrame]
+    errors: pl.DataFrame
+    changes: dict[str, Changes]
+
+
+def load_options(settings: Settings) -> LoadOptions:
+    return LoadOptions(
+        text_column=settings.text_column,
+        title_column=settings.title_column,
+        id_column=settings.id_column,
+        max_document_bytes=int(settings.max_document_mb * 1_000_000),
+        encoding=settings.encoding,
+    )
+
+
+def chunk_options(settings: Settings) -> ChunkOptions:
+    return ChunkOptions(
+        method=settings.chunking,
+        size=settings.chunk_size,
+        overlap=settings.chunk_overlap,
+        encoding=settings.encoding,
+    )
+
+
+def batch_digest(index: GraphIndex, batch: str) -> str:
+    """Hash of the batch's files and of everything that decides what is made of them."""
+    settings, folder = index.settings, index.input_folder
+    content = folder.digest(batch) if batch in folder.batches() else "gone"
+    return stable_id(content, load_options(settings), chunk_options(settings), EXTRACTOR)
+
+
+def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = True) -> IndexedBatch:
+    """Index one batch; with `extract` false only its documents and text units.
+
+    Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the
+    input folder commits no rows, which removes it from the index.
+    """
+    settings = index.settings
+    digest = batch_digest(index, batch)
+    folder = index.input_folder
+    files = folder.files(batch) if batch in folder.batches() else iter(())
+    documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
+    stored = known_facts(index.working, batch, EXTRACTOR)
+    known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
+    if extract:
+        facts = extract_facts(documents, text_units, errors, known, extract_unit, EXTRACTOR)
+        frames, errors = facts._asdict(), facts.errors
+        del frames["errors"]
+    else:
+        done = pl.col("id").is_in(known.text_unit_ids.implode())
+        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(EXTRACTOR)))
+        frames = {"documents": documents, "text_units": text_units}
+    return IndexedBatch(frames, errors, commit_batch(index.working, batch, frames, errors, digest, run_id))

@@ -1,0 +1,143 @@
+"""Communities of the graph, their members and history, the map's layout, and their reports."""
+
+import time
+from collections.abc import Iterator
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.defs.reporting import asset_spec, table_metadata
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.offline import REPORTER
+from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.pipeline.citations import report_citations
+from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
+from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.community_identity import match_communities
+from graphrag_assets.pipeline.layout import layout
+from graphrag_assets.pipeline.reports import ReportInputs, community_reports
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
+
+REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+_DATED_UNITS = (
+    "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
+)
+
+
+@dg.multi_asset(
+    name="detect_communities",
+    specs=[
+        asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
+        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["entities", "relationships", "communities"]),
+        asset_spec(schema.COMMUNITY_HISTORY, "communities", ["communities"]),
+        asset_spec(schema.ENTITY_POSITIONS, "communities", ["communities", "community_members"]),
+    ],
+)
+def detect_communities(
+    context: dg.AssetExecutionContext, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
+    """Cluster, match with the previous communities so that ids stay, lay out the map."""
+    started = time.monotonic()
+    settings = index.settings
+    entities, relationships, previous, history = index.working.read_tables(
+        "entities", "relationships", "communities", "community_history"
+    )
+    dated_units = index.working.read(_DATED_UNITS)
+    options = ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed)
+    members = cluster(entities["id"], relationships, options)
+    table = community_table(members, entities, relationships)
+    matched = match_communities(previous.select("id", "level", "entity_ids"), table)
+    last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
+    events = matched.history.with_columns(revision=pl.lit(1 + last_revision))
+    positions = layout(entities, members, relationships, settings.seed)
+    with index.working.transaction() as connection:
+        order = table.join(matched.ids, on="key").select("id", "level", -pl.col("size").cast(pl.Int64))
+        assign_numbers(connection, "communities", order)
+        numbers = numbered(connection, "communities", matched.ids.select("id"))
+        frames = {
+            schema.COMMUNITIES: finish_communities(table, matched.ids, numbers, periods(dated_units, table)),
+            schema.COMMUNITY_MEMBERS: finish_members(members, matched.ids, numbers),
+            schema.COMMUNITY_HISTORY: pl.concat([history, events], how="diagonal_relaxed"),
+            schema.ENTITY_POSITIONS: positions,
+        }
+        changes = replace_tables(connection, frames)
+        record_stage(
+            connection,
+            context.run.run_id,
+            "detect_communities",
+            None,
+            time.monotonic() - started,
+            changes,
+            "communities",
+        )
+    seconds = time.monotonic() - started
+    for written, frame in frames.items():
+        metadata = table_metadata(changes[written.name], seconds, frame)
+        yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
+
+
+@dg.multi_asset(
+    name="write_community_reports",
+    specs=[
+        asset_spec(
+            schema.COMMUNITY_REPORTS,
+            "communities",
+            ["communities", "community_members", "entities", "relationships", "covariates"],
+        ),
+        asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
+    ],
+)
+def write_community_reports(
+    context: dg.AssetExecutionContext, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
+    """Write the reports whose inputs changed, keep the others, resolve their citations."""
+    started = time.monotonic()
+    settings = index.settings
+    *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
+    inputs = ReportInputs(*tables)
+    reports = community_reports(
+        inputs, previous, write_reports, REPORTER, settings.report_input_tokens, settings.encoding
+    )
+    report_numbers = reports.select(
+        pl.lit("community_reports").alias("table_name"), "id", "human_readable_id"
+    )
+    live = _live_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)
+    citations = report_citations(reports, pl.concat([live, report_numbers], how="vertical_relaxed"))
+    frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}
+    with index.working.transaction() as connection:
+        changes = replace_tables(connection, frames)
+        record_stage(
+            connection,
+            context.run.run_id,
+            "write_community_reports",
+            None,
+            time.monotonic() - started,
+            changes,
+            "community_reports",
+        )
+    seconds = time.monotonic() - started
+    reused = reports.join(previous, on="fingerprint", how="semi").height
+    more = {"reports_written": reports.height - reused, "reports_kept": reused}
+    ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
+    yield dg.MaterializeResult(
+        asset_key="community_reports",
+        metadata=table_metadata(changes["community_reports"], seconds, ranked, **more),
+    )
+    unresolved = citations["cited_id"].null_count()
+    yield dg.MaterializeResult(
+        asset_key="citations",
+        metadata=table_metadata(changes["citations"], seconds, citations, unresolved=unresolved),
+    )
+
+
+def _live_numbers(numbers: pl.DataFrame, *tables: pl.DataFrame) -> pl.DataFrame:
+    """The numbers of rows that exist now; the register also remembers those that are gone."""
+    ids = pl.concat([table.select("id") for table in tables])
+    return numbers.join(ids, on="id", how="semi").select("table_name", "id", "human_readable_id")
+
+
+@dg.definitions
+def communities() -> dg.Definitions:
+    return dg.Definitions(assets=[detect_communities, write_community_reports])

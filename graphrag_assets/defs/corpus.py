@@ -1,0 +1,72 @@
+"""The partitioned assets: what one batch contributes, from its files to its mentions and claims.
+
+They are one step that commits once, so that a batch is in the database either as it was or as it is.
+"""
+
+import time
+from collections.abc import Iterator
+
+import dagster as dg
+
+from graphrag_assets.defs.batch_index import index_batch_of
+from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.defs.reporting import asset_spec, errors_metadata, table_metadata
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.store import schema
+
+source_files = dg.AssetSpec(
+    "source_files",
+    group_name="corpus",
+    description="The input folder. Each entry directly under it, a folder or a file, is a batch.",
+    kinds={"file"},
+    partitions_def=document_batches,
+)
+
+_DEPENDENCIES = {
+    "documents": ["source_files"],
+    "text_units": ["documents"],
+    "entity_mentions": ["text_units"],
+    "relationship_mentions": ["text_units"],
+    "covariates": ["text_units"],
+}
+
+
+@dg.multi_asset(
+    name="index_batch",
+    specs=[
+        asset_spec(table, "corpus", _DEPENDENCIES[table.name], skippable=True)
+        for table in schema.BATCH_TABLES
+    ],
+    partitions_def=document_batches,
+    can_subset=True,
+    backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
+)
+def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+    """Read, chunk and extract each batch of the run; commit it; report it."""
+    selected = {key.to_user_string() for key in context.selected_asset_keys}
+    for batch in context.partition_keys:
+        started = time.monotonic()
+        indexed = index_batch_of(
+            index, batch, context.run.run_id, extract=bool(selected - {"documents", "text_units"})
+        )
+        seconds = time.monotonic() - started
+        context.log.info(
+            "batch %s: %d documents, %d text units, %d skipped, %.1f s",
+            batch,
+            indexed.frames["documents"].height,
+            indexed.frames["text_units"].height,
+            indexed.errors.height,
+            seconds,
+        )
+        for name in (table.name for table in schema.BATCH_TABLES if table.name in selected):
+            more = errors_metadata(indexed.errors) if name == "documents" else {}
+            metadata = table_metadata(indexed.changes[name], seconds, indexed.frames[name], **more)
+            context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
+    for table in schema.BATCH_TABLES:
+        if table.name in selected:
+            yield dg.MaterializeResult(asset_key=table.name)
+
+
+@dg.definitions
+def corpus() -> dg.Definitions:
+    return dg.Definitions(assets=[source_files, index_batch])

@@ -1,0 +1,77 @@
+"""The knowledge graph: mentions of all batches merged into entities and relationships."""
+
+import time
+from collections.abc import Iterator
+
+import dagster as dg
+
+from graphrag_assets.defs.reporting import asset_spec, table_metadata
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.pipeline.alias_decisions import with_decisions
+from graphrag_assets.pipeline.merging import merge
+from graphrag_assets.pipeline.resolution import propose_aliases
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
+
+_DOCUMENT_ORDER = "SELECT id, batch, source, row_number FROM documents"
+_UNIT_ORDER = "SELECT t.id, d.batch, d.source, d.row_number, t.ordinal FROM text_units t JOIN documents d ON d.id = t.document_id"
+_CLAIM_ORDER = (
+    "SELECT c.id, d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
+    "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id"
+)
+
+
+@dg.multi_asset(
+    name="knowledge_graph",
+    specs=[
+        asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
+        asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
+        asset_spec(
+            schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]
+        ),
+    ],
+)
+def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+    """Decide aliases, merge mentions, number what is new, write what differs."""
+    started = time.monotonic()
+    mentions, pairs, stored = index.working.read_tables(
+        "entity_mentions", "relationship_mentions", "entity_aliases"
+    )
+    text_units = index.working.read("SELECT id, n_sentences FROM text_units")
+    aliases = with_decisions(propose_aliases(mentions), stored)
+    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions)
+    with index.working.transaction() as connection:
+        for table, order in (
+            ("documents", _DOCUMENT_ORDER),
+            ("text_units", _UNIT_ORDER),
+            ("covariates", _CLAIM_ORDER),
+        ):
+            assign_numbers(connection, table, connection.sql(order).pl())
+        assign_numbers(connection, "entities", graph.entities.select("id", "title_key"))
+        assign_numbers(connection, "relationships", graph.relationships.select("id", "source", "target"))
+        frames = {
+            schema.ENTITY_ALIASES: aliases,
+            schema.ENTITIES: numbered(connection, "entities", graph.entities),
+            schema.RELATIONSHIPS: numbered(connection, "relationships", graph.relationships),
+        }
+        changes = replace_tables(connection, frames)
+        record_stage(
+            connection,
+            context.run.run_id,
+            "knowledge_graph",
+            None,
+            time.monotonic() - started,
+            changes,
+            "entities",
+        )
+    seconds = time.monotonic() - started
+    for written, frame in frames.items():
+        by_degree = frame.sort("degree", descending=True) if "degree" in frame.columns else frame
+        metadata = table_metadata(changes[written.name], seconds, by_degree)
+        yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
+
+
+@dg.definitions
+def graph() -> dg.Definitions:
+    return dg.Definitions(assets=[knowledge_graph])

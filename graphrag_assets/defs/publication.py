@@ -1,0 +1,49 @@
+"""The published index: the one people and queries read, switched in when the blocking checks have passed."""
+
+import time
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.offline import EXTRACTOR, REPORTER
+from graphrag_assets.models.offline.embeddings import MODEL
+from graphrag_assets.store import schema
+from graphrag_assets.store.publishing import STABLE_NAME, publish
+from graphrag_assets.store.working import replace_table
+
+
+@dg.asset(
+    group_name="publication",
+    deps=[table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)],
+    kinds={"duckdb"},
+    description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
+    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",
+)
+def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
+    """Publish the working database, unless the newest publication has the same content."""
+    started = time.monotonic()
+    settings = index.settings
+    made_with = {**settings.as_rows(), "extractor": EXTRACTOR, "reporter": REPORTER, "embedding_model": MODEL}
+    rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
+    with index.get_connection() as connection:
+        replace_table(connection, schema.INDEX_SETTINGS, rows)
+    publication = publish(index.working, settings.index_folder, settings.keep_publications)
+    context.log.info(
+        "publication %d %s", publication.number, "made" if publication.is_new else "is up to date"
+    )
+    return dg.MaterializeResult(
+        metadata={
+            "publication": publication.number,
+            "new": publication.is_new,
+            "path": dg.MetadataValue.path(str((settings.index_folder / STABLE_NAME).absolute())),
+            "megabytes": round(publication.path.stat().st_size / 1e6, 2),
+            "seconds": round(time.monotonic() - started, 2),
+            **{f"rows/{name}": count for name, count in publication.rows.items()},
+        }
+    )
+
+
+@dg.definitions
+def publication() -> dg.Definitions:
+    return dg.Definitions(assets=[published_index])

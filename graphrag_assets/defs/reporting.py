@@ -1,0 +1,70 @@
+"""How assets present themselves: specs from the declared schema, and results with numbers and a preview."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.store.schema import Table
+from graphrag_assets.store.working import Changes
+
+PREVIEW_ROWS = 5
+PREVIEW_CHARACTERS = 80
+# The event log is for ever: what documents say stays out of it.
+_PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
+_PRIVATE |= {"findings", "rating_explanation", "vector"}
+
+
+def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
+    """The spec of the asset that is `table`: description, columns and kinds come from the schema."""
+    columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
+    return dg.AssetSpec(
+        table.name,
+        deps=list(deps),
+        group_name=group,
+        description=table.comment,
+        kinds={"duckdb", "polars"},
+        metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
+        **more,
+    )
+
+
+def table_metadata(
+    changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
+) -> dict[str, Any]:
+    """Metadata of a materialised table: rows, changed rows, seconds, a preview without document text."""
+    metadata: dict[str, Any] = {
+        "dagster/row_count": changes.rows,
+        "rows_inserted": changes.inserted,
+        "rows_deleted": changes.deleted,
+        "seconds": round(seconds, 2),
+        **more,
+    }
+    if preview is not None and preview.height:
+        metadata["preview"] = dg.MetadataValue.md(markdown_table(preview))
+    return metadata
+
+
+def markdown_table(frame: pl.DataFrame) -> str:
+    """The first rows as a Markdown table; long values are cut, columns with document text left out."""
+    shown = frame.head(PREVIEW_ROWS).select(c for c in frame.columns if c not in _PRIVATE)
+    rows = [[_cell(value) for value in row] for row in shown.iter_rows()]
+    lines = [shown.columns, ["---"] * shown.width, *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
+    return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
+
+
+def errors_metadata(errors: pl.DataFrame) -> Mapping[str, Any]:
+    """What of a batch was not indexed: its number, and each with its cure."""
+    if errors.is_empty():
+        return {"skipped": 0}
+    shown = errors.select("source", "row_number", "stage", "error", "hint")
+    rows = [[_cell(value) for value in row] for row in shown.head(50).iter_rows()]
+    lines = [shown.columns, ["---"] * shown.width, *rows]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return {"skipped": errors.height, "skipped_rows": dg.MetadataValue.md(table)}

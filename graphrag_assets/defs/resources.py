@@ -1,0 +1,50 @@
+"""What assets work with: the working database, and the settings that come with it."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+from dagster_duckdb import DuckDBResource
+from pydantic import Field
+
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.working import WorkingDatabase
+
+
+class GraphIndex(DuckDBResource):
+    """The working database as a `DuckDBResource`, made safe for many processes.
+
+    The stock `get_connection` leaves the file locked after an exception and retries on lock errors until some
+    writers starve. This one queues behind a file lock, opens for one transaction, and always closes.
+    """
+
+    database: str = Field(description="Path of the working database.")
+
+    @contextlib.contextmanager
+    def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
+        with self.working.transaction() as connection:
+            yield connection
+
+    @property
+    def working(self) -> WorkingDatabase:
+        return WorkingDatabase(Path(self.database))
+
+    @property
+    def settings(self) -> Settings:
+        return Settings.load()
+
+    @property
+    def input_folder(self) -> InputFolder:
+        return InputFolder(self.settings.input_folder)
+
+
+@dg.definitions
+def resources() -> dg.Definitions:
+    settings = Settings.load()
+    return dg.Definitions(
+        resources={"index": GraphIndex(database=str(settings.index_folder / "working.duckdb"))}
+    )

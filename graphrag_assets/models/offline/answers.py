@@ -1,0 +1,182 @@
+"""Answers without a model: the sentences of the evidence that answer best, quoted and cited.
+
+No sentence is written here, only chosen: by how much of the question it covers, by whether it holds what the
+question asks for (a date, a number, a person, a place), and by what earlier choices have covered already
+(maximal marginal relevance, Carbonell and Goldstein 1998).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphrag_assets.models.answering import (
+    NO_ANSWER,
+    Evidence,
+    FollowUp,
+    Mapped,
+    Passage,
+    Point,
+    Reply,
+    Usage,
+)
+from graphrag_assets.models.offline import embeddings
+from graphrag_assets.models.offline.questions import Asked, names_in, stems
+from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates
+
+MODEL = "offline/extractive"
+MAX_SENTENCES = 5
+MAX_POINTS = 7
+
+_LEAST_COVERAGE = 0.3  # below it a sentence is not about the question
+_LEAST_GAIN = 0.5  # of the best sentence's gain; what adds less is left out
+_COVERED = 0.6  # how much of a term's weight a chosen sentence uses up
+_SIMILARITY_WEIGHT = 0.3
+_KIND_WEIGHT = 0.15
+_RANK_WEIGHT = 0.1
+_REPETITION_WEIGHT = 0.5
+_SAME = 0.6  # of the shorter one's words: from here on two points say the same
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveAnswerer:
+    """The answerer of the embedded default; an `Answerer`."""
+
+    model: str = MODEL
+
+    def respond(self, question: str, evidence: Evidence) -> Reply:
+        """One to five sentences of the evidence in reading order, each with its citation."""
+        started = time.perf_counter()
+        chosen = _choose(Asked.of(question), candidates(evidence.passages), MAX_SENTENCES)
+        in_order = sorted(chosen, key=lambda pair: pair[0].order)
+        text = " ".join(candidate.cited for candidate, _ in in_order) or NO_ANSWER
+        return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+    def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+        """The sentences that answer best as points, scored by what they cover of the question."""
+        started = time.perf_counter()
+        asked = Asked.of(question)
+        if asked.about_everything:
+            points = _overview(evidence.passages)
+        else:
+            chosen = _choose(asked, candidates(evidence.passages), MAX_SENTENCES)
+            points = [Point(candidate.cited, round(100 * score, 1)) for candidate, score in chosen]
+        asked_next = _follow_ups(asked, points, follow_ups) if follow_ups else ()
+        return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+
+    def reduce(self, question: str, points: Sequence[Point]) -> Reply:
+        """A list of the best points, none repeating another."""
+        started = time.perf_counter()
+        asked = Asked.of(question)
+        points = _merged(points)
+        words = [stems(REFERENCE.sub("", point.text)) for point in points]
+        weights = asked.weights(words)
+        scores = [
+            round(point.score / 100 + asked.coverage(found, weights), 6)
+            for point, found in zip(points, words, strict=True)
+        ]
+        kept: list[int] = []
+        for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
+            enough = len(kept) == MAX_POINTS or (kept and scores[place] < _LEAST_GAIN * scores[kept[0]])
+            if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
+                kept.append(place)
+        text = "\n".join(f"- {points[place].text}" for place in kept) or NO_ANSWER
+        return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Candidate, float]]:
+    """The sentences that together cover the question best, with their scores (0 to 1), best first."""
+    if not pool or not asked.terms:
+        return []
+    own = [stems(candidate.text) for candidate in pool]
+    weights = asked.weights(own)
+    matches = _matches(asked, pool, own)
+    covered = matches @ weights
+    names = asked.named & set().union(*own)
+    if covered.max() < _LEAST_COVERAGE or (asked.named and not names):
+        return []
+    vectors = embeddings.embed([asked.text, *(candidate.text for candidate in pool)])
+    similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    kinds = np.array(
+        [[asked.holds(kind, candidate.text) for kind in asked.kinds] for candidate in pool], float
+    )
+    rank = np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
+    fixed = _SIMILARITY_WEIGHT * similarity + _RANK_WEIGHT * rank
+    wanted = np.ones(kinds.shape[1])
+    repeated = np.zeros(len(pool))
+    scale = 1 + _SIMILARITY_WEIGHT + _RANK_WEIGHT + _KIND_WEIGHT * kinds.shape[1]
+    chosen: list[tuple[Candidate, float]] = []
+    first_gain = 0.0
+    for _ in range(min(most, len(pool))):
+        gain = matches @ weights + _KIND_WEIGHT * (kinds @ wanted) + fixed - _REPETITION_WEIGHT * repeated
+        gain[covered < _LEAST_COVERAGE] = -1
+        # Rounded, so that the last bit of a sum does not decide; then the earlier sentence wins.
+        best = int(np.argmax(np.round(gain, 6)))
+        first_gain = first_gain or float(gain[best])
+        if gain[best] < _LEAST_GAIN * first_gain:
+            break
+        chosen.append((pool[best], float(np.clip(gain[best] / scale, 0, 1))))
+        weights = weights * (1 - _COVERED * matches[best])
+        wanted = wanted * (1 - _COVERED * kinds[best])
+        repeated = np.maximum(repeated, np.clip(vectors[1:] @ vectors[1 + best], 0, 1))
+        covered[best] = 0
+    return chosen
+
+
+def _matches(asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]]) -> np.ndarray:
+    """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.
+
+    "He" and "the ship" mean what was named before, so the sentence before lends half, the heading 0.4, and the
+    rest of the passage a little.
+    """
+
+    def has(words: Sequence[set[str]]) -> np.ndarray:
+        return np.array([[term in found for term in asked.terms] for found in words], float)
+
+    before = has([own[candidate.before] if candidate.before is not None else set() for candidate in pool])
+    headings = has([stems(candidate.heading) for candidate in pool])
+    passages: dict[int, set[str]] = {}
+    for candidate, words in zip(pool, own, strict=True):
+        passages.setdefault(candidate.rank, set()).update(words)
+    around = has([passages[candidate.rank] for candidate in pool])
+    return np.maximum.reduce([has(own), 0.5 * before, 0.4 * headings, 0.15 * around])
+
+
+def _overview(passages: Sequence[Passage]) -> list[Point]:
+    """The opening sentences of the passages, weighed by how much of the corpus these stand for."""
+    points = []
+    for passage in sorted(passages, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
+        opening = candidates([passage])[:2]
+        if opening:
+            text = " ".join(c.text for c in opening)
+            points.append(
+                Point(f"{text} [Data: {passage.table} ({passage.number})]", round(100 * passage.weight, 1))
+            )
+    return points
+
+
+def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[FollowUp, ...]:
+    """The question again with regard to each name that the points bring up and the question does not have."""
+    scores: dict[str, float] = {}
+    for point in points:
+        for name in names_in(point.text):
+            if not stems(name) <= set(asked.terms):
+                scores[name] = max(scores.get(name, 0.0), point.score)
+    best = sorted(scores, key=lambda name: (-scores[name], name))[:most]
+    return tuple(FollowUp(asked.with_regard_to(name), scores[name]) for name in best)
+
+
+def _merged(points: Sequence[Point]) -> list[Point]:
+    """Each statement once, with its best score and the longest of its references."""
+    best: dict[str, Point] = {}
+    for point in points:
+        statement = REFERENCE.sub("", point.text)
+        known = best.get(statement, point)
+        text = max(known.text, point.text, key=lambda t: (len(t), t))
+        best[statement] = Point(text, max(known.score, point.score))
+    return list(best.values())
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / (min(len(one), len(other)) or 1)

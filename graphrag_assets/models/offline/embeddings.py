@@ -1,0 +1,110 @@
+"""Embeddings without a model: hashed words, word pairs and character n-grams, 512 numbers per text.
+
+Feature hashing with signs (Weinberger et al. 2009, https://arxiv.org/abs/0902.2206) keeps inner products in
+expectation, needs no vocabulary, and so knows no order of texts: a text has the same vector in any batch.
+All sums are of integers, which makes that exact to the last bit.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.text import terms
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+MODEL = "offline/hashed-ngrams-512"
+DIMENSIONS = 512
+
+_TEXTS_AT_ONCE = 4096  # bounds the memory of the sparse matrices
+_SCALE = 256  # weights are rounded to 1/256
+_STOP_WORDS = pl.Series(sorted(STOP_WORDS))
+_STOP_WEIGHT = 0.05
+_NAME_WEIGHT = 1.5
+_PAIR_WEIGHT = 0.2
+_LONG_WORD = 8
+_CAPITALISED = r"\b[\p{Lu}\p{N}][\p{L}\p{M}\p{N}]+"
+_CHARACTERS_WEIGHT = 0.5
+
+
+def embed(texts: Sequence[str]) -> np.ndarray:
+    """Unit vectors of the texts: float32, shape (len(texts), 512). A text without a single term gives zeros.
+
+    A word weighs (1 + ln occurrences) · √(length / 8), because frequent words are short (Zipf 1935) and no other
+    text may be asked for real frequencies; names and numbers half as much again; stop words next to nothing.
+    Pairs of neighbouring words weigh a fifth. A word's character n-grams (3 to 5, inside word boundaries)
+    together weigh half as much as the word.
+    """
+    blocks = [texts[i : i + _TEXTS_AT_ONCE] for i in range(0, len(texts), _TEXTS_AT_ONCE)]
+    return np.vstack([np.zeros((0, DIMENSIONS), np.float32), *map(_embed_block, blocks)])
+
+
+def _embed_block(texts: Sequence[str]) -> np.ndarray:
+    import scipy.sparse as sp
+
+    counts = _weighted_features(texts)
+    features = counts["feature"].unique().sort()
+    columns = features.search_sorted(counts["feature"]).to_numpy()
+    weights = sp.csr_matrix(
+        (counts["weight"].to_numpy(), (counts["row"].to_numpy(), columns)), shape=(len(texts), len(features))
+    )
+    sums = (weights @ _hashed(features)).toarray().astype(np.float64)
+    lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+    return (sums / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+
+def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
+    """Frame (row, feature, weight Int64): the words of each text, and its pairs of neighbouring words."""
+    series = pl.Series("feature", list(texts), dtype=pl.String)
+    words = _one_per_row(terms(series)).with_columns(stop=pl.col("feature").is_in(_STOP_WORDS.implode()))
+    following = pl.all().shift(-1).name.suffix("_next")
+    pairs = words.with_columns(following).filter(
+        pl.col("row") == pl.col("row_next"), ~pl.col("stop"), ~pl.col("stop_next")
+    )
+    pairs = pairs.with_columns(pl.concat_str("feature", "feature_next", separator=" "))
+    capitalised = series.str.normalize("NFKC").str.extract_all(_CAPITALISED)
+    names = _one_per_row(capitalised.list.eval(pl.element().str.to_lowercase().unique()))
+    length = pl.col("feature").str.len_chars().clip(upper_bound=_LONG_WORD)
+    factor = (
+        pl.when("stop")
+        .then(_STOP_WEIGHT)
+        .otherwise((length / _LONG_WORD).sqrt() * pl.when("name").then(_NAME_WEIGHT).otherwise(1.0))
+    )
+    words = words.join(names.with_columns(name=True), on=["row", "feature"], how="left")
+    features = pl.concat(
+        [
+            words.select("row", "feature", factor=factor),
+            pairs.select("row", "feature", factor=pl.lit(_PAIR_WEIGHT)),
+        ]
+    )
+    weight = (1 + pl.len().log()) * pl.col("factor").first() * _SCALE
+    return features.group_by("row", "feature").agg(weight=weight.round().cast(pl.Int64))
+
+
+def _one_per_row(lists: pl.Series) -> pl.DataFrame:
+    """Frame (row, feature): the elements of each list, in order."""
+    frame = lists.alias("feature").to_frame().with_row_index("row")
+    return frame.explode("feature", empty_as_null=False).drop_nulls()
+
+
+def _hashed(features: pl.Series) -> "sp.csr_matrix":
+    """Integer matrix (features, 512): each feature's own cell, and for words their character n-grams."""
+    import scipy.sparse as sp
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    whole = HashingVectorizer(analyzer=_itself, n_features=DIMENSIONS, norm=None)
+    ngrams = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=DIMENSIONS, norm="l2")
+    words = features.set(features.str.contains(" ", literal=True), "")
+    if features.is_empty():
+        return sp.csr_matrix((0, DIMENSIONS), dtype=np.int64)
+    both = whole.transform(features.to_list()) + _CHARACTERS_WEIGHT * ngrams.transform(words.to_list())
+    both.data = np.rint(both.data * _SCALE)
+    return both.astype(np.int64)
+
+
+def _itself(feature: str) -> list[str]:
+    return [feature]

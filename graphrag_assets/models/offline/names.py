@@ -1,0 +1,389 @@
+"""Proper names and concepts of tagged sentences: where they are, and what they seem to be."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from graphrag_assets.models.offline import typing_cues as cues
+from graphrag_assets.models.offline.tagging import (
+    FEMALE,
+    TaggedSentence,
+    is_generic_noun,
+    known_word,
+    lower_kind,
+    singular,
+    word_list,
+    word_tag,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A phrase [first, last) of words of a sentence that names something, with evidence for its type."""
+
+    title: str
+    first: int
+    last: int
+    type: str
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """The unit's unambiguous capitals: words of names, in pairs, alone; and its lower-case words."""
+
+    words: frozenset[str]
+    alone: Counter[str]
+    pairs: frozenset[tuple[str, str]]
+    common: frozenset[str]
+
+
+def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
+    """Collects the evidence of a text unit. A document's title counts when all its words are capitalised."""
+    words: set[str] = set()
+    alone: Counter[str] = Counter()
+    pairs: set[tuple[str, str]] = set()
+    common: set[str] = set()
+    for sentence in sentences:
+        if sentence.heading:
+            continue
+        kinds = sentence.kinds
+        common.update(w for w, k in zip(sentence.words, kinds, strict=True) if k in "nxjJv")
+        for match in _RUN.finditer(kinds):
+            run = [w.lower() for w in sentence.words[match.start() : match.end()]]
+            named = run[kinds[match.start() : match.end()].startswith("W") :]
+            words.update(named)
+            pairs.update(pairwise(named))
+            possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
+            if len(named) == 1 and len(run) == 1 and not possessive:
+                alone[named[0]] += 1
+    parts = title.split()
+    if len(parts) > 1 and all(part[0].isupper() for part in parts):
+        pairs.update(zip(map(str.lower, parts), map(str.lower, parts[1:]), strict=False))
+    return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
+
+
+_RUN = re.compile(r"W?[NAEI]+")
+_FORMS_NO_NAME = (
+    "VB",
+    "VBP",
+    "VBZ",
+    "VBD",
+    "RB",
+    "RBR",
+    "UH",
+    "IN",
+    "MD",
+    "PRP",
+    "WRB",
+    "CC",
+    "DT",
+    "WP",
+    "WDT",
+    "CD",
+    "EX",
+    "TO",
+    "PDT",
+)
+
+
+def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
+    """The sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
+    kinds = sentence.kinds
+    if "W" not in kinds:
+        return kinds
+    decided = list(kinds)
+    for i, kind in enumerate(kinds):
+        if kind == "W":
+            following = sentence.words[i + 1] if kinds[i + 1 : i + 2] in ("N", "A", "E", "I") else ""
+            word = sentence.words[i].lower()
+            exclaimed = sentence.words[i + 1 : i + 2] == ["!"] and word not in seen.words
+            name = not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen)
+            decided[i] = "N" if name else lower_kind(word)
+    return "".join(decided)
+
+
+def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> bool:
+    """Whether a capitalised word at the start of a sentence is (part of) a name."""
+    if "'" in word and not known_word(word.split("'")[0]) and not known_word(word):
+        return len(word) > 4 and word[1] == "'"
+    tag = word_tag(word)
+    common = known_word(word)
+    given = word in word_list("given_names")
+    if following:
+        if (word, following) in seen.pairs or given:
+            return True
+        if following_kind == "I" and common:
+            return False
+        if not common:
+            return True
+        if tag in _FORMS_NO_NAME or word in word_list("generic_words:adjectives"):
+            return False
+        return following not in seen.alone and singular(word) not in word_list("generic_roles")
+    if word in seen.words and (word not in seen.common or tag.startswith("NN")):
+        return not (tag in _FORMS_NO_NAME and common)
+    if word in word_list("places"):
+        return True
+    return not common and word not in seen.common and len(word) > 2
+
+
+_NAME = re.compile(r"P?(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Id]*[NAE]|RN)*")
+
+
+def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, at_sea: bool = False) -> list[Mention]:
+    """The proper names of a sentence, in order. `kinds` are decided; `at_sea`: the unit tells of ships."""
+    if sentence.heading:
+        return []
+    spans = _joined([(m.start(), m.end()) for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
+    nautical = 2 if spans and not cues.NAUTICAL.isdisjoint(sentence.words) else int(at_sea)
+    found = [_named(sentence, kinds, first, last, nautical, seen) for first, last in spans]
+    return _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
+
+
+def _alike(names: list[Mention], kinds: str) -> list[Mention]:
+    """What is listed together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
+    for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
+        for i in order:
+            near = names[i - 1] if order.step > 0 else names[i + 1]
+            one, two = sorted((names[i], near), key=lambda m: m.first)
+            between = kinds[one.last : two.first]
+            ships = near.type == cues.SHIP and near is one and between == "a"
+            listed = near.type in (cues.PERSON, cues.GEO) and between in (",", "a", ",a")
+            if names[i].evidence < 2 <= near.evidence and (listed or ships):
+                names[i] = replace(names[i], type=near.type, evidence=2)
+    return names
+
+
+def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
+    """ "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
+    follows = _NOUNS_AFTER.match(kinds, name.last)
+    if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
+        return name
+    head = sentence.words[follows.end() - 1]
+    begin = sentence.offsets[name.first]
+    title = sentence.text[begin : sentence.offsets[follows.end() - 1] + len(head)]
+    if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
+        return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
+    named = name.type in (cues.SHIP, cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
+    if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
+        return name
+    return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
+
+
+_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
+_DETERMINED = re.compile(r"[tD][j#J]?$")
+
+
+def _joined(
+    spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested
+) -> list[tuple[int, int]]:
+    """Adjoining runs of capitals made one name where the words between allow it ("Bank of England")."""
+    joined: list[tuple[int, int]] = []
+    for first, last in spans:
+        if joined:
+            begin, end = joined[-1]
+            between = kinds[end:first]
+            if between == "&" or (
+                (between in ("o", "ot") and _takes_of(words[begin:end], kinds[:begin]))
+                or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
+            ):  # fmt: skip
+                joined[-1] = (begin, last)
+            elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
+                joined[-1] = (begin, last)
+                between = "&" if kinds[:begin].endswith("t") else between
+            else:
+                joined.append((first, last))
+            if between in "&a" and "," in kinds[:begin][-1:]:
+                _join_list(joined, kinds, between)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
+    """Joins names before a comma to the firm after it: "Glass, Elliot & Co.", "the A, B and C Company"."""
+    begin = len(joined) - 1
+    while begin and kinds[joined[begin - 1][1] : joined[begin][0]] == ",":
+        begin -= 1
+    if begin < len(joined) - 1 and (between == "&" or kinds[: joined[begin][0]].endswith("t")):
+        joined[begin:] = [(joined[begin][0], joined[-1][1])]
+
+
+def _takes_of(words: list[str], before: str) -> bool:
+    head = words[-1].lower()
+    if head in cues.OF_HEADS or (len(words) > 1 and (head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS)):
+        return True
+    return head in cues.NAME_HEADS and before.endswith(("t", "D"))
+
+
+def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
+    """ "Heart's Content" and "St. John's Wood" are one name, "Field's Atlantic Telegraph Company" is two."""
+    if words[0].rstrip(".") == "St":
+        return True
+    word = words[-1].lower()
+    return len(words) == 1 and following == "N" and known_word(word) and word not in seen.alone
+
+
+def _is_company(words: list[str], left: list[str]) -> bool:
+    if words[-1].lower().rstrip(".") not in cues.ORG_ENDINGS or words[0].lower() in word_list("given_names"):
+        return False
+    return left[0].lower() not in word_list("given_names") and left[-1].lower() not in cues.ORG_ENDINGS
+
+
+_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
+_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
+_PARTS_OF_NAMES = (
+    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
+)
+_NEVER_ALONE = word_list("cue_words:never alone")
+
+
+def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested) -> tuple[int, int] | None:
+    """A run of capitals without what does not belong to the name; None when nothing that names is left."""
+    while last - first > 1 and kinds[last - 1] in "Id":
+        last -= 1
+    if kinds[first] == "E" and last - first > 1 and words[first + 1].lower() in word_list("given_names"):
+        first += 1
+    if last - first == 1 and kinds[first] in "EIRP":
+        return None
+    if first and words[first - 1] in _NAME_PARTICLES and kinds[first] == "N":
+        first -= 1
+    if last - first == 2 and words[first] in _FAMILIAR and words[first + 1].lower() in seen.alone:
+        first += 1  # "Old Marley"
+    if len(set(words[first:last])) == 1:
+        last = first + 1  # "Scrooge Scrooge"
+    if kinds[last : last + 1] == "H" and words[first].lower() not in word_list("places"):
+        return None  # "Deputy Prime Minister"
+    return first, last
+
+
+def _named(
+    sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int, seen: Attested
+) -> Mention | None:
+    words = sentence.words
+    span = _trimmed(words, kinds, first, last, seen)
+    if span is None:
+        return None
+    first, last = span
+    honorific = words[first - 1].lower().rstrip(".") if first and kinds[first - 1] == "H" else ""
+    ship = kinds[first] == "P"
+    inner = words[first + ship : last]
+    if (
+        last - first - ship == 1
+        and not honorific
+        and not ship
+        and not _stands_alone(inner[0], kinds, first, seen)
+    ):
+        return None
+    kind, evidence = cues.type_by_form(inner, "I" in kinds[first : last - 1], kinds[:first].endswith("t"))
+    if ship:
+        kind, evidence = cues.SHIP, 9
+    elif honorific and evidence < 7:
+        kind, evidence = cues.PERSON, 9
+    elif kinds[first] == "R" and evidence < 7:
+        kind, evidence = cues.PERSON, 7
+    elif evidence < 6:
+        around = _type_by_context(sentence, kinds, first, last, nautical)
+        if around[1] > evidence:
+            kind, evidence = around
+    begin = sentence.offsets[first]
+    title = sentence.text[begin : sentence.offsets[last - 1] + len(words[last - 1])]
+    if title.endswith(".") and not title.endswith(("Co.", "Jr.", "Sr.", "Inc.", "Ltd.", "Corp.", "Bros.")):
+        title = title if title[-3:-2] == "." else title.rstrip(".")
+    if honorific in FEMALE and len(inner) == 1 and inner[0].lower() not in word_list("given_names"):
+        title = f"{words[first - 1].rstrip('.').title()} {title}"
+    if words[first].rstrip(".") == "St" and kinds[last : last + 1] == "s":
+        title += "'s"
+    return Mention(title, first, last, kind, evidence) if len(title) > 1 else None
+
+
+def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
+    """Whether a single capitalised word may be a name by itself."""
+    lower = word.lower()
+    role = singular(lower) in word_list("generic_roles") or lower.rstrip(".") in _NEVER_ALONE
+    if role or (len(lower) < 3 and not word.isupper()):
+        return False
+    if lower in word_list("places"):
+        return True
+    if lower in _PARTS_OF_NAMES:
+        return False
+    if not known_word(lower):
+        return True
+    if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
+        # "the cable … the Cable": a common word that somebody capitalised
+        return (
+            kinds[:first].endswith("t")
+            and word_tag(lower).startswith(("NN", "JJ"))
+            and not is_generic_noun(lower)
+        )
+    return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen)
+
+
+def is_surname_like(lower: str, seen: Attested) -> bool:
+    """Whether the word ends or begins a longer name of the unit."""
+    return any(lower == right for _, right in seen.pairs) or lower in word_list("given_names")
+
+
+def _type_by_context(
+    sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int
+) -> tuple[str, int]:
+    words = sentence.words
+    before = words[first - 1].lower() if first else ""
+    after = words[last].lower() if last < len(words) else ""
+    second = words[first - 2].lower() if first > 1 else ""
+    if before in cues.SHIP_NOUNS or second in ("aboard", "board") or before in ("aboard",):
+        return cues.SHIP, 5
+    article = before == "the"
+    if article and second in cues.SHIP_NOUNS:
+        return cues.SHIP, 4
+    if before in cues.OCCUPATIONS or (before == "said" and second != "is"):
+        return cues.PERSON, 5
+    if after in cues.PERSONAL_VERBS and not article:
+        return cues.PERSON, 4
+    apposition = words[last + 1 : last + 6] if after == "," else []
+    if any(singular(w) in cues.OCCUPATIONS for w in _until_comma(apposition)) and not article:
+        return cues.PERSON, 4
+    if article and nautical and first in sentence.italic:
+        return cues.SHIP, 3
+    if (
+        article
+        and nautical
+        and not (
+            last - first == 1
+            and word_tag(words[first].lower()).startswith("NN")
+            and known_word(words[first].lower())
+        )
+    ):
+        return cues.SHIP, nautical
+    if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s":
+        return cues.GEO, 3
+    if (
+        "who" in (after, *apposition[:1])
+        or after in ("himself", "herself")
+        or (second in ("brother", "wife", "son", "daughter") and before == ",")
+    ):
+        return cues.PERSON, 4
+    if before in ("from", "to") and not article and kinds[last : last + 1] in (".", ",", "p", ""):
+        return cues.GEO, 1
+    if kinds[last : last + 1] == "s" and not article:
+        return cues.PERSON, 2
+    if (
+        last - first == 1
+        and kinds[last : last + 1] == "v"
+        and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j")
+    ):
+        return cues.PERSON, 1  # who acts without an article is mostly somebody
+    if (
+        1 < last - first < 4
+        and not article
+        and set(kinds[first:last]) <= set("NdI")
+        and not known_word(words[first].lower())
+    ):
+        return cues.PERSON, 1  # two strange words side by side are mostly somebody
+    return cues.NAME, 0
+
+
+def _until_comma(words: list[str]) -> list[str]:
+    return words[: words.index(",")] if "," in words else words

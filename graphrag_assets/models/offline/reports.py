@@ -1,0 +1,130 @@
+"""Community reports of the embedded default: the most telling sentences, arranged by topic and cited.
+
+Nothing is invented: each sentence of a report is a description or claim of the community, followed by the
+entities, relationships, claims or sub-reports it was taken from.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from graphrag_assets.models.offline.centrality import centrality
+from graphrag_assets.models.records import Finding, ReportRecord
+from graphrag_assets.text import sentences
+
+MAX_FINDINGS = 10
+SENTENCES_PER_FINDING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A row of a report's context: its section, its number, the names it is about, and its text."""
+
+    section: str
+    number: int
+    names: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMaterial:
+    """What one report is written from. `leading`: the best connected members' titles, best first."""
+
+    size: int
+    n_text_units: int
+    leading: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass
+class _Statement:
+    text: str
+    score: float = 0.0
+    names: set[str] = field(default_factory=set)
+    cited: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def with_citation(self) -> str:
+        cited = "; ".join(
+            f"{section} ({', '.join(map(str, sorted(numbers)[:5]))}{', +more' if len(numbers) > 5 else ''})"
+            for section, numbers in sorted(self.cited.items())
+        )
+        return f"{self.text} [Data: {cited}]"
+
+
+def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+    """One report per material, in order. Sentences are ranked by centrality within their community."""
+    statements = [_statements(material.evidence) for material in materials]
+    texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
+    scores = iter(centrality([text for _, text in texts], [place for place, _ in texts]).tolist())
+    for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
+        statement.score = score
+    return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
+
+
+def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
+    leading = material.leading[:3]
+    title = _enumerate(leading) or "Unnamed community"
+    central = sorted(statements, key=lambda s: (-s.score, s.text))
+    findings = _findings(material, central)
+    return ReportRecord(
+        title=title,
+        summary=" ".join([_opening(material), *(s.with_citation() for s in central[:2])]),
+        findings=findings,
+        rating=(rating := min(10.0, round(5 * math.log10(1 + material.n_text_units), 1))),
+        rating_explanation=(
+            f"Rated {rating} of 10 because {_count(material.n_text_units, 'text unit')} of the corpus "
+            f"{'speaks' if material.n_text_units == 1 else 'speak'} of its members."
+        ),
+    )
+
+
+def _opening(material: ReportMaterial) -> str:
+    if material.size == 1:
+        return f"{_enumerate(material.leading[:1])} stands by itself."
+    return f"{_count(material.size, 'entity')} around {_enumerate(material.leading[:3])}."
+
+
+def _statements(evidence: Iterable[Evidence]) -> list[_Statement]:
+    """One statement per distinct sentence, citing every row that carries it."""
+    statements: dict[str, _Statement] = {}
+    for row in evidence:
+        for span in sentences(row.text):
+            text = row.text[span.start : span.end].strip()
+            if text:
+                statement = statements.setdefault(text, _Statement(text))
+                statement.names.update(row.names)
+                statement.cited[row.section].add(row.number)
+    return list(statements.values())
+
+
+def _findings(material: ReportMaterial, central: list[_Statement]) -> list[Finding]:
+    """A finding per topic, the best connected topics first; a sentence is used once."""
+    mentions = Counter(name for statement in central for name in statement.names)
+    place = {name: i for i, name in enumerate(material.leading)}
+    topics = sorted(mentions, key=lambda name: (place.get(name, len(place)), -mentions[name], name))
+    used: set[str] = set()
+    findings: list[Finding] = []
+    for topic in topics:
+        about = [s for s in central if topic in s.names and s.text not in used][:SENTENCES_PER_FINDING]
+        if not about:
+            continue
+        used.update(s.text for s in about)
+        others = Counter(name for s in about for name in s.names if name != topic)
+        linked = [name for name, _ in sorted(others.items(), key=lambda item: (-item[1], item[0]))[:3]]
+        headline = f"{topic}, linked with {_enumerate(linked)}" if linked else topic
+        findings.append(Finding(headline, " ".join(s.with_citation() for s in about)))
+        if len(findings) == MAX_FINDINGS:
+            break
+    return findings
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(n: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{n} {noun if n == 1 else plural}"

@@ -1,0 +1,336 @@
+"""Text to tagged sentences: Markdown stripped, words tagged by TextBlob's lexicon, a letter for each kind.
+
+The kinds of a sentence are one string, so that names and phrases are found by regular expressions over it:
+
+    N  capitalised word            W  capitalised where any word would be (sentence start)   A  acronym
+    I  initial ("W.")              H  honorific or office   R  title that stays in a name    P  ship's prefix
+    E  adjective of origin         m  month, weekday        #  number                        o  "of"
+    t  "the"     D  other determiner     a  "and"     &  itself     d  "de", "von", …     s  possessive 's
+    n  noun      x  noun too general to name anything     J  relational adjective     j  other adjective
+    v  verb      p  preposition      f  other function word         q  opening quotation mark
+    .  end of a clause               |  table cell     z  anything else; other punctuation is itself
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+
+from graphrag_assets.text import sentences
+
+NAME_KINDS = "NAIEPR"
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds."""
+
+    start: int
+    end: int
+    text: str
+    words: list[str]
+    offsets: list[int]
+    kinds: str
+    italic: frozenset[int] = field(default_factory=frozenset)
+    heading: bool = False
+
+
+@functools.cache
+def word_list(name: str) -> frozenset[str]:
+    """The words of a data file `NAME.txt`, or of one section of it as `NAME:section`."""
+    file, _, section = name.partition(":")
+    text = resources.files(__package__).joinpath(f"{file}.txt").read_text("utf-8")
+    if section:
+        text = text.split(f"[{section}]\n")[1].split("\n[")[0]
+    lines = [line for line in text.splitlines() if not line.startswith(("#", "["))]
+    if any(";" in line for line in lines):
+        return frozenset(name.strip() for line in lines for name in line.split(";"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+HONORIFICS = word_list("cue_words:honorifics")
+FEMALE = word_list("cue_words:female")
+SHIP_PREFIXES = word_list("cue_words:ship prefixes")
+CALENDAR = word_list("cue_words:calendar")
+NUMBERS = word_list("cue_words:numbers")
+_KEPT_TITLES = word_list("cue_words:titles kept")
+_PARTICLES = word_list("cue_words:particles")
+_EXCLAIMED = word_list("cue_words:exclaimed")
+_MADE_ADJECTIVE = word_list("cue_words:adjective endings")
+_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+_ABBREVIATIONS = (
+    r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
+)
+_TOKEN = re.compile(
+    r"(?:[A-Z]\.){2,}"
+    rf"|\b(?:{_ABBREVIATIONS})\."
+    r"|\b[A-Z]\.(?=\s?(?:[A-Z]|de |van |von ))"
+    r"|[£$€¥]?\d+(?:[.,:/]\d+)*(?:st|nd|rd|th|s)?\b%?|[£$€¥]?\d+%?"
+    r"|'s\b"
+    r"|[^\W\d_]\w*(?:-\w+|'(?!s\b)[^\W\d_]+)*"
+    r"|--+|\.\.\.|\S"
+)
+_NORMALISED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])")
+_EMPHASIS = re.compile(
+    r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
+)
+_TAG = re.compile(r"<[^<>\n]{1,60}>")
+_LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
+_ROMAN = re.compile(r"^[IVXLCDM]{1,7}$")
+_ITALIC_ON, _ITALIC_OFF = "\x02", "\x03"
+_BEFORE_QUOTE = " (-\"'" + _ITALIC_ON
+_CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
+
+_TAG_KINDS = {
+    "DT": "D", "IN": "p", "TO": "p", "CC": "f", "PRP": "f", "PRP$": "D", "WDT": "f", "WP": "f", "WP$": "f",
+    "WRB": "f", "EX": "f", "PDT": "D", "RB": "f", "RBR": "f", "RBS": "f", "RP": "f", "UH": "z", "MD": "v",
+    "CD": "#", "POS": "s",
+    "VB": "v", "VBD": "v", "VBZ": "v", "VBP": "v", "VBN": "v", "VBG": "v", "JJ": "j", "JJR": "j", "JJS": "j",
+    "NN": "n", "NNS": "n", "NNP": "n", "NNPS": "n", "FW": "n",
+}  # fmt: skip
+_RELATIONAL = re.compile(r"(?:[aei]al|[rntcdslm]al|ic|ical|ine|ary|lar|oid|ean|ian)$")
+_FUNCTION_WORDS = {
+    "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
+    "thy": "D", "thine": "D", "mine": "f",
+}  # fmt: skip
+
+
+@functools.cache
+def _tagger() -> tuple[object, dict[str, str]]:
+    from textblob.en import lexicon, parser  # imported on first use: it costs a second
+
+    "word" in lexicon  # noqa: B015 - the lexicon loads itself on the first look-up
+    return parser, lexicon
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def word_tag(word: str) -> str:
+    """Penn Treebank tag by TextBlob's lexicon tagger, which looks at each word alone.
+
+    An inflected or hyphenated word is tagged by its form and last part where the lexicon lacks it.
+    """
+    parser, lexicon = _tagger()
+    if word in lexicon:
+        return lexicon[word]
+    if len(word) > 60:
+        return "FW"
+    if "-" in word:
+        last = word.rsplit("-", 1)[1]
+        tag = word_tag(last) if last else "NN"
+        return "JJ" if tag.startswith(("VB", "JJ", "RB", "IN")) else tag
+    return str(parser.find_tags([word])[0][1])  # type: ignore[attr-defined]
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def known_word(word: str) -> bool:
+    """Whether the lower-case `word`, or what it is inflected from, is a common word of the lexicon."""
+    _, lexicon = _tagger()
+    stems = [word]
+    for suffix in ("s", "es", "ed", "d", "ing", "ly", "er", "est", "'ll", "'ve", "n't", "'d", "'re", "'m"):
+        if word.endswith(suffix) and len(word) - len(suffix) > 2:
+            stems.append(word[: -len(suffix)])
+            stems.append(word[: -len(suffix)] + "e")
+    for suffix in ("ies", "ied", "ier", "iest", "ily"):
+        if word.endswith(suffix):
+            stems.append(word[: -len(suffix)] + "y")
+    if "-" in word:
+        return all(known_word(part) for part in word.split("-") if part)
+    return any(not lexicon.get(stem, "NNP").startswith("NNP") for stem in stems)
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def singular(word: str) -> str:
+    """The lower-case noun without its regular plural ending ("companies": "company")."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def lower_kind(word: str) -> str:
+    """The kind of a lower-case word."""
+    if word in _FUNCTION_WORDS:
+        return _FUNCTION_WORDS[word]
+    if word in _PARTICLES:
+        return "d"
+    if word in NUMBERS or word.split("-", 1)[0] in NUMBERS:
+        return "#"
+    if word in _EXCLAIMED or len(word) == 1:
+        return "D" if word == "a" else "z"
+    if word in _WEEKDAYS:
+        return "m"
+    if _CONTRACTED.match(word):
+        return "f"
+    kind = _TAG_KINDS.get(word_tag(word), "z")
+    if kind == "n" and (
+        word in word_list("generic_words:adjectives")
+        or (word.endswith(("iest", "ier")) and not known_word(word))
+    ):
+        return "j"
+    if kind == "n":
+        return "x" if is_generic_noun(word) else "n"
+    if kind == "j":
+        if word in word_list("generic_words:adjectives"):
+            return "j"
+        return "J" if _RELATIONAL.search(word) else "j"
+    return kind
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def is_generic_noun(word: str) -> bool:
+    """Whether a lower-case noun names nothing in particular."""
+    nouns = word_list("generic_words:nouns")
+    return (
+        word in nouns
+        or singular(word) in nouns
+        or word in NUMBERS
+        or word in CALENDAR
+        or singular(word) in NUMBERS
+    )
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def _kind(word: str) -> str:
+    """The kind of a word by its form alone; capitalised words are taken for names."""
+    first = word[0]
+    if first.isdigit() or first in "£$€¥":
+        return "#"
+    if not first.isalpha():
+        return {
+            "'s": "s",
+            "--": ".",
+            "—": ".",
+            "–": "-",
+            "...": ".",
+            "!": ".",
+            "?": ".",
+            ":": ".",
+            "…": ".",
+        }.get(word, word if len(word) == 1 else ".")
+    if not first.isupper():
+        return lower_kind(word)
+    lower = word.lower().rstrip(".")
+    if _CONTRACTED.match(word):
+        return "z"
+    if word == "I" or word.startswith("I'") or word == "O":
+        return "f"
+    if len(word) == 2 and word[1] == ".":
+        return "I"
+    if lower in SHIP_PREFIXES and word.isupper():
+        return "P"
+    if lower in HONORIFICS or (lower.endswith("s") and lower[:-1] in HONORIFICS):
+        return "H"
+    if lower in _KEPT_TITLES:
+        return "R"
+    if lower in CALENDAR:
+        return "m"
+    if lower in word_list("demonyms") or lower.rsplit("-", 1)[-1] in _MADE_ADJECTIVE:
+        return "E"
+    if lower in _EXCLAIMED or lower in NUMBERS or (len(word) == 1 and word not in "&"):
+        return "D" if word == "A" else "z"
+    if word.isupper() and len(word) > 1:
+        if _ROMAN.match(word):
+            return "z"
+        return lower_kind(lower) if known_word(lower) and len(word) > 3 else "A"
+    if lower in ("north", "south", "east", "west"):
+        return "N"
+    kind = lower_kind(lower)
+    return kind if kind in "Dfptao" or (kind == "z" and word_tag(lower) == "UH") else "N"
+
+
+def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
+    """The sentences of a text unit that are not blank, cleaned and split into words with their kinds."""
+    plain = text.translate(_NORMALISED)
+    for span in sentences(text):
+        raw = plain[span.start : span.end]
+        stripped = raw.strip()
+        if not stripped:
+            continue
+        start = span.start + raw.index(stripped[0])
+        yield _tagged(start, start + len(stripped), stripped)
+
+
+def _tagged(start: int, end: int, raw: str) -> TaggedSentence:
+    clean = _clean(raw)
+    words: list[str] = []
+    offsets: list[int] = []
+    kinds: list[str] = []
+    italic: set[int] = set()
+    in_italic = False
+    shift = 0
+    parts: list[str] = []
+    last = 0
+    for match in _TOKEN.finditer(clean):
+        word = match.group()
+        if word in (_ITALIC_ON, _ITALIC_OFF):
+            in_italic = word == _ITALIC_ON
+            parts.append(clean[last : match.start()])
+            last = match.end()
+            shift += 1
+            continue
+        if in_italic:
+            italic.add(len(words))
+        kind = _kind(word)
+        if (
+            word in "\"'"
+            and (match.start() == 0 or clean[match.start() - 1] in _BEFORE_QUOTE)
+            and match.end() < len(clean)
+            and not clean[match.end()].isspace()
+        ):
+            kind = "q"
+        words.append(word)
+        offsets.append(match.start() - shift)
+        kinds.append(kind)
+    parts.append(clean[last:])
+    joined = "".join(kinds)
+    heading = raw.startswith("#") or _is_title_case(words, joined)
+    joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
+    joined = _NOUN_FOR_VERB.sub("x", joined)
+    return TaggedSentence(
+        start, end, "".join(parts).strip(), words, offsets, joined, frozenset(italic), heading
+    )
+
+
+# Where any word has a capital letter, a capital is no evidence of a name.
+_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|(\[{]['q]?)N")
+_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
+
+
+def _is_title_case(words: list[str], kinds: str) -> bool:
+    """Capitalised or upper-case words without a full stop are a heading, whose capitals tell nothing."""
+    letters = [word for word in words if word[0].isalpha()]
+    if len(letters) < 2 or "|" in words:
+        return False
+    upper = sum(word.isupper() and len(word) > 1 for word in letters)
+    if upper > 1 and upper > len(letters) * 0.6:
+        return True
+    if words[-1] in ".!?\"'…:;," or "v" in kinds:
+        return False
+    content = [word for word in letters if len(word) > 3]
+    return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
+
+
+def _clean(raw: str) -> str:
+    """Markdown marks, HTML tags and line breaks removed; emphasised runs between control characters."""
+    text = raw
+    if "\x02" in text or "\x03" in text:
+        text = text.replace("\x02", " ").replace("\x03", " ")
+    if text[0] in "#>-*+|0123456789 \t" or "\n" in text:
+        text = _LINE_START.sub("", text.lstrip("#"))
+    if "[" in text:
+        text = _LINK.sub(r"\1", text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(_mark_emphasis, text.replace("\\*", " ").replace("\\_", "_"))
+        text = text.replace("*", " ").replace("__", " ")
+    return " ".join(text.strip(" |\n\t").split())
+
+
+def _mark_emphasis(match: re.Match[str]) -> str:
+    inner = match.group(2) or match.group(4)
+    return f"{_ITALIC_ON}{inner}{_ITALIC_OFF}"

@@ -1,0 +1,72 @@
+"""What extraction yields for one text unit, whoever extracts: the embedded default or a language model."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRecord:
+    """One entity named in a text unit. `n_sentences`: in how many of its sentences it is named."""
+
+    title: str
+    type: str
+    description: str
+    n_sentences: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipRecord:
+    """A relation of two entities stated in a text unit. `strength`: 1 to 10 from a model, or a sentence count."""
+
+    source: str
+    target: str
+    description: str
+    strength: float = 1.0
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """A dated or quantified statement. `status` is TRUE, FALSE or SUSPECTED; dates are ISO 8601 or None."""
+
+    subject: str
+    object: str
+    type: str
+    description: str
+    source_text: str
+    status: str = "TRUE"
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitExtraction:
+    """Everything extracted from one text unit."""
+
+    entities: list[EntityRecord] = field(default_factory=list)
+    relationships: list[RelationshipRecord] = field(default_factory=list)
+    claims: list[ClaimRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding of a community report: a headline and the sentences, with citations, that carry it."""
+
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRecord:
+    """A community report. `rating` is its importance from 0 to 10."""
+
+    title: str
+    summary: str
+    findings: list[Finding]
+    rating: float
+    rating_explanation: str
+
+    @property
+    def full_content(self) -> str:
+        """The report as Markdown, as GraphRAG renders it."""
+        findings = "\n\n".join(f"## {finding.summary}\n\n{finding.explanation}" for finding in self.findings)
+        return f"# {self.title}\n\n{self.summary}\n\n{findings}".rstrip()

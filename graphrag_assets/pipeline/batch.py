@@ -1,0 +1,72 @@
+"""One batch from its files to its facts: documents, text units, mentions and claims."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
+from graphrag_assets.pipeline.extraction import Extract, extract_text_units
+from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, load_documents
+
+
+class BatchFacts(NamedTuple):
+    """Everything a batch contributes, one frame per table, and what could not be used of it."""
+
+    documents: pl.DataFrame
+    text_units: pl.DataFrame
+    entity_mentions: pl.DataFrame
+    relationship_mentions: pl.DataFrame
+    covariates: pl.DataFrame
+    errors: pl.DataFrame
+
+
+def read_corpus(
+    batch: str, files: Iterable[SourceFile], load: LoadOptions, chunk: ChunkOptions
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The batch's documents, its text units (not extracted yet), and its errors."""
+    loaded = load_documents(batch, files, load)
+    text_units = chunk_documents(loaded.documents, chunk).with_columns(extractor=pl.lit(None, pl.String))
+    return loaded.documents, text_units, loaded.errors
+
+
+class KnownFacts(NamedTuple):
+    """What the database holds of the batch already: mentions and claims of units done by the same extractor."""
+
+    text_unit_ids: pl.Series
+    entity_mentions: pl.DataFrame
+    relationship_mentions: pl.DataFrame
+    covariates: pl.DataFrame
+
+
+def extract_facts(
+    documents: pl.DataFrame,
+    text_units: pl.DataFrame,
+    errors: pl.DataFrame,
+    known: KnownFacts,
+    extract: Extract,
+    extractor: str,
+) -> BatchFacts:
+    """The batch's facts. Only text units that `known` lacks are extracted; those that fail are left undone."""
+    todo = text_units.filter(~pl.col("id").is_in(known.text_unit_ids.implode()))
+    found = extract_text_units(todo, extract, extractor)
+    kept = text_units.select(text_unit_id="id")
+    failed = found.errors.select(id="source")
+    return BatchFacts(
+        documents,
+        text_units.with_columns(
+            extractor=pl.when(pl.col("id").is_in(failed["id"].implode()))
+            .then(None)
+            .otherwise(pl.lit(extractor))
+        ),
+        pl.concat([_of(known.entity_mentions, kept), found.entity_mentions], how="vertical_relaxed"),
+        pl.concat(
+            [_of(known.relationship_mentions, kept), found.relationship_mentions], how="vertical_relaxed"
+        ),
+        pl.concat([_of(known.covariates, kept), found.covariates], how="vertical_relaxed"),
+        pl.concat([errors, found.errors], how="diagonal_relaxed"),
+    )
+
+
+def _of(facts: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
+    return facts.join(text_units, on="text_unit_id", how="semi")

@@ -1,0 +1,46 @@
+"""References `[Data: Entities (5, 7); Relationships (23)]` in reports, as rows that can be checked and joined."""
+
+import polars as pl
+
+TABLES = {
+    "entities": "entities",
+    "relationships": "relationships",
+    "claims": "covariates",
+    "reports": "community_reports",
+    "sources": "text_units",
+}
+
+
+def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Each distinct reference in the reports, resolved.
+
+    Args:
+        reports: id, full_content.
+        numbers: table_name, id, human_readable_id of every row that can be cited.
+
+    Returns:
+        report_id, table_name, human_readable_id, cited_id (null when there is no such row).
+    """
+    references = (
+        reports.select(report_id="id", block=pl.col("full_content").str.extract_all(r"\[Data: [^\]]*\]"))
+        .explode("block")
+        .select("report_id", part=pl.col("block").str.extract_all(r"[A-Za-z]+ \([^)]*\)"))
+        .explode("part")
+        .select(
+            "report_id",
+            table_name=pl.col("part")
+            .str.extract(r"^([A-Za-z]+)")
+            .str.to_lowercase()
+            .replace_strict(TABLES, default=None),
+            number=pl.col("part").str.extract_all(r"\d+"),
+        )
+        .explode("number")
+        .filter(pl.col("table_name").is_not_null() & pl.col("number").is_not_null())
+        .select("report_id", "table_name", human_readable_id=pl.col("number").cast(pl.Int64))
+        .unique()
+    )
+    return references.join(
+        numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id"),
+        on=["table_name", "human_readable_id"],
+        how="left",
+    ).sort("report_id", "table_name", "human_readable_id")

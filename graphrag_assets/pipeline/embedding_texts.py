@@ -1,0 +1,26 @@
+"""Which texts are embedded, and which of them are new: an embedding is kept while its text and model stay."""
+
+import polars as pl
+
+from graphrag_assets.ids import stable_id
+
+
+def embedding_texts(
+    text_units: pl.DataFrame, entities: pl.DataFrame, reports: pl.DataFrame, model: str
+) -> pl.DataFrame:
+    """The texts to embed: text of text units, "title:description" of entities, full content of reports.
+
+    Returns:
+        kind, id, text, model, fingerprint (hash of text and model), sorted by kind and id.
+    """
+    texts = pl.concat(
+        [
+            text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),
+            entities.select(
+                kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")
+            ),
+            reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
+        ]
+    ).sort("kind", "id")
+    prints = [stable_id("embedding", model, text) for text in texts["text"]]
+    return texts.with_columns(pl.Series("fingerprint", prints, dtype=pl.String), model=pl.lit(model))

@@ -1,0 +1,399 @@
+"""File formats: the bytes of one file to its documents, and to problems where a file or a row is no document.
+
+What belongs here: parsing. Ids, hashes and frames are made in `loading`. Nothing here raises for bad input: a
+problem says what is wrong and what cures it, and the rest of the file is read on.
+"""
+
+import codecs
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How files are read. The three columns are of structured files; `encoding` is tiktoken's."""
+
+    text_column: str = "text"
+    title_column: str = "title"
+    id_column: str = "id"
+    max_document_bytes: int = 10_000_000
+    encoding: str = "o200k_base"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One document as its file tells it: `title` and `key` (the id column) only if the file has them."""
+
+    text: str
+    title: str | None = None
+    row_number: int | None = None
+    key: str | None = None
+    raw_data: str | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a file (`row_number` None) or one row of it is not indexed, and what to do about it."""
+
+    error: str
+    hint: str
+    row_number: int | None = None
+
+
+@dataclass
+class _Table:
+    """Rows of a structured file by number; a row that cannot be parsed is a problem."""
+
+    columns: list[str] = field(default_factory=list)
+    rows: list[tuple[int, dict[str, Any]] | Problem] = field(default_factory=list)
+
+
+class _FileError(Exception):
+    """The file as a whole cannot be read."""
+
+    def __init__(self, error: str, hint: str) -> None:
+        super().__init__(error)
+        self.problem = Problem(error, hint)
+
+
+def format_of(path: str) -> str | None:
+    """The format by the file's ending, None if it is not a supported one."""
+    return _FORMATS.get(PurePosixPath(path).suffix.lower())
+
+
+def is_plain_text(file_format: str) -> bool:
+    """Whether the file's bytes are one document's text."""
+    return file_format in ("txt", "md")
+
+
+def supported_formats() -> str:
+    return ", ".join(_FORMATS)
+
+
+def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Record | Problem]:
+    """The documents of a file with a supported format, in its order, and what is wrong with the others."""
+    file_format = format_of(path) or "txt"
+    try:
+        if is_plain_text(file_format):
+            text = _decode(data)
+            yield _document(text, _first_heading(text) if file_format == "md" else None)
+        elif file_format in _TABLES:
+            yield from _records(_TABLES[file_format](data, options), options)
+        else:
+            yield _document(*_convert(data, file_format))
+    except _FileError as error:
+        yield error.problem
+
+
+# --- text -----------------------------------------------------------------------------------------------
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BINARY_PROBE = 8192  # as git does
+
+
+def _decode(data: bytes) -> str:
+    mark, encoding = next(((m, e) for m, e in _BOMS if data.startswith(m)), (b"", "utf-8"))
+    if not mark and b"\0" in data[:_BINARY_PROBE]:
+        raise _FileError(
+            "looks like binary data, not text (it has NUL bytes)",
+            "Give it the ending of its real format, or save it as UTF-8 text.",
+        )
+    try:
+        return clean(data[len(mark) :].decode(encoding))
+    except UnicodeDecodeError as error:
+        offset = error.start + len(mark)
+        line = data.count(b"\n", 0, offset) + 1
+        raise _FileError(
+            f"not valid {encoding.upper()}: byte {data[offset]:#04x} at offset {offset} (line {line})",
+            "Save it as UTF-8.",
+        ) from None
+
+
+def clean(text: str) -> str:
+    """`text` with line feeds as line ends, and U+FFFD for what no database takes: NUL and lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _first_heading(text: str) -> str | None:
+    """The title of a Markdown text that begins with a heading of the first level."""
+    line = text.lstrip().split("\n", 1)[0]
+    return line[2:].strip().rstrip("#") if line.startswith("# ") else None
+
+
+def _document(text: str, title: str | None) -> Record | Problem:
+    if not text.strip():
+        return Problem("the file has only white space", "Delete it, or put text into it.")
+    return Record(text, title)
+
+
+# --- structured files -----------------------------------------------------------------------------------
+
+
+def _records(table: _Table, options: LoadOptions) -> Iterator[Record | Problem]:
+    """One record a row. A column missing from the whole file is one problem, not one a row."""
+    if not table.rows:
+        yield Problem("the file has no rows", "Delete it, or put documents into it.")
+    elif options.text_column not in table.columns:
+        yield from (row for row in table.rows if isinstance(row, Problem))
+        if table.columns or not any(isinstance(row, Problem) for row in table.rows):
+            yield _missing_column(table.columns, options.text_column)
+    else:
+        rows: dict[str, int] = {}
+        for row in table.rows:
+            item = row if isinstance(row, Problem) else _record(*row, options)
+            yield item if isinstance(item, Problem) else _unless_taken(item, rows, options.id_column)
+
+
+def _unless_taken(record: Record, rows: dict[str, int], id_column: str) -> Record | Problem:
+    """The record, if no other in `rows` (row number by key) has its key; it is added to them."""
+    number = record.row_number or 0
+    key = record.key or str(number)
+    if rows.setdefault(key, number) == number:
+        return record
+    error = f"the {id_column} {_short(key)!r} is already that of row {rows[key]}"
+    return Problem(error, f"Give each row its own {id_column}, or leave the column out.", number)
+
+
+def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record | Problem:
+    value = values.get(options.text_column)
+    if isinstance(value, (dict, list, bytes)):
+        error = f"column {options.text_column!r} holds a {type(value).__name__}, not text"
+        return Problem(error, "Make it a string.", number)
+    text = _scalar(value)
+    if text is None:
+        return Problem(f"no text in column {options.text_column!r}", "Fill it in, or delete the row.", number)
+    own = (options.text_column, options.title_column, options.id_column)
+    try:
+        others = _plain({name: value for name, value in values.items() if name not in own})
+        raw_data = json.dumps(others, sort_keys=True, ensure_ascii=False, allow_nan=False) if others else None
+        title, key = _scalar(values.get(options.title_column)), _scalar(values.get(options.id_column))
+    except RecursionError:
+        return Problem("the row's values are nested too deeply", "Flatten them.", number)
+    return Record(text, title, number, key, raw_data)
+
+
+def _scalar(value: Any) -> str | None:
+    """A cell as text, None if it is empty."""
+    plain = _plain(value)
+    if plain is None or isinstance(plain, (dict, list)):
+        return None
+    text = str(plain)
+    return text if text.strip() else None
+
+
+def _plain(value: Any) -> Any:
+    """`value` in JSON's own types: dates in ISO 8601, bytes as text, no NaN, no text a database refuses."""
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case str():
+            return clean(value)
+        case dict():
+            return {clean(str(key)): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case pl.Series():
+            return [_plain(item) for item in value.to_list()]
+        case bytes():
+            return clean(value.decode("utf-8", "replace"))
+        case datetime() | date() | time():
+            return value.isoformat()
+        case _:
+            return clean(str(value))  # decimals exactly, durations
+
+
+def _missing_column(columns: list[str], wanted: str) -> Problem:
+    found = ", ".join(_short(name) for name in columns[:20]) + (", …" if len(columns) > 20 else "") or "none"
+    return Problem(
+        f"there is no column {wanted!r}; found: {found}",
+        f"Rename the column that holds the text to {wanted!r}, or set GRAPHRAG_TEXT_COLUMN to its name.",
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# --- CSV and TSV ----------------------------------------------------------------------------------------
+
+
+def _csv(data: bytes, options: LoadOptions) -> _Table:
+    """Separated by commas, or by semicolons if that makes the text column: some spreadsheets save it so."""
+    text = _decode(data)
+    header = text.split("\n", 1)[0]
+    by_semicolon = [name.strip(' "') for name in header.split(";")]
+    return _delimited(text, ";" if options.text_column in by_semicolon and ";" in header else ",")
+
+
+def _tsv(data: bytes, options: LoadOptions) -> _Table:
+    return _delimited(_decode(data), "\t")
+
+
+def _delimited(text: str, delimiter: str) -> _Table:
+    records = _csv_records(text, delimiter)
+    header = next(records, None)
+    if header is None:
+        return _Table()
+    if isinstance(header, Problem):
+        raise _FileError(f"the header cannot be read: {header.error}", header.hint)
+    columns = _distinct(header[1])
+    table = _Table(columns)
+    for number, record in enumerate(records, start=1):
+        if isinstance(record, Problem):
+            table.rows.append(Problem(record.error, record.hint, number))
+        elif len(record[1]) != len(columns):
+            error = f"line {record[0]} has {len(record[1])} fields, the header has {len(columns)}"
+            hint = f"Put fields that hold a {delimiter!r} or a line break in double quotes."
+            table.rows.append(Problem(error, hint, number))
+        else:
+            table.rows.append((number, dict(zip(columns, record[1], strict=True))))
+    return table
+
+
+def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | Problem]:
+    """The line where each record begins, and its fields; after wrong quotes, goes on at the next line."""
+    csv.field_size_limit(2**31 - 1)  # for the process; the default is 131,072 characters
+    lines = [line + "\n" for line in text.removesuffix("\n").split("\n")] if text else []
+    begin = 0
+    while begin < len(lines):
+        reader = csv.reader((lines[i] for i in range(begin, len(lines))), delimiter=delimiter, strict=True)
+        read = 0
+        try:
+            for fields in reader:
+                if fields:
+                    yield begin + read + 1, fields
+                read = reader.line_num
+            return
+        except csv.Error as error:
+            first, last = begin + read + 1, begin + reader.line_num
+            where = f"line {first}" if first >= last else f"lines {first} to {last}"
+            yield Problem(
+                f"the quotes in {where} do not match ({error})",
+                'Write a double quote inside a field as "" and put the field in double quotes.',
+            )
+            begin = first
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Column names with a number after the second of a name, so that no column hides another."""
+    taken: dict[str, int] = {}
+    result = []
+    for name in (name.strip() for name in names):
+        taken[name] = taken.get(name, 0) + 1
+        result.append(name if taken[name] == 1 else f"{name}_{taken[name]}")
+    return result
+
+
+# --- JSON, JSON lines, Parquet --------------------------------------------------------------------------
+
+
+def _json(data: bytes, options: LoadOptions) -> _Table:
+    value = _parse(_decode(data))
+    if isinstance(value, Problem):
+        raise _FileError(value.error, value.hint)
+    if isinstance(value, dict) and options.text_column not in value:
+        value = value.get("documents", value)
+    return _objects(enumerate(value if isinstance(value, list) else [value], start=1))
+
+
+def _jsonl(data: bytes, options: LoadOptions) -> _Table:
+    lines = enumerate(_decode(data).split("\n"), start=1)
+    return _objects((number, _parse(line)) for number, line in lines if line.strip())
+
+
+def _parse(text: str) -> Any:
+    if not text.strip():
+        raise _FileError("the file has only white space", "Delete it, or put documents into it.")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"at line {error.lineno}, column {error.colno}"
+        return Problem(f"malformed JSON: {error.msg} {where}", _JSON_HINT)
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        return Problem(f"JSON that cannot be read: {error}", _JSON_HINT)
+
+
+_JSON_HINT = "Mend the JSON: objects need double quotes, no comments and no trailing commas."
+
+
+def _objects(values: Any) -> _Table:
+    columns: dict[str, None] = {}
+    table = _Table()
+    for number, value in values:
+        if isinstance(value, dict):
+            columns.update(dict.fromkeys(value))
+            table.rows.append((number, value))
+        elif isinstance(value, Problem):
+            table.rows.append(Problem(value.error.replace(" at line 1,", " at"), value.hint, number))
+        else:
+            error = f"a document must be a JSON object, not {_JSON_TYPES.get(type(value), 'null')}"
+            table.rows.append(Problem(error, 'Write it as {"text": "…"}.', number))
+    table.columns = list(columns)
+    return table
+
+
+_JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
+
+
+def _parquet(data: bytes, options: LoadOptions) -> _Table:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise _FileError(f"not a readable Parquet file: {_short(reason)}", "Write the file again.") from None
+    return _Table(frame.columns, list(enumerate(frame.iter_rows(named=True), start=1)))
+
+
+# --- office documents -----------------------------------------------------------------------------------
+
+
+def _convert(data: bytes, file_format: str) -> tuple[str, str | None]:
+    """Markdown text and title of a PDF, Word, PowerPoint or HTML file."""
+    try:
+        from markitdown import MarkItDown, StreamInfo, converters
+    except ImportError:
+        cure = 'pip install "graphrag-assets[markitdown]"'
+        raise _FileError(f"{file_format} files need the markitdown package", cure) from None
+    try:
+        converter = MarkItDown(enable_builtins=False)
+        # Only the format's own: among all of them one takes a damaged PDF for plain text.
+        converter.register_converter(getattr(converters, f"{file_format.capitalize()}Converter")())
+        result = converter.convert_stream(
+            io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}")
+        )
+    except Exception as error:  # it passes on whatever the library of each format raises
+        raise _FileError(
+            f"markitdown cannot read it as {file_format}: {_short(f'{type(error).__name__}: {error}')}",
+            "See whether the file is whole, or save its text as .txt or .md.",
+        ) from None
+    text = clean(result.markdown)
+    return text, result.title or _first_heading(text)
+
+
+_NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
+_ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
+_FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
+_Reader = Callable[[bytes, LoadOptions], _Table]
+_TABLES: dict[str, _Reader] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl, "parquet": _parquet}

@@ -1,0 +1,159 @@
+"""A map of the entity graph: one point per entity, cheap enough for every run.
+
+Two steps keep it close to linear. The communities of level 0 become discs, as large as they have entities,
+placed by force (Fruchterman and Reingold 1991, igraph's implementation) on the graph of their relationships
+and pushed apart until they hardly overlap. Then each community's entities are placed by force inside its
+disc.
+"""
+
+import igraph
+import numpy as np
+import polars as pl
+from scipy.spatial import cKDTree
+
+from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, seeded, subgraphs
+
+_GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+_GRID_FROM = 300  # nodes; above this igraph's grid: all pairs look better but take quadratic time
+_DISC_FILL = 0.85  # of a disc's radius; the rest is the gap between communities
+_MAP_FILL = 0.55  # share of the map's area that the discs cover before they are pushed apart
+_PUSH_ROUNDS = 60
+
+
+def layout(
+    entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.DataFrame, seed: int
+) -> pl.DataFrame:
+    """`id, x, y` for each entity, sorted by id; coordinates from -1 to 1, one scale for both axes.
+
+    `entities` has `id, degree`; `members` is `clustering.cluster`'s frame, of which level 0 is used;
+    `relationships` has `source_id, target_id, weight`. The same rows in any order give the same map.
+    """
+    nodes = entities.select("id", "degree").unique("id").sort("id")
+    if nodes.is_empty():
+        return pl.DataFrame(schema={"id": pl.String, "x": pl.Float64, "y": pl.Float64})
+    level0 = members.filter(pl.col("level") == 0).select(pl.col("entity_id").alias("id"), "cluster")
+    keys = nodes.join(level0, on="id", how="left", maintain_order="left").select(
+        pl.coalesce("cluster", "id").alias("cluster")
+    )
+    labels = keys["cluster"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    degree = nodes["degree"].fill_null(0).to_numpy()
+    edges, weights = edge_arrays(nodes["id"], relationships)
+    with seeded(seed):
+        centres, radii = _place_discs(labels, edges, weights)
+        points = centres[labels] + _place_in_discs(labels, edges, weights, degree, radii)
+    points -= (points.max(axis=0) + points.min(axis=0)) / 2
+    points /= np.abs(points).max() or 1.0
+    return nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
+
+
+def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Floats]:
+    """Centre (k, 2) and radius (k) of each community's disc; an entity covers the same area everywhere.
+
+    Communities with relationships to others make the middle of the map, the rest lies around them, smaller
+    ones further out.
+    """
+    sizes = np.bincount(labels)
+    radii = np.sqrt(sizes.astype(np.float64))
+    centres = np.zeros((len(sizes), 2))
+    between, strength = _quotient(labels, edges, weights)
+    linked, local = np.unique(between, return_inverse=True)
+    reach = 0.0
+    if len(linked):
+        start = _spiral(np.argsort(np.argsort(-sizes[linked], kind="stable")))
+        pairs = local.reshape(-1, 2)
+        expected = radii[between[:, 0]] * radii[between[:, 1]]
+        pull = np.sqrt(strength / expected)
+        placed = _forces(len(linked), pairs, pull / pull.mean(), start, 500)
+        area = radii[linked] ** 2
+        placed = _fill_disc(placed, np.sqrt(area.sum() / _MAP_FILL), area)
+        centres[linked] = _push_apart(placed, radii[linked])
+        reach = float((np.hypot(*centres[linked].T) + radii[linked]).max())
+    rest = np.setdiff1d(np.arange(len(sizes)), linked)
+    rest = rest[np.argsort(-sizes[rest], kind="stable")]
+    area = np.cumsum(sizes[rest]) - sizes[rest] / 2
+    # Each disc gets as much area of the spiral as it covers, so that the density of the map is even.
+    distance = np.sqrt(reach**2 + area / _MAP_FILL) + (radii[rest] if reach else 0)
+    angle = np.arange(len(rest)) * _GOLDEN_ANGLE
+    centres[rest] = np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
+    return centres, radii
+
+
+def _place_in_discs(labels: Ints, edges: Ints, weights: Floats, degree: Ints, radii: Floats) -> Floats:
+    """Position of each node relative to the centre of its disc."""
+    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    offsets = np.zeros((len(labels), 2))
+    several = np.flatnonzero(np.bincount(labels) > 1)
+    for number, nodes, own, own_weights in subgraphs(labels, edges[inside], weights[inside], several):
+        start = _spiral(np.argsort(np.argsort(-degree[nodes], kind="stable")))
+        pull = np.sqrt(own_weights)
+        placed = _forces(len(nodes), own, pull / pull.mean(), start, 100) if len(own) else start
+        offsets[nodes] = _fill_disc(placed, radii[number] * _DISC_FILL)
+    return offsets
+
+
+def _quotient(labels: Ints, edges: Ints, weights: Floats) -> tuple[Ints, Floats]:
+    """Edges (m, 2) between communities, smaller number first, and the summed weights of relationships."""
+    pairs = np.sort(labels[edges], axis=1)
+    outside = pairs[:, 0] != pairs[:, 1]
+    between, inverse = np.unique(pairs[outside], axis=0, return_inverse=True)
+    strength = np.bincount(inverse.ravel(), weights=weights[outside], minlength=len(between))
+    return between.astype(np.int64), strength.astype(np.float64)
+
+
+def _forces(size: int, edges: Ints, weights: Floats, start: Floats, rounds: int) -> Floats:
+    graph = igraph.Graph(n=size, edges=edges)
+    found = graph.layout_fruchterman_reingold(
+        weights=weights, niter=rounds, seed=start, grid="grid" if size > _GRID_FROM else "nogrid"
+    )
+    return np.asarray(found.coords, dtype=np.float64)
+
+
+def _spiral(rank: Ints) -> Floats:
+    """Points at even density, rank 0 in the centre (phyllotaxis: Vogel 1979)."""
+    distance, angle = np.sqrt(rank + 0.5), rank * _GOLDEN_ANGLE
+    return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
+
+
+def _fill_disc(points: Floats, radius: float, area: Floats | None = None) -> Floats:
+    """`points` moved along their rays from the centroid to fill a disc, each its share by `area`.
+
+    Half by distance, half by rank: distance alone lets one outlier press all the others together.
+    """
+    points = points - points.mean(axis=0)
+    distance = np.hypot(points[:, 0], points[:, 1])
+    order = np.argsort(distance, kind="stable")
+    area = np.ones(len(points)) if area is None else area
+    covered = np.empty(len(points))
+    covered[order] = np.cumsum(area[order]) - area[order] / 2
+    wanted = (distance / (distance.max() or 1.0) + np.sqrt(covered / area.sum())) / 2
+    return points * (radius * wanted / np.where(distance > 0, distance, 1.0))[:, None]
+
+
+def _push_apart(centres: Floats, radii: Floats) -> Floats:
+    """`centres` after rounds in which overlapping discs push each other apart, the smaller moving more."""
+    centres = centres.copy()
+    areas = radii**2
+    for _ in range(_PUSH_ROUNDS):
+        # The larger disc of a pair finds the smaller one: whatever it overlaps is within twice its radius.
+        found = cKDTree(centres).query_ball_point(centres, 2 * radii, return_sorted=True)
+        larger = np.repeat(np.arange(len(radii)), [len(near) for near in found])
+        smaller = np.concatenate([np.asarray(near, dtype=np.int64) for near in found])
+        pair = (radii[smaller] < radii[larger]) | ((radii[smaller] == radii[larger]) & (smaller > larger))
+        larger, smaller = larger[pair], smaller[pair]
+        way = centres[smaller] - centres[larger]
+        distance = np.hypot(way[:, 0], way[:, 1])
+        overlap = radii[larger] + radii[smaller] - distance
+        hit = overlap > 1e-3 * radii[smaller]
+        if not hit.any():
+            break
+        larger, smaller, way, distance, overlap = (
+            values[hit] for values in (larger, smaller, way, distance, overlap)
+        )
+        angle = smaller * _GOLDEN_ANGLE  # two discs on the same spot part in some fixed direction
+        apart = np.column_stack([np.cos(angle), np.sin(angle)])
+        far = distance > 1e-9
+        apart[far] = way[far] / distance[far, None]
+        share = areas[larger] / (areas[larger] + areas[smaller])
+        np.add.at(centres, smaller, apart * (overlap * share)[:, None])
+        np.add.at(centres, larger, -apart * (overlap * (1 - share))[:, None])
+    return centres

@@ -1,0 +1,154 @@
+"""Files of a batch to the rows of `documents`, and of `index_errors` for what could not become a document."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Protocol
+
+import polars as pl
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.chunking import encode
+from graphrag_assets.pipeline.formats import (
+    LoadOptions,
+    Problem,
+    Record,
+    clean,
+    format_of,
+    is_plain_text,
+    read_records,
+    supported_formats,
+)
+
+__all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "load_documents"]
+
+DOCUMENTS = pl.Schema(
+    {
+        "id": pl.String,
+        "batch": pl.String,
+        "source": pl.String,
+        "row_number": pl.Int64,
+        "title": pl.String,
+        "text": pl.String,
+        "creation_date": pl.String,
+        "raw_data": pl.String,
+        "content_hash": pl.String,
+        "format": pl.String,
+        "n_tokens": pl.Int64,
+    }
+)
+INDEX_ERRORS = pl.Schema(
+    {
+        "batch": pl.String,
+        "source": pl.String,
+        "row_number": pl.Int64,
+        "stage": pl.String,
+        "error": pl.String,
+        "hint": pl.String,
+    }
+)
+
+
+class SourceFile(Protocol):
+    """A file of a batch. `path` is relative to the input folder; `read` is called at most once."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def modified(self) -> datetime: ...
+    def read(self) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """`documents` (columns as `DOCUMENTS`) and `errors` (as `INDEX_ERRORS`), by source and row number."""
+
+    documents: pl.DataFrame
+    errors: pl.DataFrame
+
+
+def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions) -> Loaded:
+    """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
+
+    A document's `id` depends on its source and its id column or row number, so it stays when the text is
+    edited; `content_hash` (of title, text and raw_data) then differs.
+    """
+    documents: list[dict[str, object]] = []
+    errors: list[tuple[object, ...]] = []
+    for file in files:
+        source, created = clean(file.path), file.modified.astimezone(UTC).isoformat(timespec="seconds")
+        for item in _read(file, options):
+            if isinstance(item, Problem):
+                errors.append((batch, source, item.row_number, "load", clean(item.error), clean(item.hint)))
+                continue
+            title = _title(item, source)
+            documents.append(
+                {
+                    "id": stable_id("document", source, item.key or item.row_number),
+                    "batch": batch,
+                    "source": source,
+                    "row_number": item.row_number,
+                    "title": title,
+                    "text": item.text,
+                    "creation_date": created,
+                    "raw_data": item.raw_data,
+                    "content_hash": stable_id("content", title, item.text, item.raw_data),
+                    "format": format_of(source),
+                    "n_tokens": len(encode(item.text, options.encoding)),
+                }
+            )
+    return Loaded(
+        pl.DataFrame(documents, schema=DOCUMENTS).sort("source", "row_number"),
+        pl.DataFrame(errors, schema=INDEX_ERRORS, orient="row").sort("source", "row_number", "error"),
+    )
+
+
+def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
+    file_format = format_of(file.path)
+    if file_format is None:
+        ending = PurePosixPath(file.path).suffix
+        yield Problem(
+            f"files ending in {ending!r} are not supported" if ending else "the file's name has no ending",
+            f"Convert it, or move it out of the input folder. Supported: {supported_formats()}.",
+        )
+        return
+    if is_plain_text(file_format) and file.size > options.max_document_bytes:
+        yield _too_long(file.size, None, options)  # without reading it
+        return
+    try:
+        data = file.read()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        yield Problem(f"the file cannot be read: {reason}", "Check that it exists and who may read it.")
+        return
+    if not data:
+        yield Problem("the file is empty", "Delete it, or put text into it.")
+        return
+    for item in read_records(file.path, data, options):
+        if isinstance(item, Record) and (size := len(item.text.encode())) > options.max_document_bytes:
+            yield _too_long(size, item.row_number, options)
+        else:
+            yield item
+
+
+def _too_long(size: int, row_number: int | None, options: LoadOptions) -> Problem:
+    return Problem(
+        f"the document has {size / 1e6:,.1f} MB, the limit is {options.max_document_bytes / 1e6:,.1f} MB",
+        "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
+        row_number,
+    )
+
+
+_LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin with "# "
+
+
+def _title(record: Record, source: str) -> str:
+    """The document's own title on one line; else the file's name, with the row's number if it has rows."""
+    title = " ".join(record.title.split()) if record.title else ""
+    if title:
+        return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
+    path = PurePosixPath(source)
+    return path.stem if record.row_number is None else f"{path.name} ({record.row_number})"

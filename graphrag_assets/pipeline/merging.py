@@ -1,0 +1,225 @@
+"""Mentions become entities and relationships: a pure function of all mentions, whatever order they came in.
+
+Entities are grouped by normalised title; relationships are undirected pairs. Weights are sums of strengths. A
+co-occurrence counted by the embedded default is damped by normalised pointwise mutual information (Bouma, 2009,
+"Normalized (pointwise) mutual information in collocation extraction"), mapped from [-1, 1] to [0, 1], so that
+two things named everywhere do not look related merely because they meet often.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.ids import with_id
+from graphrag_assets.models.offline import EXTRACTOR
+from graphrag_assets.models.offline.centrality import summarise
+from graphrag_assets.pipeline.resolution import apply_aliases
+
+GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
+
+
+class Graph(NamedTuple):
+    """Merged entities and relationships, without human_readable_ids."""
+
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+
+
+def merge(
+    entity_mentions: pl.DataFrame,
+    relationship_mentions: pl.DataFrame,
+    text_units: pl.DataFrame,
+    aliases: pl.DataFrame,
+    min_concept_mentions: int = 2,
+) -> Graph:
+    """The graph of all mentions.
+
+    Args:
+        entity_mentions, relationship_mentions: as stored, over all batches.
+        text_units: needs n_sentences.
+        aliases: accepted rows of entity_aliases.
+        min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
+            together with its relationships.
+
+    Returns:
+        entities: id, title, type, description, text_unit_ids, frequency, degree, title_key, types.
+        relationships: id, source, target, description, weight, combined_degree, text_unit_ids, source_id,
+        target_id, type, types.
+    """
+    mentions = apply_aliases(
+        entity_mentions.with_columns(own_key=pl.col("title_key")), aliases, ["title_key"]
+    )
+    pairs = apply_aliases(relationship_mentions, aliases, ["source_key", "target_key"])
+    rare = _rare_concepts(mentions, min_concept_mentions)
+    mentions = mentions.join(rare, on="title_key", how="anti")
+    pairs = (
+        pairs.filter(pl.col("source_key") != pl.col("target_key"))
+        .join(rare, left_on="source_key", right_on="title_key", how="anti")
+        .join(rare, left_on="target_key", right_on="title_key", how="anti")
+        .filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
+    )
+    mentions = pl.concat(
+        [mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal"
+    )
+    entities = _entities(mentions)
+    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities)
+    degree = (
+        pl.concat([relationships["source_id"], relationships["target_id"]])
+        .rename("id")
+        .value_counts(name="degree")
+        .with_columns(pl.col("degree").cast(pl.Int64))
+    )
+    entities = entities.join(degree, on="id", how="left").with_columns(pl.col("degree").fill_null(0))
+    ends = entities.select("id", "degree")
+    relationships = (
+        relationships.join(ends.rename({"id": "source_id", "degree": "from_degree"}), on="source_id")
+        .join(ends.rename({"id": "target_id", "degree": "to_degree"}), on="target_id")
+        .with_columns(combined_degree=pl.col("from_degree") + pl.col("to_degree"))
+        .drop("from_degree", "to_degree")
+    )
+    return Graph(entities.sort("id"), relationships.sort("id"))
+
+
+def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
+    """Keys that only the embedded default found, only as concepts, in fewer than `minimum` text units."""
+    only_concept = ((pl.col("type") == "CONCEPT") & (pl.col("extractor") == EXTRACTOR)).all()
+    return (
+        mentions.group_by("title_key")
+        .agg(only_concept.alias("concept"), pl.col("text_unit_id").n_unique().alias("units"))
+        .filter(pl.col("concept") & (pl.col("units") < minimum))
+        .select("title_key")
+    )
+
+
+def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Mentions of type UNKNOWN for relationship ends that no extraction declared as entities."""
+    ends = pl.concat(
+        [
+            pairs.select(
+                pl.col(f"{end}_key").alias("title_key"),
+                pl.col(end).alias("title"),
+                "description",
+                "text_unit_id",
+                "document_id",
+                "extractor",
+            )
+            for end in ("source", "target")
+        ]
+    )
+    return ends.join(mentions.select("title_key"), on="title_key", how="anti").with_columns(
+        type=pl.lit("UNKNOWN"), n_sentences=pl.lit(1, pl.Int64), own_key=pl.col("title_key")
+    )
+
+
+def _majority_type(frame: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Per key: type (most mentions, specific before generic, then by name) and types (all, with counts)."""
+    counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"))
+    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES), pl.col("n").neg(), "type")
+    return ordered.group_by(key, maintain_order=True).agg(
+        pl.col("type").first(), pl.struct("type", "n").filter(pl.col("type") != "").alias("types")
+    )
+
+
+def _entities(mentions: pl.DataFrame) -> pl.DataFrame:
+    titles = (
+        mentions.filter((pl.col("own_key") == pl.col("title_key")))
+        .group_by("title_key", "title")
+        .agg(pl.col("n_sentences").sum())
+        .sort("title_key", pl.col("n_sentences").neg(), "title")
+        .group_by("title_key", maintain_order=True)
+        .agg(pl.col("title").first())
+    )
+    units = mentions.group_by("title_key").agg(pl.col("text_unit_id").unique().sort().alias("text_unit_ids"))
+    described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(
+        titles, on="title_key"
+    )
+    entities = (
+        titles.join(units, on="title_key")
+        .join(_majority_type(mentions, "title_key"), on="title_key")
+        .join(
+            summarise(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left"
+        )
+        .with_columns(
+            pl.col("description").fill_null(""),
+            frequency=pl.col("text_unit_ids").list.len().cast(pl.Int64),
+            kind=pl.lit("entity"),
+        )
+    )
+    return with_id(entities, "kind", "title_key").drop("kind")
+
+
+def _relationships(
+    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame
+) -> pl.DataFrame:
+    forward = pl.col("source_key") < pl.col("target_key")
+    undirected = pairs.with_columns(
+        forward=forward,
+        low=pl.min_horizontal("source_key", "target_key"),
+        high=pl.max_horizontal("source_key", "target_key"),
+        counted=pl.col("extractor") == EXTRACTOR,
+    ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
+    merged = undirected.group_by("pair").agg(
+        pl.col("low").first(),
+        pl.col("high").first(),
+        (pl.col("forward").mean() >= 0.5).alias("forward"),
+        pl.col("strength").filter(~pl.col("counted")).sum().alias("stated"),
+        pl.col("strength").filter(pl.col("counted")).sum().alias("together"),
+        pl.col("text_unit_id").unique().sort().alias("text_unit_ids"),
+    )
+    descriptions = undirected.select(
+        key="pair", title=pl.lit(""), description="description", n=pl.lit(1, pl.Int64)
+    )
+    names = entities.select("title_key", "title", "id")
+    relationships = (
+        _with_weight(merged, mentions, n_sentences)
+        .join(_majority_type(undirected, "pair"), on="pair")
+        .join(
+            summarise(descriptions, max_sentences=2, max_characters=500),
+            left_on="pair",
+            right_on="key",
+            how="left",
+        )
+        .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
+        .join(names.rename({"title_key": "low", "title": "low_title", "id": "low_id"}), on="low")
+        .join(names.rename({"title_key": "high", "title": "high_title", "id": "high_id"}), on="high")
+        .with_columns(
+            pl.when("forward").then("low_title").otherwise("high_title").alias("source"),
+            pl.when("forward").then("high_title").otherwise("low_title").alias("target"),
+            pl.when("forward").then("low_id").otherwise("high_id").alias("source_id"),
+            pl.when("forward").then("high_id").otherwise("low_id").alias("target_id"),
+        )
+    )
+    return with_id(relationships, "kind", "low", "high").select(
+        "id",
+        "source",
+        "target",
+        "description",
+        "weight",
+        "text_unit_ids",
+        "source_id",
+        "target_id",
+        "type",
+        "types",
+    )
+
+
+def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
+    """`merged` with weight = stated + together * (1 + NPMI) / 2, probabilities being shares of sentences."""
+    named = (
+        mentions.filter(pl.col("extractor") == EXTRACTOR)
+        .group_by("title_key")
+        .agg(pl.col("n_sentences").sum().cast(pl.Float64).alias("sentences"))
+    )
+    total = float(max(n_sentences, 1))
+    information = (pl.col("together") * total / (pl.col("low_n") * pl.col("high_n"))).log()
+    surprise = (total / pl.col("together")).log()
+    npmi = pl.when(surprise > 0).then((information / surprise).clip(-1, 1)).otherwise(1.0)
+    damped = pl.when(pl.col("together") > 0).then(pl.col("together") * (1 + npmi) / 2).otherwise(0.0)
+    return (
+        merged.join(named.rename({"title_key": "low", "sentences": "low_n"}), on="low", how="left")
+        .join(named.rename({"title_key": "high", "sentences": "high_n"}), on="high", how="left")
+        .with_columns(pl.col("low_n").fill_null(1.0), pl.col("high_n").fill_null(1.0))
+        # A pair that meets less often than by chance keeps a small positive weight: Leiden needs one.
+        .with_columns(weight=(pl.col("stated") + damped).clip(0.01).round(6))
+        .drop("low_n", "high_n", "stated", "together")
+    )

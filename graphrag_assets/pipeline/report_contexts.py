@@ -1,0 +1,217 @@
+"""What a community report is written from: all of the community's relationships, entities and claims.
+
+Relationships come by combined degree, each led by its two entities and their claims. A context over the token
+limit is shortened as in the paper (Edge et al. 2024, arXiv 2404.16130): sub-communities are replaced by their
+reports, largest first. So contexts are built from the deepest level up.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from graphrag_assets.text import count_tokens
+
+_SECTIONS = {
+    "Reports": "id,title,content",
+    "Entities": "id,entity,type,description,degree",
+    "Claims": "id,subject,type,status,start_date,end_date,description",
+    "Relationships": "id,source,target,description,combined_degree",
+}
+_ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3}
+_HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
+
+
+def evidence(
+    entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame, encoding: str = "o200k_base"
+) -> pl.DataFrame:
+    """One line of context per entity, relationship and claim, with its tokens.
+
+    Args:
+        entities: id, human_readable_id, title, type, description, degree.
+        relationships: id, human_readable_id, source, target, description, combined_degree, source_id, target_id.
+        claims: human_readable_id, subject_entity_id, subject_id, type, status, start_date, end_date, description.
+
+    Returns:
+        columns section, number, line, tokens, source_id, target_id (both the entity itself for entities, the
+        subject for claims), combined_degree (the degree for entities).
+    """
+    lines = pl.concat(
+        [
+            entities.select(
+                section=pl.lit("Entities"),
+                number="human_readable_id",
+                line=_csv("human_readable_id", "title", "type", "description", "degree"),
+                source_id="id",
+                target_id="id",
+                combined_degree="degree",
+            ),
+            claims.select(
+                section=pl.lit("Claims"),
+                number="human_readable_id",
+                line=_csv(
+                    "human_readable_id",
+                    "subject_id",
+                    "type",
+                    "status",
+                    "start_date",
+                    "end_date",
+                    "description",
+                ),
+                source_id="subject_entity_id",
+                target_id="subject_entity_id",
+                combined_degree=pl.lit(0, pl.Int64),
+            ),
+            relationships.select(
+                section=pl.lit("Relationships"),
+                number="human_readable_id",
+                line=_csv("human_readable_id", "source", "target", "description", "combined_degree"),
+                source_id="source_id",
+                target_id="target_id",
+                combined_degree="combined_degree",
+            ),
+        ]
+    )
+    return lines.with_columns(
+        tokens=pl.Series(count_tokens(lines["line"].to_list(), encoding), dtype=pl.Int64) + 1
+    )
+
+
+def _csv(*columns: str) -> pl.Expr:
+    """The columns as one comma-separated line; a text with a comma, quote or line break is quoted."""
+    parts = []
+    for name in columns:
+        text = pl.col(name).cast(pl.String).fill_null("").str.replace_all(r"\s+", " ")
+        quoted = pl.concat_str(pl.lit('"'), text.str.replace_all('"', '""'), pl.lit('"'))
+        parts.append(pl.when(text.str.contains('[",]')).then(quoted).otherwise(text))
+    return pl.concat_str(parts, separator=",")
+
+
+@dataclass(frozen=True)
+class LevelContexts:
+    """The contexts of one level. `contexts`: community, context, context_tokens. `rows`: what each is made of:
+    community, section, number, in the order of the context."""
+
+    contexts: pl.DataFrame
+    rows: pl.DataFrame
+
+
+def level_contexts(
+    members: pl.DataFrame,
+    sub_members: pl.DataFrame,
+    lines: pl.DataFrame,
+    sub_reports: pl.DataFrame,
+    max_tokens: int,
+    encoding: str = "o200k_base",
+) -> LevelContexts:
+    """The contexts of the communities that arise at one level.
+
+    Args:
+        members: community, entity_id.
+        sub_members: sub-community (column child) and entity_id at the next deeper level.
+        lines: `evidence`.
+        sub_reports: community, title, full_content of the sub-communities' reports.
+        max_tokens: the limit; it holds for every context.
+    """
+    rows = _local_rows(members, sub_members, lines)
+    reports = sub_reports.select(
+        child=pl.col("community").cast(pl.Int64), line=_csv("community", "title", "full_content")
+    )
+    reports = reports.with_columns(
+        pl.Series("tokens", count_tokens(reports["line"].to_list(), encoding), dtype=pl.Int64) + 1
+    )
+    budget = max_tokens - len(_SECTIONS) * _HEADER_TOKENS
+    totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
+    substituted = [
+        _substitute(rows.filter(pl.col("community") == community), reports, budget)
+        for community in totals["community"].sort()
+    ]
+    rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal").sort(
+        "community", "place"
+    )
+    kept = rows.filter(pl.col("tokens").cum_sum().over("community") <= budget)
+    return LevelContexts(_render(kept, encoding), kept.select("community", "section", "number"))
+
+
+def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """The communities' own lines in the order of the context, each with the child that holds it, if one does."""
+    ends = members.join(sub_members, on="entity_id", how="left").select("entity_id", "community", "child")
+    inside = (
+        lines.join(ends.rename({"entity_id": "source_id"}), on="source_id")
+        .join(
+            ends.rename({"entity_id": "target_id", "community": "other", "child": "other_child"}),
+            on="target_id",
+        )
+        .filter(pl.col("community") == pl.col("other"))
+        .with_columns(child=pl.when(pl.col("child") == pl.col("other_child")).then("child"))
+    )
+    related = inside.filter(pl.col("section") == "Relationships").with_columns(
+        rank=pl.struct(pl.col("combined_degree").neg(), "number")
+        .rank("ordinal")
+        .over("community")
+        .cast(pl.Int64)
+    )
+    first = (
+        pl.concat([related.select("community", "rank", entity=f"{end}_id") for end in ("source", "target")])
+        .group_by("community", "entity")
+        .agg(pl.col("rank").min())
+    )
+    # Members without a relationship inside come last, the best connected first.
+    own = inside.filter(pl.col("section") != "Relationships").join(
+        first, left_on=["community", "source_id"], right_on=["community", "entity"], how="left"
+    )
+    unrelated = pl.lit(2**40, pl.Int64)
+    ordered = pl.concat([own.with_columns(pl.col("rank").fill_null(unrelated)), related], how="diagonal")
+    kind = pl.col("section").replace_strict(_ORDER, return_dtype=pl.Int64)
+    return ordered.sort("community", "rank", kind, pl.col("combined_degree").neg(), "number").select(
+        "community",
+        "section",
+        "number",
+        "line",
+        "tokens",
+        "child",
+        place=pl.int_range(pl.len(), dtype=pl.Int64),
+    )
+
+
+def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.DataFrame:
+    """One community's rows with its largest children's rows replaced by their reports until they fit."""
+    children = (
+        rows.filter(pl.col("child").is_not_null())
+        .group_by("child")
+        .agg(pl.col("tokens").sum().alias("own"))
+        .join(reports, on="child")
+        .filter(pl.col("tokens") < pl.col("own"))  # a report longer than what it stands for saves nothing
+        .sort(pl.col("own").neg(), "child")
+    )
+    total = int(rows["tokens"].sum())
+    saved_before = (pl.col("own") - pl.col("tokens")).cum_sum().shift(1, fill_value=0)
+    replaced = children.filter(total - saved_before > budget)
+    stand_ins = replaced.select(
+        community=pl.lit(rows["community"][0], rows.schema["community"]),
+        section=pl.lit("Reports"),
+        number="child",
+        line="line",
+        tokens="tokens",
+        child="child",
+        place=pl.int_range(pl.len(), dtype=pl.Int64) - pl.len().cast(pl.Int64),
+    )
+    own = rows.join(replaced.select("child"), on="child", how="anti")
+    return pl.concat([stand_ins.cast(rows.schema), own])
+
+
+def _render(rows: pl.DataFrame, encoding: str) -> pl.DataFrame:
+    section = pl.col("section")
+    heading = pl.concat_str(
+        pl.lit("-----"), section, pl.lit("-----\n"), section.replace_strict(_SECTIONS), pl.lit("\n")
+    )
+    texts = (
+        rows.with_columns(kind=section.replace_strict(_ORDER, return_dtype=pl.Int64))
+        .sort("community", "kind", "place")
+        .group_by("community", "kind", "section", maintain_order=True)
+        .agg(pl.col("line").str.join("\n"))
+        .with_columns(pl.concat_str(heading, "line").alias("text"))
+        .group_by("community", maintain_order=True)
+        .agg(pl.col("text").str.join("\n\n").alias("context"))
+    )
+    tokens = pl.Series("context_tokens", count_tokens(texts["context"].to_list(), encoding), dtype=pl.Int64)
+    return texts.with_columns(tokens)

@@ -1,0 +1,253 @@
+"""Community reports, level by level from the deepest up, because a report may stand in for its community above."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.models.offline.reports import Evidence, ReportMaterial
+from graphrag_assets.models.records import ReportRecord
+from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
+from graphrag_assets.store import schema
+
+WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
+
+REPORT_TYPES: dict[str, Any] = {
+    "findings": pl.List(pl.Struct({"summary": pl.String, "explanation": pl.String})),
+    "rank": pl.Float64,
+    "context_tokens": pl.Int64,
+}
+
+
+class ReportInputs(NamedTuple):
+    """What reports are written from.
+
+    communities, entities, relationships: as the tables. members: community, level, entity_id (level-complete).
+    claims: as the table covariates, with human_readable_id and subject_entity_id, only claims about entities.
+    """
+
+    communities: pl.DataFrame
+    members: pl.DataFrame
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    claims: pl.DataFrame
+
+
+def community_reports(
+    inputs: ReportInputs,
+    previous: pl.DataFrame,
+    write: WriteReports,
+    reporter: str,
+    max_tokens: int = 8000,
+    encoding: str = "o200k_base",
+) -> pl.DataFrame:
+    """One report per community; a report whose fingerprint is unchanged is taken from `previous` as it is.
+
+    Args:
+        inputs: the graph and its communities.
+        previous: the present table community_reports.
+        write: what writes the reports of the communities that need one.
+        reporter: fingerprint of `write`.
+        max_tokens: limit of a context.
+
+    Returns:
+        the table community_reports, sorted by community.
+    """
+    communities, members, entities, relationships, claims = inputs
+    lines = evidence(entities, relationships, claims, encoding)
+    details = _details(entities, relationships, claims)
+    previous = previous.unique("fingerprint", keep="first")
+    done: list[pl.DataFrame] = []
+    for level in sorted(communities["level"].unique(), reverse=True):
+        at_level = communities.filter(pl.col("level") == level)
+        own = members.filter(pl.col("level") == level).join(at_level.select("community"), on="community")
+        below = (
+            members.filter(pl.col("level") == level + 1)
+            .join(at_level.select("community"), on="community", how="anti")
+            .select("entity_id", child=pl.col("community").cast(pl.Int64))
+        )
+        sub_reports = _empty_reports() if not done else pl.concat(done)
+        contexts = level_contexts(
+            own.select("community", "entity_id"),
+            below,
+            lines,
+            sub_reports.join(below.select(community="child"), on="community", how="semi").select(
+                "community", "title", "full_content"
+            ),
+            max_tokens,
+            encoding,
+        )
+        prepared = _fingerprinted(at_level, contexts.contexts, reporter)
+        reused = prepared.join(previous.select(_WRITTEN), on="fingerprint", how="inner")
+        fresh = prepared.join(previous, on="fingerprint", how="anti").sort("community")
+        materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
+        written = _report_frame(write(materials), fresh, reporter)
+        done += [reused.select(_report_columns()), written]
+    reports = pl.concat(done) if done else _empty_reports()
+    return reports.select(schema.COMMUNITY_REPORTS.column_names).sort("community")
+
+
+def stale_reports(
+    inputs: ReportInputs,
+    stored: pl.DataFrame,
+    reporter: str,
+    max_tokens: int = 8000,
+    encoding: str = "o200k_base",
+) -> pl.Series:
+    """Numbers of the communities whose report in `stored` was written from other inputs than the present ones."""
+
+    def blank(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        return [ReportRecord("", "", [], 0.0, "") for _ in materials]
+
+    expected = community_reports(inputs, stored, blank, reporter, max_tokens, encoding)
+    present = stored.select(pl.col("community").cast(pl.Int64), "fingerprint")
+    return expected.select("community", "fingerprint").join(
+        present, on=["community", "fingerprint"], how="anti"
+    )["community"]
+
+
+_WRITTEN = [
+    "fingerprint",
+    "title",
+    "summary",
+    "full_content",
+    "rank",
+    "rating_explanation",
+    "findings",
+    "full_content_json",
+    "model",
+]
+
+
+def _empty_reports() -> pl.DataFrame:
+    numbers = dict.fromkeys(("human_readable_id", "community", "level", "parent", "size"), pl.Int64)
+    special = {**REPORT_TYPES, **numbers, "children": pl.List(pl.Int64)}
+    return pl.DataFrame(
+        schema={name: special.get(name, pl.String) for name in schema.COMMUNITY_REPORTS.column_names}
+    )
+
+
+def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: str) -> pl.DataFrame:
+    """Communities with context, context_tokens and the fingerprint of all that their report depends on."""
+    joined = communities.join(contexts, on="community", how="left").with_columns(
+        pl.col("context").fill_null(""),
+        pl.col("context_tokens").fill_null(0),
+        n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64),
+    )
+    inputs = joined.select("community", "size", "n_text_units", "context").iter_rows()
+    prints = [stable_id("report", reporter, *row) for row in inputs]
+    return joined.with_columns(
+        pl.Series("fingerprint", prints, dtype=pl.String),
+        pl.Series("id", [stable_id("community_report", key) for key in joined["id"]], dtype=pl.String),
+        human_readable_id=pl.col("community"),
+    ).drop("title")
+
+
+def _details(entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
+    """section, number, names, text: what a report may say, row by row."""
+    return pl.concat(
+        [
+            entities.select(
+                section=pl.lit("Entities"),
+                number="human_readable_id",
+                names=pl.concat_list("title"),
+                text="description",
+            ),
+            relationships.select(
+                section=pl.lit("Relationships"),
+                number="human_readable_id",
+                names=pl.concat_list("source", "target"),
+                text="description",
+            ),
+            claims.select(
+                section=pl.lit("Claims"),
+                number="human_readable_id",
+                names=pl.concat_list("subject_id"),
+                text="description",
+            ),
+        ]
+    )
+
+
+def _materials(
+    communities: pl.DataFrame,
+    rows: pl.DataFrame,
+    details: pl.DataFrame,
+    sub_reports: pl.DataFrame,
+    entities: pl.DataFrame,
+) -> list[ReportMaterial]:
+    known = pl.concat(
+        [
+            details,
+            sub_reports.select(
+                section=pl.lit("Reports"),
+                number=pl.col("community").cast(details.schema["number"]),
+                names=pl.concat_list("title"),
+                text=pl.col("summary").str.replace_all(r"\s*\[Data:[^\]]*\]", ""),
+            ),
+        ]
+    )
+    evidence_rows = (
+        rows.join(communities.select("community"), on="community", how="semi")
+        .with_columns(pl.col("number").cast(known.schema["number"]))
+        .join(known, on=["section", "number"], how="inner", maintain_order="left")
+        .group_by("community", maintain_order=True)
+        .agg(pl.struct("section", "number", "names", "text").alias("evidence"))
+    )
+    leading = (
+        communities.select("community", "entity_ids")
+        .explode("entity_ids")
+        .join(entities.select("id", "title", "degree"), left_on="entity_ids", right_on="id")
+        .sort("community", pl.col("degree").neg(), "title")
+        .group_by("community", maintain_order=True)
+        .agg(pl.col("title").head(10).alias("leading"))
+    )
+    table = communities.select("community", "size", "n_text_units").join(leading, on="community", how="left")
+    table = table.join(evidence_rows, on="community", how="left").sort("community")
+    return [
+        ReportMaterial(
+            size=row["size"],
+            n_text_units=row["n_text_units"],
+            leading=tuple(row["leading"] or ()),
+            evidence=tuple(
+                Evidence(e["section"], e["number"], tuple(e["names"]), e["text"])
+                for e in row["evidence"] or ()
+            ),
+        )
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def _report_frame(records: Sequence[ReportRecord], communities: pl.DataFrame, reporter: str) -> pl.DataFrame:
+    """The table's rows of `records`, one per row of `communities`, in the same order."""
+    written = pl.DataFrame(
+        {
+            "title": [record.title for record in records],
+            "summary": [record.summary for record in records],
+            "full_content": [record.full_content for record in records],
+            "rank": [record.rating for record in records],
+            "rating_explanation": [record.rating_explanation for record in records],
+            "findings": [[asdict(finding) for finding in record.findings] for record in records],
+            "full_content_json": [
+                json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records
+            ],
+            "model": [reporter] * len(records),
+        },
+        schema={name: REPORT_TYPES.get(name, pl.String) for name in _WRITTEN if name != "fingerprint"},
+    )
+    return pl.concat([communities.sort("community"), written], how="horizontal").select(_report_columns())
+
+
+def _report_columns() -> list[pl.Expr]:
+    numbers = ("human_readable_id", "community", "level", "parent", "size", "context_tokens")
+    return [
+        pl.col(name).cast(pl.Int64)
+        if name in numbers
+        else pl.col(name).cast(pl.List(pl.Int64))
+        if name == "children"
+        else pl.col(name)
+        for name in schema.COMMUNITY_REPORTS.column_names
+    ]

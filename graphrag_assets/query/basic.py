@@ -1,0 +1,28 @@
+"""Basic search: the text units that fit the question best, in order of similarity."""
+
+import time
+from dataclasses import dataclass
+
+from graphrag_assets.query.context import Context, fill
+from graphrag_assets.query.local import SOURCES, sources
+from graphrag_assets.query.retrieval import Question, search
+from graphrag_assets.store.published import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class BasicOptions:
+    """`k` text units at most, within the token limit."""
+
+    k: int = 10
+    max_context_tokens: int = 12_000
+
+
+_DEFAULTS = BasicOptions()
+
+
+def basic_context(reader: Reader, question: Question, options: BasicOptions = _DEFAULTS) -> Context:
+    """The context of a basic search: Sources only, found by BM25 and vectors."""
+    started = time.perf_counter()
+    units = search(reader, "text_unit", question, options.k)
+    section = fill(SOURCES, sources(reader, units), options.max_context_tokens)
+    return Context("basic", question.text, (section,), time.perf_counter() - started)

@@ -1,0 +1,88 @@
+"""Every option of the index, typed and documented: from `GRAPHRAG_*` environment variables or a `.env` file.
+
+The defaults are the embedded default: no API key, no network. Secrets never become settings; the model layer
+reads them from the environment at the moment of a call.
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from graphrag_assets.errors import SettingsError
+
+
+class Settings(BaseSettings):
+    """The options, read once per process. `Settings.load()` turns a bad value into a clear error."""
+
+    model_config = SettingsConfigDict(env_prefix="GRAPHRAG_", env_file=".env", extra="ignore", frozen=True)
+
+    data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
+    input: str = Field("", description="Input folder or URL (s3://…); default: input/ in the data folder.")
+
+    text_column: str = Field("text", description="Column of structured files that holds the text.")
+    title_column: str = Field("title", description="Column of structured files that holds the title.")
+    id_column: str = Field("id", description="Column of structured files that tells rows apart.")
+    max_document_mb: float = Field(
+        10, gt=0, description="Longer documents are refused, with an index_errors row."
+    )
+
+    encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
+    chunking: Literal["anchored", "tokens", "sentences"] = Field(
+        "anchored",
+        description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed "
+        "window; sentences: one sentence each.",
+    )
+    chunk_size: int = Field(1200, ge=50, description="Most tokens of a text unit.")
+    chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighbours; chunking=tokens only.")
+
+    min_concept_mentions: int = Field(
+        2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
+    )
+    max_cluster_size: int = Field(10, ge=2, description="Communities with more members are split further.")
+    seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
+
+    report_input_tokens: int = Field(8000, ge=200, description="Most tokens of a community report's context.")
+    max_failed_units: float = Field(
+        0.05, ge=0, le=1, description="With a larger share of failed text units nothing is published."
+    )
+    keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
+
+    @classmethod
+    def load(cls, **overrides: object) -> "Settings":
+        """Settings from the environment, with `overrides` on top.
+
+        Raises:
+            SettingsError: a value does not fit; the message names the variable, the value and the cure.
+        """
+        try:
+            settings = cls(**overrides)  # type: ignore[arg-type]
+        except ValidationError as error:
+            lines = [
+                f"GRAPHRAG_{'_'.join(str(part) for part in problem['loc']).upper()}="
+                f"{problem['input']!r}: {problem['msg']}"
+                for problem in error.errors()
+            ]
+            raise SettingsError("Bad setting. " + "; ".join(lines)) from None
+        if settings.chunking == "tokens" and settings.chunk_overlap >= settings.chunk_size:
+            raise SettingsError(
+                f"GRAPHRAG_CHUNK_OVERLAP={settings.chunk_overlap} must be smaller than "
+                f"GRAPHRAG_CHUNK_SIZE={settings.chunk_size}."
+            )
+        return settings
+
+    @cached_property
+    def input_folder(self) -> str:
+        """Where the batches are: a local path or a URL."""
+        return self.input or str(self.data / "input")
+
+    @cached_property
+    def index_folder(self) -> Path:
+        """Where the databases are."""
+        return self.data / "index"
+
+    def as_rows(self) -> dict[str, str]:
+        """Name and value of each setting that shapes the index; where things are stored is left out."""
+        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input"}).items()}

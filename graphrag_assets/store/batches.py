@@ -1,0 +1,150 @@
+"""Commit of a batch: all its tables in one transaction, so that a crash leaves its old or its new state."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.store import schema
+from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
+
+FACTS = ("entity_mentions", "relationship_mentions", "covariates")
+
+
+def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[str, pl.DataFrame]:
+    """What is stored of the batch's text units that `extractor` has done.
+
+    Returns:
+        text_units (column id) and the tables entity_mentions, relationship_mentions and covariates.
+    """
+    scope = "WHERE batch = $batch AND extractor = $extractor"
+    parameters = {"batch": batch, "extractor": extractor}
+    with working.connect() as connection:
+        units = connection.sql(f"SELECT id FROM text_units {scope} ORDER BY id", params=parameters).pl()
+        facts = {
+            name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS
+        }
+    return {"text_units": units, **facts}
+
+
+def commit_batch(
+    working: WorkingDatabase,
+    batch: str,
+    frames: Mapping[str, pl.DataFrame],
+    errors: pl.DataFrame,
+    digest: str,
+    run_id: str,
+) -> dict[str, Changes]:
+    """Replace the batch's rows by `frames` (table name to frame) in one transaction.
+
+    Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
+    as not extracted: facts never outlive their text.
+    """
+    extracted = all(name in frames for name in FACTS)
+    with working.transaction() as connection:
+        changes = {
+            table.name: replace_batch(connection, table, batch, frames[table.name])
+            for table in schema.BATCH_TABLES
+            if table.name in frames
+        }
+        for name in FACTS if not extracted else ():
+            connection.execute(
+                f"DELETE FROM {name} WHERE batch = $batch AND text_unit_id NOT IN "
+                "(SELECT id FROM text_units WHERE batch = $batch)",
+                {"batch": batch},
+            )
+        _replace_errors(connection, batch, errors)
+        if _unchanged(connection, batch, digest, extracted, changes):
+            return changes
+        connection.execute(
+            """
+            INSERT INTO batch_state BY NAME
+            SELECT $batch AS batch, coalesce(max(revision), 0) + 1 AS revision, $digest AS digest,
+                   $extracted AS extracted, $documents AS n_documents, $text_units AS n_text_units,
+                   $errors AS n_errors, $run_id AS run_id, $now AS committed_at
+            FROM batch_state WHERE batch = $batch
+            """,
+            {
+                "batch": batch,
+                "digest": digest,
+                "extracted": extracted,
+                "documents": frames["documents"].height,
+                "text_units": frames["text_units"].height,
+                "errors": errors.height,
+                "run_id": run_id,
+                "now": utc_now(),
+            },
+        )
+        connection.execute(
+            "DELETE FROM batch_state WHERE batch = $batch AND revision < "
+            "(SELECT max(revision) FROM batch_state WHERE batch = $batch)",
+            {"batch": batch},
+        )
+    return changes
+
+
+def _unchanged(
+    connection: duckdb.DuckDBPyConnection,
+    batch: str,
+    digest: str,
+    extracted: bool,
+    changes: Mapping[str, Changes],
+) -> bool:
+    """Whether the batch is in the database just as it was committed last: then it keeps its revision."""
+    same_state = connection.execute(
+        "SELECT count(*) FROM batch_state WHERE batch = $batch AND digest = $digest AND extracted = $extracted",
+        {"batch": batch, "digest": digest, "extracted": extracted},
+    ).fetchone()
+    touched = any(change.inserted or change.deleted for change in changes.values())
+    return bool(same_state and same_state[0]) and not touched
+
+
+def _replace_errors(connection: duckdb.DuckDBPyConnection, batch: str, errors: pl.DataFrame) -> None:
+    """The batch's errors become `errors`; one that was there before keeps the time it was first seen."""
+    connection.register("incoming_errors", errors)
+    connection.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE current_errors AS
+        SELECT DISTINCT ON (i.source, i.row_number, i.stage, i.error)
+            $batch AS batch, i.source, i.row_number::BIGINT AS row_number, i.stage, i.error, i.hint,
+            coalesce(e.first_seen, $now) AS first_seen
+        FROM incoming_errors i LEFT JOIN index_errors e
+          ON e.batch = $batch AND e.source IS NOT DISTINCT FROM i.source AND e.stage = i.stage AND e.error = i.error
+         AND e.row_number IS NOT DISTINCT FROM i.row_number
+        """,
+        {"batch": batch, "now": utc_now()},
+    )
+    connection.unregister("incoming_errors")
+    connection.execute("DELETE FROM index_errors WHERE batch = $batch", {"batch": batch})
+    connection.execute("INSERT INTO index_errors BY NAME FROM current_errors")
+
+
+def record_stage(
+    connection: duckdb.DuckDBPyConnection,
+    run_id: str,
+    stage: str,
+    batch: str | None,
+    seconds: float,
+    changes: Mapping[str, Changes],
+    main: str,
+) -> None:
+    """One row of index_runs for a stage that has just written `changes`; `main` is its main table."""
+    connection.execute(
+        "INSERT INTO index_runs VALUES ($run_id, $stage, $batch, $now, $seconds, $rows, $inserted, $deleted)",
+        {
+            "run_id": run_id,
+            "stage": stage,
+            "batch": batch,
+            "now": utc_now(),
+            "seconds": round(seconds, 3),
+            "rows": changes[main].rows,
+            "inserted": sum(change.inserted for change in changes.values()),
+            "deleted": sum(change.deleted for change in changes.values()),
+        },
+    )
+
+
+def utc_now() -> datetime:
+    """Now in UTC, without a time zone: DuckDB's TIMESTAMP as all tables have it."""
+    return datetime.now(UTC).replace(tzinfo=None)

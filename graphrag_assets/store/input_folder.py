@@ -1,0 +1,147 @@
+"""The input folder, local or at any URL that universal_pathlib opens: its batches, files and digests.
+
+What belongs here: listing and reading, nothing about what a file holds. A folder that cannot be read is an
+error, never an empty folder: from an empty one it would follow that every document was deleted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+from upath import UPath
+
+from graphrag_assets.errors import InputError
+
+_TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
+# What Dagster refuses in a partition key.
+_REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a batch. `path` is relative to the input folder, in forward slashes; `modified` is UTC."""
+
+    path: str
+    size: int
+    modified: datetime
+    location: UPath = field(repr=False)
+
+    def read(self) -> bytes:
+        """The file's content. Raises OSError."""
+        return self.location.read_bytes()
+
+
+@dataclass(frozen=True)
+class UnusableName:
+    """An entry of the input folder whose name cannot be a batch's."""
+
+    name: str
+    error: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class InputFolder:
+    """Every entry directly under `location`, a folder or a file, is a batch; its name is the partition key.
+
+    Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. Every method
+    raises InputError when the folder is missing or cannot be listed.
+    """
+
+    location: str
+
+    def batches(self) -> list[str]:
+        """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
+        return [entry.name for entry in self._entries() if _name_error(entry.name) is None]
+
+    def unusable_names(self) -> list[UnusableName]:
+        """Entries that are no batch because of their names, for `index_errors`."""
+        hint = "Rename the file or folder."
+        return [
+            UnusableName(_printable(entry.name), error, hint)
+            for entry in self._entries()
+            if (error := _name_error(entry.name))
+        ]
+
+    def files(self, batch: str) -> Iterator[SourceFile]:
+        """The files of a batch, also in folders within folders, by path. InputError if it does not exist."""
+        entry = next((entry for entry in self._entries() if entry.name == batch), None)
+        if entry is None:
+            raise InputError(f"There is no batch {batch!r} in the input folder {self.location}.")
+        return iter(sorted(_walk(entry, _printable(batch), frozenset()), key=lambda file: file.path))
+
+    def digest(self, batch: str) -> str:
+        """A hash of the paths and contents of a batch: another one means that something in it has changed."""
+        digest = blake2b(digest_size=16)
+        for file in self.files(batch):
+            try:
+                content = blake2b(file.read(), digest_size=16).hexdigest()
+            except OSError as error:  # it is indexed again when it can be read
+                content = f"unreadable: {type(error).__name__}"
+            digest.update(f"{file.path}\x1f{content}\x1e".encode())
+        return digest.hexdigest()
+
+    def _entries(self) -> list[UPath]:
+        root = UPath(self.location)
+        root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+        return _children(root)
+
+
+def _children(folder: UPath) -> list[UPath]:
+    try:
+        entries = [entry for entry in folder.iterdir() if not _is_ignored(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):  # file systems differ in which they raise
+        if folder.exists():
+            raise InputError(
+                f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder."
+            ) from None
+        raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(
+            f"The input folder {folder} cannot be read: {reason}. Check who may read it."
+        ) from error
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _walk(entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
+    """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
+    if not entry.is_dir():
+        # A broken link is a file that cannot be read. A pipe or a socket would block for ever: no file.
+        if entry.is_file() or entry.is_symlink():
+            yield _source_file(entry, path)
+        return
+    real = str(entry.resolve())
+    if real in above:
+        return
+    for child in _children(entry):
+        yield from _walk(child, f"{path}/{_printable(child.name)}", above | {real})
+
+
+def _source_file(location: UPath, path: str) -> SourceFile:
+    try:
+        status = location.stat()
+        size, modified = status.st_size, status.st_mtime
+    except OSError:  # the reader of its content will say why
+        size, modified = 0, 0.0
+    return SourceFile(path, size, datetime.fromtimestamp(modified, UTC), location)
+
+
+def _is_ignored(name: str) -> bool:
+    return not name or name.startswith((".", "~$")) or name.lower().endswith(_TEMPORARY_SUFFIXES)
+
+
+def _name_error(name: str) -> str | None:
+    refused = [part for part in _REFUSED if part in name]
+    if refused:
+        shown = ", ".join(repr(part) for part in refused)
+        return f"the name {name!r} contains {shown}, which a partition key must not"
+    if _printable(name) != name:
+        return f"the name {_printable(name)!r} is not valid Unicode"
+    return None
+
+
+def _printable(name: str) -> str:
+    r"""`name` with bytes that are no UTF-8 written as \xff: such names exist on disk, but in no database."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,380 @@
+"""The schema, declared once: every table and column with its type and its meaning.
+
+`WORKING` is what assets write. `PUBLISHED` (in `published_schema`) is what people and the query module read.
+Column names follow GraphRAG 3's output tables, as a superset. There are no primary or foreign keys: batch
+replacement is 24 times slower with them, so asset checks guard keys instead (see docs/architecture.md).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, its DuckDB type, and what it means."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its name, what one row is, its key columns, and its columns in order."""
+
+    name: str
+    comment: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def ddl(self) -> str:
+        """`CREATE TABLE IF NOT EXISTS` with comments on the table and each column."""
+        columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        comments = "".join(
+            f'COMMENT ON COLUMN "{self.name}"."{c.name}" IS {_literal(c.comment)};' for c in self.columns
+        )
+        return (
+            f'CREATE TABLE IF NOT EXISTS "{self.name}" ({columns});'
+            f'COMMENT ON TABLE "{self.name}" IS {_literal(self.comment)};{comments}'
+        )
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def table(name: str, comment: str, key: str, *columns: tuple[str, str, str]) -> Table:
+    """A `Table` written tersely: key columns separated by blanks, columns as (name, type, comment)."""
+    return Table(name, comment, tuple(key.split()), tuple(Column(*column) for column in columns))
+
+
+ID = ("id", "VARCHAR", "Deterministic hash of what makes the row itself; the same in every run.")
+NUMBER = ("human_readable_id", "BIGINT", "Small number for prompts and citations; never reused.")
+BATCH = ("batch", "VARCHAR", "The batch (partition) the row stems from.")
+DOCUMENT_ID = ("document_id", "VARCHAR", "The document the row stems from.")
+TEXT_UNIT_ID = ("text_unit_id", "VARCHAR", "The text unit the row was extracted from.")
+TEXT_UNIT_IDS = ("text_unit_ids", "VARCHAR[]", "The text units it is mentioned in, sorted.")
+TYPES = ("types", 'STRUCT("type" VARCHAR, n BIGINT)[]', "All types given to it, with their mentions.")
+FINGERPRINT = ("fingerprint", "VARCHAR", "Hash of everything the row was computed from.")
+EXTRACTOR = (
+    "extractor",
+    "VARCHAR",
+    "What extracted it: method or model, prompt and options. Null: not done yet.",
+)
+
+DOCUMENTS = table(
+    "documents",
+    "One row per input document: a text file, or one row of a structured file.",
+    "id",
+    ID,
+    BATCH,
+    ("source", "VARCHAR", "Path of the file, relative to the input folder."),
+    ("row_number", "BIGINT", "1-based row in a structured file; null for a text file."),
+    ("title", "VARCHAR", "Title column, first heading, or file name."),
+    ("text", "VARCHAR", "The full text; character spans of text units refer to it."),
+    ("creation_date", "VARCHAR", "Time of the file's last change, ISO 8601, UTC."),
+    ("raw_data", "JSON", "The other columns of a structured file's row."),
+    ("content_hash", "VARCHAR", "Hash of title, text and raw_data; tells an edit."),
+    ("format", "VARCHAR", "File format it was read from."),
+    ("n_tokens", "BIGINT", "Tokens of the text."),
+)
+
+TEXT_UNITS = table(
+    "text_units",
+    "One row per chunk of a document: the unit of extraction and of citation.",
+    "id",
+    ID,
+    BATCH,
+    DOCUMENT_ID,
+    ("ordinal", "BIGINT", "Position in the document, from 0."),
+    ("start_char", "BIGINT", "First character in documents.text, from 0."),
+    ("end_char", "BIGINT", "Character after the last one: text = documents.text[start_char:end_char]."),
+    ("text", "VARCHAR", "The text of the unit."),
+    ("n_tokens", "BIGINT", "Tokens of the text."),
+    ("n_sentences", "BIGINT", "Sentences with at least one letter or digit."),
+    EXTRACTOR,
+)
+
+ENTITY_MENTIONS = table(
+    "entity_mentions",
+    "One row per entity and text unit that names it, as extracted. Facts: entities are derived from these.",
+    "id",
+    ID,
+    BATCH,
+    DOCUMENT_ID,
+    TEXT_UNIT_ID,
+    ("title", "VARCHAR", "The name as the text has it."),
+    ("title_key", "VARCHAR", "The normalised name under which mentions are grouped."),
+    ("type", "VARCHAR", "Entity type given by this extraction."),
+    ("description", "VARCHAR", "What this text unit says of the entity."),
+    ("n_sentences", "BIGINT", "In how many sentences of the unit it is named."),
+    EXTRACTOR,
+)
+
+RELATIONSHIP_MENTIONS = table(
+    "relationship_mentions",
+    "One row per relation of two entities and text unit that states it, as extracted.",
+    "id",
+    ID,
+    BATCH,
+    DOCUMENT_ID,
+    TEXT_UNIT_ID,
+    ("source", "VARCHAR", "Name of the entity the relation starts from."),
+    ("target", "VARCHAR", "Name of the other entity."),
+    ("source_key", "VARCHAR", "Normalised source name."),
+    ("target_key", "VARCHAR", "Normalised target name."),
+    ("type", "VARCHAR", "Short upper-case predicate, such as COMMANDED; empty when none is known."),
+    ("description", "VARCHAR", "What the text unit says of the relation."),
+    ("strength", "DOUBLE", "1 to 10 from a language model; number of sentences from the embedded default."),
+    EXTRACTOR,
+)
+
+COVARIATES = table(
+    "covariates",
+    "One row per claim: a dated or quantified statement about an entity, with its source text.",
+    "id",
+    ID,
+    BATCH,
+    DOCUMENT_ID,
+    TEXT_UNIT_ID,
+    ("covariate_type", "VARCHAR", "Always 'claim'."),
+    ("type", "VARCHAR", "Kind of claim."),
+    ("description", "VARCHAR", "The claim in words."),
+    ("subject_id", "VARCHAR", "Name of the subject, as in GraphRAG."),
+    ("object_id", "VARCHAR", "Name of the object, or NONE."),
+    ("subject_key", "VARCHAR", "Normalised subject name; joins entities.title_key after aliases."),
+    ("object_key", "VARCHAR", "Normalised object name."),
+    ("status", "VARCHAR", "TRUE, FALSE or SUSPECTED."),
+    ("start_date", "VARCHAR", "ISO 8601, as precise as known: 1866, 1866-07 or 1866-07-27."),
+    ("end_date", "VARCHAR", "ISO 8601, as precise as known."),
+    ("source_text", "VARCHAR", "The quoted passage, literally in the text unit."),
+    EXTRACTOR,
+)
+
+ENTITY_ALIASES = table(
+    "entity_aliases",
+    "Decisions of entity resolution: one name stands for another, everywhere or in one document.",
+    "document_id alias_key",
+    ("document_id", "VARCHAR", "The document the alias holds in; null: everywhere."),
+    ("alias_key", "VARCHAR", "The normalised name that is replaced."),
+    ("title_key", "VARCHAR", "The normalised name it stands for."),
+    ("rule", "VARCHAR", "The rule that decided."),
+    ("accepted", "BOOLEAN", "Only accepted aliases are applied."),
+)
+
+ENTITIES = table(
+    "entities",
+    "One row per thing named in the corpus, merged over all mentions.",
+    "id",
+    ID,
+    NUMBER,
+    ("title", "VARCHAR", "The most frequent form of the name."),
+    ("type", "VARCHAR", "The type most mentions give; UNKNOWN when only relationships name it."),
+    ("description", "VARCHAR", "Summary of the mentions' descriptions."),
+    TEXT_UNIT_IDS,
+    ("frequency", "BIGINT", "Number of text units that name it."),
+    ("degree", "BIGINT", "Number of distinct neighbours."),
+    ("title_key", "VARCHAR", "The normalised name."),
+    TYPES,
+)
+
+RELATIONSHIPS = table(
+    "relationships",
+    "One row per pair of related entities, merged over all mentions in both directions.",
+    "id",
+    ID,
+    NUMBER,
+    ("source", "VARCHAR", "Title of the source entity, in the direction most mentions give."),
+    ("target", "VARCHAR", "Title of the target entity."),
+    ("description", "VARCHAR", "Summary of the mentions' descriptions."),
+    ("weight", "DOUBLE", "Sum of the mentions' strengths; times (1 + NPMI) / 2 for co-occurrences."),
+    ("combined_degree", "BIGINT", "Sum of both ends' degrees."),
+    TEXT_UNIT_IDS,
+    ("source_id", "VARCHAR", "Entity id of the source."),
+    ("target_id", "VARCHAR", "Entity id of the target."),
+    ("type", "VARCHAR", "The predicate most mentions give; empty when none is known."),
+    TYPES,
+)
+
+ENTITY_POSITIONS = table(
+    "entity_positions",
+    "Where each entity stands on the graph's map.",
+    "id",
+    ID,
+    ("x", "FLOAT", "Horizontal position, -1 to 1."),
+    ("y", "FLOAT", "Vertical position, -1 to 1."),
+)
+
+COMMUNITIES = table(
+    "communities",
+    "One row per community of the hierarchical Leiden clustering, at the level where it arises.",
+    "id",
+    ID,
+    NUMBER,
+    ("community", "BIGINT", "Number of the community, unique over all levels; kept over re-indexing."),
+    ("level", "BIGINT", "Level of the hierarchy; 0 is the coarsest."),
+    ("parent", "BIGINT", "Number of the parent community; -1 at level 0."),
+    ("children", "BIGINT[]", "Numbers of the communities it is split into."),
+    ("title", "VARCHAR", "Name of the community."),
+    ("entity_ids", "VARCHAR[]", "Its members, sorted."),
+    ("relationship_ids", "VARCHAR[]", "Relationships with both ends inside, sorted."),
+    ("text_unit_ids", "VARCHAR[]", "Text units of its members, sorted."),
+    ("period", "VARCHAR", "Date of the newest document it draws on, ISO 8601."),
+    ("size", "BIGINT", "Number of members."),
+)
+
+COMMUNITY_MEMBERS = table(
+    "community_members",
+    "One row per entity and level: each entity is in exactly one community per level. A community that is "
+    "not split further stays its members' community at all deeper levels.",
+    "level entity_id",
+    ("community", "BIGINT", "Number of the community."),
+    ("level", "BIGINT", "Level of the hierarchy."),
+    ("entity_id", "VARCHAR", "The member."),
+)
+
+COMMUNITY_HISTORY = table(
+    "community_history",
+    "What happened to communities over re-indexing: born, died, changed, split, merged.",
+    "revision event community_id other_id",
+    ("revision", "BIGINT", "Revision of the clustering at which it happened, from 1."),
+    ("event", "VARCHAR", "born, died, changed, split or merged."),
+    ("level", "BIGINT", "Level of the community."),
+    ("community_id", "VARCHAR", "Id of the community."),
+    ("other_id", "VARCHAR", "The other community of a split or merge."),
+    ("jaccard", "DOUBLE", "Overlap of members with the predecessor, 0 to 1."),
+    ("size", "BIGINT", "Number of members."),
+)
+
+COMMUNITY_REPORTS = table(
+    "community_reports",
+    "One row per community: what its part of the corpus is about, with findings and citations.",
+    "id",
+    ID,
+    NUMBER,
+    ("community", "BIGINT", "Number of the community."),
+    ("level", "BIGINT", "Level of the community."),
+    ("parent", "BIGINT", "Number of the parent community; -1 at level 0."),
+    ("children", "BIGINT[]", "Numbers of the communities it is split into."),
+    ("title", "VARCHAR", "Title of the report."),
+    ("summary", "VARCHAR", "The report in short."),
+    ("full_content", "VARCHAR", "The whole report as Markdown."),
+    ("rank", "DOUBLE", "Importance, 0 to 10."),
+    ("rating_explanation", "VARCHAR", "Why it has this rank."),
+    ("findings", "STRUCT(summary VARCHAR, explanation VARCHAR)[]", "The findings."),
+    ("full_content_json", "VARCHAR", "The report as JSON."),
+    ("period", "VARCHAR", "Date of the newest document it draws on."),
+    ("size", "BIGINT", "Number of members of the community."),
+    FINGERPRINT,
+    ("context_tokens", "BIGINT", "Tokens of the context the report was written from."),
+    ("model", "VARCHAR", "What wrote it."),
+)
+
+CITATIONS = table(
+    "citations",
+    "One row per reference [Data: …] in a community report, resolved.",
+    "report_id table_name human_readable_id",
+    ("report_id", "VARCHAR", "The report that cites."),
+    ("table_name", "VARCHAR", "entities, relationships, covariates, community_reports or text_units."),
+    ("human_readable_id", "BIGINT", "The number cited."),
+    ("cited_id", "VARCHAR", "Id of the cited row; null when there is no such row."),
+)
+
+EMBEDDINGS = table(
+    "embeddings",
+    "One row per embedded text: text units, entities (title and description), community reports.",
+    "kind id",
+    ("kind", "VARCHAR", "text_unit, entity or community_report."),
+    ("id", "VARCHAR", "Id of the embedded row."),
+    FINGERPRINT,
+    ("model", "VARCHAR", "The embedding model."),
+    ("vector", "FLOAT[]", "The unit vector."),
+)
+
+INDEX_ERRORS = table(
+    "index_errors",
+    "One row per thing that could not be indexed, with its cure. A row leaves when it is mended.",
+    "batch source row_number stage error",
+    BATCH,
+    ("source", "VARCHAR", "File or text unit it concerns."),
+    ("row_number", "BIGINT", "Row or line in the file; null when it concerns all of it."),
+    ("stage", "VARCHAR", "load, chunk, extract, …"),
+    ("error", "VARCHAR", "What is wrong."),
+    ("hint", "VARCHAR", "What to do about it."),
+    ("first_seen", "TIMESTAMP", "When it was first seen, UTC."),
+)
+
+BATCH_STATE = table(
+    "batch_state",
+    "One row per indexed batch: what of it is in the database.",
+    "batch",
+    BATCH,
+    ("revision", "BIGINT", "Counts the commits of the batch, from 1."),
+    ("digest", "VARCHAR", "Hash of the batch's files and of the settings it was indexed with."),
+    ("extracted", "BOOLEAN", "False while only documents and text units are committed."),
+    ("n_documents", "BIGINT", "Documents in it."),
+    ("n_text_units", "BIGINT", "Text units in it."),
+    ("n_errors", "BIGINT", "Rows of index_errors it has."),
+    ("run_id", "VARCHAR", "Dagster run that committed it."),
+    ("committed_at", "TIMESTAMP", "When, UTC."),
+)
+
+INDEX_RUNS = table(
+    "index_runs",
+    "One row per stage that ran: how long it took and what it changed.",
+    "run_id stage batch",
+    ("run_id", "VARCHAR", "Dagster run."),
+    ("stage", "VARCHAR", "Asset or group of assets."),
+    ("batch", "VARCHAR", "Batch; null for a global stage."),
+    ("committed_at", "TIMESTAMP", "When, UTC."),
+    ("seconds", "DOUBLE", "Wall-clock seconds."),
+    ("rows", "BIGINT", "Rows in the stage's main table."),
+    ("inserted", "BIGINT", "Rows added or changed, over all tables of the stage."),
+    ("deleted", "BIGINT", "Rows removed or changed, over all tables of the stage."),
+)
+
+INDEX_SETTINGS = table(
+    "index_settings",
+    "The settings the index was built with.",
+    "name",
+    ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),
+    ("value", "VARCHAR", "Its value."),
+)
+
+PUBLICATIONS = table(
+    "publications",
+    "One row per publication that was made.",
+    "number",
+    ("number", "BIGINT", "Number of the publication, from 1."),
+    ("published_at", "TIMESTAMP", "When, UTC."),
+    ("content_digest", "VARCHAR", "Hash of all index tables; equal digests mean equal content."),
+    ("version", "VARCHAR", "Version of graphrag_assets that published it."),
+)
+
+NUMBERS = table(
+    "numbers",
+    "The register of human_readable_ids: once given to an id they stay with it and are never reused.",
+    "table_name id",
+    ("table_name", "VARCHAR", "The table."),
+    ("id", "VARCHAR", "The row's id."),
+    ("human_readable_id", "BIGINT", "The row's number."),
+)
+
+BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)
+GLOBAL_TABLES = (
+    ENTITY_ALIASES,
+    ENTITIES,
+    RELATIONSHIPS,
+    ENTITY_POSITIONS,
+    COMMUNITIES,
+    COMMUNITY_MEMBERS,
+    COMMUNITY_HISTORY,
+    COMMUNITY_REPORTS,
+    CITATIONS,
+    EMBEDDINGS,
+)
+OPERATION_TABLES = (INDEX_ERRORS, BATCH_STATE, INDEX_RUNS, INDEX_SETTINGS, PUBLICATIONS, NUMBERS)
+WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

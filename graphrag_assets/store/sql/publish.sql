@@ -1,0 +1,112 @@
+-- The published index from a copy of the working database, attached as `working`.
+-- Sorted by the keys that searches use: zone maps then do the work of indexes.
+
+INSERT INTO entities BY NAME
+SELECT e.*, p.x, p.y
+FROM working.entities e LEFT JOIN working.entity_positions p USING (id)
+ORDER BY human_readable_id;
+
+INSERT INTO relationships BY NAME
+SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number
+FROM working.relationships r
+JOIN working.entities s ON s.id = r.source_id
+JOIN working.entities t ON t.id = r.target_id
+ORDER BY r.human_readable_id;
+
+CREATE TEMP TABLE unit_numbers AS
+SELECT id, human_readable_id AS number FROM working.numbers WHERE table_name = 'text_units';
+
+INSERT INTO relationship_text_units
+SELECT r.human_readable_id, n.number
+FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.relationships) r
+JOIN unit_numbers n ON n.id = r.unit
+ORDER BY ALL;
+
+INSERT INTO edges
+SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM relationships
+UNION ALL
+SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM relationships
+ORDER BY ALL;
+
+INSERT INTO entity_text_units
+WITH stated AS (
+    SELECT e.entity, r.text_unit, count(*) AS n
+    FROM edges e JOIN relationship_text_units r USING (relationship)
+    GROUP BY ALL
+)
+SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
+FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.entities) e
+JOIN unit_numbers n ON n.id = e.unit
+LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
+ORDER BY ALL;
+
+INSERT INTO covariates BY NAME
+SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
+       s.human_readable_id AS subject_number, o.human_readable_id AS object_number
+FROM working.covariates c
+JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
+JOIN unit_numbers u ON u.id = c.text_unit_id
+LEFT JOIN working.resolved_claims k ON k.id = c.id
+LEFT JOIN working.entities s ON s.id = k.subject_entity_id
+LEFT JOIN working.entities o ON o.id = k.object_entity_id
+ORDER BY subject_number, n.human_readable_id;
+
+INSERT INTO text_units BY NAME
+WITH entities_of AS (
+    SELECT b.text_unit, list(e.id ORDER BY e.id) AS entity_ids
+    FROM entity_text_units b JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
+), relationships_of AS (
+    SELECT b.text_unit, list(r.id ORDER BY r.id) AS relationship_ids
+    FROM relationship_text_units b JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
+), covariates_of AS (
+    SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
+)
+SELECT t.*, n.number AS human_readable_id, coalesce(e.entity_ids, []) AS entity_ids,
+       coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
+FROM working.text_units t
+JOIN unit_numbers n USING (id)
+LEFT JOIN entities_of e ON e.text_unit = n.number
+LEFT JOIN relationships_of r ON r.text_unit = n.number
+LEFT JOIN covariates_of c ON c.text_unit = n.number
+ORDER BY n.number;
+
+INSERT INTO documents BY NAME
+WITH units AS (
+    SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units GROUP BY ALL
+)
+SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids
+FROM working.documents d
+JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
+LEFT JOIN units u ON u.document_id = d.id
+ORDER BY n.human_readable_id;
+
+INSERT INTO communities BY NAME FROM working.communities ORDER BY community;
+INSERT INTO community_reports BY NAME FROM working.community_reports ORDER BY community;
+
+INSERT INTO community_members BY NAME
+SELECT m.*, e.human_readable_id AS entity_number
+FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id
+ORDER BY level, community, entity_number;
+
+INSERT INTO entity_communities
+SELECT entity_number, level, community FROM community_members ORDER BY ALL;
+
+INSERT INTO embeddings BY NAME
+WITH numbers AS (
+    SELECT 'text_unit' AS kind, id, human_readable_id AS number FROM text_units
+    UNION ALL SELECT 'entity', id, human_readable_id FROM entities
+    UNION ALL SELECT 'community_report', id, human_readable_id FROM community_reports
+)
+SELECT kind, n.number, id, e.model, e.vector FROM working.embeddings e JOIN numbers n USING (kind, id)
+ORDER BY kind, n.number;
+
+INSERT INTO community_history BY NAME FROM working.community_history ORDER BY ALL;
+INSERT INTO entity_mentions BY NAME FROM working.entity_mentions ORDER BY title_key, text_unit_id, id;
+INSERT INTO relationship_mentions BY NAME
+FROM working.relationship_mentions ORDER BY source_key, target_key, text_unit_id, id;
+INSERT INTO entity_aliases BY NAME FROM working.entity_aliases ORDER BY ALL;
+INSERT INTO citations BY NAME FROM working.citations ORDER BY ALL;
+INSERT INTO index_errors BY NAME FROM working.index_errors ORDER BY ALL;
+INSERT INTO batch_state BY NAME FROM working.batch_state ORDER BY batch;
+INSERT INTO index_runs BY NAME FROM working.index_runs ORDER BY committed_at, stage, batch;
+INSERT INTO index_settings BY NAME FROM working.index_settings ORDER BY name;

@@ -1,0 +1,25 @@
+-- Claims with the entities their subject and object stand for, by key: an alias of the document first, then one
+-- that holds everywhere, then the name itself.
+CREATE OR REPLACE VIEW resolved_claims AS
+WITH accepted AS (SELECT document_id, alias_key, title_key FROM entity_aliases WHERE accepted),
+names AS (
+    SELECT document_id, subject_key AS key FROM covariates UNION SELECT document_id, object_key FROM covariates
+), resolved AS (
+    SELECT n.document_id, n.key, e.id AS entity_id
+    FROM names n
+    LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
+    LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+    JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key)
+)
+SELECT c.id, s.entity_id AS subject_entity_id, o.entity_id AS object_entity_id
+FROM covariates c
+LEFT JOIN resolved s ON s.document_id = c.document_id AND s.key = c.subject_key
+LEFT JOIN resolved o ON o.document_id = c.document_id AND o.key = c.object_key;
+
+-- Claims about entities, numbered: what community reports draw on.
+CREATE OR REPLACE VIEW entity_claims AS
+SELECT c.*, n.human_readable_id, r.subject_entity_id
+FROM covariates c
+JOIN resolved_claims r USING (id)
+JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id
+WHERE r.subject_entity_id IS NOT NULL;

@@ -1,0 +1,163 @@
+"""Text rules that indexing and querying must share: keys of titles, sentences, search terms, tokens."""
+
+import bisect
+import functools
+import importlib.util
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import sentencex
+import tiktoken
+
+_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›*_"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+
+
+def title_key(title: str) -> str:
+    """The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.
+
+    >>> title_key("  The “Great  Eastern”'s ")
+    'the great eastern'
+    """
+    text = " ".join(unicodedata.normalize("NFKC", title).casefold().split())
+    text = _POSSESSIVE.sub("", text.strip(_QUOTES + " "))
+    return "".join(c for c in text if c not in '"“”„«»*').strip(_QUOTES + " ")
+
+
+class Sentence(NamedTuple):
+    """A sentence with its character span in the text it comes from; trailing white space belongs to it."""
+
+    start: int
+    end: int
+    ends_paragraph: bool
+
+
+def sentences(text: str, language: str = "en") -> list[Sentence]:
+    """The sentences of `text` as adjoining spans that cover it completely.
+
+    A blank line, a Markdown heading, a list item and a table row end a sentence too; a heading or a table row
+    is one sentence whatever punctuation it has. `ends_paragraph`: a blank line or a heading follows, or the
+    sentence is a heading.
+    """
+    if not text:
+        return []
+    headings, unbroken, cuts = _structure(text)
+    starts_unbroken = [start for start, _ in unbroken]
+    for cut in _punctuation_cuts(text, language):
+        before = bisect.bisect_left(starts_unbroken, cut) - 1
+        if before < 0 or cut > unbroken[before][1]:
+            cuts.add(cut)
+
+    first = _NOT_SPACE.search(text)
+    starts = [first.start() if first else 0]
+    for cut in sorted(cuts):
+        if cut <= starts[-1]:  # in the white space that the cut before has passed over
+            continue
+        following = _NOT_SPACE.search(text, cut)
+        if following is None:
+            break
+        starts.append(following.start())
+
+    spans: list[Sentence] = []
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        content_end = start + len(text[start:end].rstrip())
+        paragraph = start in headings or end in headings or _BLANK_LINE.search(text, content_end, end)
+        spans.append(Sentence(start if spans else 0, end, bool(paragraph)))
+    return spans
+
+
+_NOT_SPACE = re.compile(r"\S")
+_BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
+# A numbered item has at most three digits: a wrapped line of prose may well begin with "1866. ".
+_STRUCTURE = re.compile(
+    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+]|\d{1,3}[.)])[ \t]))", re.MULTILINE
+)
+
+
+def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
+    """Where headings start, spans in which no punctuation ends a sentence, and the cuts that lines make."""
+    headings: set[int] = set()
+    unbroken: list[tuple[int, int]] = []
+    cuts = {blank.end() for blank in _BLANK_LINE.finditer(text)}
+    for mark in _STRUCTURE.finditer(text):
+        kind = str(mark.lastgroup)
+        start = mark.start(kind)
+        end = mark.end()  # an item's marker; its text is prose
+        if kind != "item":
+            end = text.find("\n", mark.end()) + 1 or len(text)
+            cuts.add(end)
+        if kind == "heading":
+            headings.add(start)
+        unbroken.append((start, end))
+        cuts.add(start)
+    return headings, unbroken, cuts
+
+
+_SLICE = 20_000
+_LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
+_LAST_SENTENCE = re.compile(r".*[.!?。！？][\"'”’)\]]*\s", re.DOTALL)
+
+
+def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
+    """Sentence ends by punctuation, found in slices: on one long paragraph the splitter's time is quadratic.
+
+    The splitter never looks beyond a blank line, so a slice that ends there changes nothing. Within a
+    paragraph longer than a slice, the slice ends where a sentence seems to.
+    """
+    start = 0
+    while start < len(text):
+        end = start + _SLICE
+        safe = None
+        if end < len(text):
+            safe = _LAST_PARAGRAPH.match(text, start, end) or _LAST_SENTENCE.match(text, start, end)
+        end = safe.end() if safe else min(end, len(text))
+        for boundary in sentencex.get_sentence_boundaries(language, text[start:end]):
+            if boundary["end_index"] < end - start or safe:
+                yield start + boundary["end_index"]
+        start = end
+
+
+def terms(texts: pl.Series) -> pl.Series:
+    """Search terms of each text, for BM25: Unicode words, case-folded; scripts without spaces as bigrams.
+
+    Returns a Series of lists of strings. The published index and the query module both use this function.
+    """
+    words = pl.col("text").str.normalize("NFKC").str.to_lowercase()
+    frame = texts.to_frame("text")
+    if frame.select(pl.col("text").str.contains(f"[{_CJK}]").any()).item():
+        # A zero-width break between the two kinds of script, then overlapping pairs of the unspaced one.
+        words = words.map_elements(_space_bigrams, return_dtype=pl.String)
+    return frame.select(words.str.extract_all(r"[\p{L}\p{M}\p{N}]+").alias("terms")).to_series()
+
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]+")
+
+
+def _space_bigrams(text: str) -> str:
+    def pairs(match: re.Match[str]) -> str:
+        run = match.group()
+        return " " + " ".join(run[i : i + 2] for i in range(max(len(run) - 1, 1))) + " "
+
+    return _UNSPACED.sub(pairs, text)
+
+
+@functools.cache
+def tokenizer(encoding: str = "o200k_base") -> tiktoken.Encoding:
+    """A tiktoken encoding that needs no network: litellm ships the two common ones inside its package."""
+    if "TIKTOKEN_CACHE_DIR" not in os.environ:
+        spec = importlib.util.find_spec("litellm")
+        if spec and spec.submodule_search_locations:
+            shipped = Path(spec.submodule_search_locations[0]) / "litellm_core_utils" / "tokenizers"
+            os.environ["TIKTOKEN_CACHE_DIR"] = str(shipped)
+    return tiktoken.get_encoding(encoding)
+
+
+def count_tokens(texts: list[str], encoding: str = "o200k_base") -> list[int]:
+    """Number of tokens of each text. Special tokens written in a text count as ordinary text."""
+    return [len(tokens) for tokens in tokenizer(encoding).encode_ordinary_batch(texts)]

@@ -1,0 +1,65 @@
+import subprocess
+import sys
+
+import dagster as dg
+
+from graphrag_assets.definitions import defs
+from graphrag_assets.store import schema
+
+LINEAGE = {
+    "source_files": set(),
+    "documents": {"source_files"},
+    "text_units": {"documents"},
+    "entity_mentions": {"text_units"},
+    "relationship_mentions": {"text_units"},
+    "covariates": {"text_units"},
+    "entity_aliases": {"entity_mentions"},
+    "entities": {"entity_mentions", "relationship_mentions", "entity_aliases"},
+    "relationships": {"entity_mentions", "relationship_mentions", "entity_aliases"},
+    "communities": {"entities", "relationships"},
+    "community_members": {"entities", "relationships", "communities"},
+    "community_history": {"communities"},
+    "entity_positions": {"communities", "community_members"},
+    "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
+    "citations": {"community_reports"},
+    "embeddings": {"text_units", "entities", "community_reports"},
+    "published_index": {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)},
+}
+
+
+def test_every_index_table_is_an_asset_with_its_lineage():
+    graph = defs().resolve_asset_graph()
+    found = {
+        key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
+        for key in graph.get_all_asset_keys()
+    }
+    assert found == LINEAGE
+
+
+def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not():
+    graph = defs().resolve_asset_graph()
+    partitioned = {
+        key.to_user_string()
+        for key in graph.get_all_asset_keys()
+        if graph.get(key).partitions_def is not None
+    }
+    assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
+
+
+def test_assets_have_descriptions_groups_and_column_schemas():
+    graph = defs().resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.description, key
+        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
+        if key.to_user_string() not in {"source_files", "published_index"}:
+            assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
+
+
+def test_definitions_load_without_litellm_and_the_like():
+    heavy = "{'litellm', 'sklearn', 'textblob', 'matplotlib', 'torch'}"
+    code = (
+        "import sys; from graphrag_assets.definitions import defs; defs();"
+        f"print(sorted({heavy} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -1,0 +1,280 @@
+"""The index through Dagster: real files in, published tables out."""
+
+import random
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.store import schema
+
+CABLE = """# The cable
+
+Captain James Anderson commanded the Great Eastern. The Great Eastern sailed from Valentia in July 1866 with Cyrus
+Field and William Thomson on board. On 27 July 1866 the Great Eastern reached Heart's Content in Newfoundland.
+
+William Thomson invented the mirror galvanometer. The mirror galvanometer showed a spot of light. At Valentia the
+mirror galvanometer read the signals from Newfoundland.
+"""
+MONEY = """The Atlantic Telegraph Company was founded by Cyrus Field and John Brett in 1856 with a capital of £350,000.
+John Brett had laid a cable under the English Channel in 1851. Cyrus Field came from New York.
+"""
+CSV = 'id,title,text,author\n1,Dover,"John Brett met Cyrus Field in London in 1854.",Ann\n2,Cork,"Queenstown lies near Cork.",Ben\n'
+INDEX_TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
+
+
+@pytest.fixture
+def cables(project):
+    project.write("one/cable.md", CABLE)
+    project.write("one/money.txt", MONEY)
+    project.write("two/letters.csv", CSV)
+    return project
+
+
+def contents(project, *but):
+    return {
+        name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts()
+        for name in INDEX_TABLES
+        if name not in but
+    }
+
+
+def test_a_folder_becomes_graphrags_seven_tables(cables):
+    cables.index_all()
+    counts = {
+        name: cables.sql(f"SELECT count(*) FROM {name}")[0][0]
+        for name in (
+            "documents",
+            "text_units",
+            "entities",
+            "relationships",
+            "communities",
+            "community_reports",
+            "covariates",
+        )
+    }
+    assert counts["documents"] == 4
+    assert all(count > 0 for count in counts.values()), counts
+    assert counts["communities"] == counts["community_reports"]
+    ship = cables.sql("SELECT type, frequency, degree FROM entities WHERE title = 'Great Eastern'")
+    assert ship[0][0] == "SHIP"
+    pair = cables.sql(
+        "SELECT description FROM relationships WHERE list_sort([source, target]) = ['Great Eastern', 'James Anderson']"
+    )
+    assert "commanded" in pair[0][0]
+
+
+def test_the_published_columns_include_all_of_graphrag_3(cables):
+    cables.index_all()
+    graphrag = {
+        "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
+        "text_units": "id human_readable_id text n_tokens document_id entity_ids relationship_ids covariate_ids",
+        "entities": "id human_readable_id title type description text_unit_ids frequency degree",
+        "relationships": "id human_readable_id source target description weight combined_degree text_unit_ids",
+        "communities": "id human_readable_id community level parent children title entity_ids relationship_ids "
+        "text_unit_ids period size",
+        "community_reports": "id human_readable_id community level parent children title summary full_content rank "
+        "rating_explanation findings full_content_json period size",
+        "covariates": "id human_readable_id covariate_type type description subject_id object_id status start_date "
+        "end_date source_text text_unit_id",
+    }
+    for table, columns in graphrag.items():
+        found = {
+            row[0]
+            for row in cables.sql(f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'")
+        }
+        assert set(columns.split()) <= found, table
+
+
+def test_every_span_gives_the_text_of_its_unit_and_every_claim_quotes_its_unit(cables):
+    cables.index_all()
+    wrong = "SELECT count(*) FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.text <> d.text[start_char+1:end_char]"
+    assert cables.sql(wrong) == [(0,)]
+    claims = cables.sql(
+        "SELECT count(*), count(*) FILTER (contains(t.text, c.source_text)) FROM covariates c JOIN text_units t ON t.id = c.text_unit_id"
+    )
+    assert claims[0][0] == claims[0][1] > 0
+
+
+def test_two_runs_from_scratch_in_different_batch_order_give_the_same_rows(cables, tmp_path, monkeypatch):
+    cables.index_all("one", "two")
+    first = contents(cables)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(cables.input))
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
+    cables.root = tmp_path / "other"
+    cables.index_all("two", "one")
+    assert contents(cables) == first
+
+
+def test_a_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(cables):
+    cables.index_all()
+    before = cables.index.working.read("SELECT max(committed_at) AS at FROM index_runs").item()
+    cables.index_all()
+    after = cables.index.working.read(
+        "SELECT sum(inserted) AS i, sum(deleted) AS d FROM index_runs WHERE committed_at > $before",
+        {"before": before},
+    )
+    assert after.row(0) == (0, 0)
+    assert cables.index.working.read("SELECT batch, revision FROM batch_state ORDER BY ALL").rows() == [
+        ("one", 1),
+        ("two", 1),
+    ]
+    assert [path.name for path in (cables.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
+
+
+def test_deleting_a_document_gives_the_index_that_never_had_it(cables, tmp_path, monkeypatch):
+    (cables.input / "one" / "money.txt").rename(tmp_path / "money.txt")
+    cables.index_all()
+    never = contents(cables, "community_history")
+    (tmp_path / "money.txt").rename(cables.input / "one" / "money.txt")
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(cables.input))
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
+    cables.root = tmp_path / "other"
+    cables.index_all()
+    assert cables.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
+    (tmp_path / "input" / "one" / "money.txt").unlink()
+    cables.index_all()
+    assert cables.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(0,)]
+    assert without_numbers(contents(cables, "community_history")) == without_numbers(never)
+
+
+NUMBERED = {
+    "human_readable_id",
+    "community",
+    "parent",
+    "children",
+    "full_content",
+    "summary",
+    "findings",
+    "title",
+}
+NUMBERED |= {"full_content_json", "fingerprint", "context_tokens", "vector"}
+
+
+def without_numbers(tables):
+    """Rows without human_readable_ids and what cites them: numbers once given to a gone row are not given again.
+
+    Communities keep the id they were born with, so theirs are left out too.
+    """
+    born = {"communities", "community_reports"}
+    return {
+        name: sorted(
+            str({k: v for k, v in row.items() if k not in NUMBERED and not (k == "id" and name in born)})
+            for row in rows
+            if row.get("kind") != "community_report"
+        )
+        for name, rows in tables.items()
+        if name != "citations"
+    }
+
+
+def test_a_batch_that_is_gone_from_the_folder_leaves_every_table(cables):
+    cables.index_all()
+    (cables.input / "two" / "letters.csv").unlink()
+    (cables.input / "two").rmdir()
+    cables.run("scan_input")
+    cables.run("index_batches", "two")
+    cables.run("refresh_graph")
+    for table in ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"):
+        assert cables.sql(f"SELECT count(*) FROM {table} WHERE batch = 'two'") == [(0,)]
+    assert cables.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
+
+
+def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
+    rng = random.Random(7)
+    people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]
+    text = "\n\n".join(
+        f"{rng.choice(people)} Smith met {rng.choice(people)} Jones in London on {i} occasions during the year {1800 + i}."
+        for i in range(400)
+    )
+    cables.write("three/long.txt", text)
+    cables.index_all("three")
+    before = {
+        row[0]
+        for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
+    }
+    assert len(before) > 8
+    cables.write(
+        "three/long.txt",
+        text.replace("in London on 200 occasions", "in Paris, of all places, on 200 occasions"),
+    )
+    from graphrag_assets.defs import batch_index
+
+    extracted = []
+    real = batch_index.extract_unit
+    monkeypatch.setattr(batch_index, "extract_unit", lambda text: (extracted.append(text), real(text))[1])
+    cables.run("index_batches", "three")
+    after = {
+        row[0]
+        for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
+    }
+    assert 1 <= len(after - before) == len(extracted) <= 3
+
+
+def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(cables):
+    cables.index_all()
+    cables.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
+    cables.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
+    working = cables.index.working
+    assert working.read("SELECT extracted FROM batch_state WHERE batch = 'one'").item() is False
+    orphans = "SELECT count(*) FROM entity_mentions WHERE text_unit_id NOT IN (SELECT id FROM text_units)"
+    assert working.read(orphans).item() == 0
+    assert working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 1
+
+
+def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_alone(cables, monkeypatch):
+    from graphrag_assets.defs import batch_index
+
+    real = batch_index.extract_unit
+
+    def broken(text):
+        if "galvanometer" in text:
+            raise ValueError("no galvanometers today")
+        return real(text)
+
+    monkeypatch.setattr(batch_index, "extract_unit", broken)
+    cables.run("scan_input")
+    cables.run("index_batches", "one")
+    errors = cables.index.working.read("SELECT stage, error FROM index_errors").rows()
+    assert errors == [("extract", "ValueError: no galvanometers today")]
+    retried = []
+    monkeypatch.setattr(batch_index, "extract_unit", lambda text: (retried.append(text), real(text))[1])
+    cables.run("index_batches", "one")
+    assert len(retried) == 1
+    assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
+
+
+def test_too_many_failed_units_are_not_published(cables, monkeypatch):
+    from graphrag_assets.defs import batch_index
+
+    cables.index_all()
+    published = cables.sql("SELECT content_digest FROM publication")
+    monkeypatch.setattr(batch_index, "EXTRACTOR", "offline/other")
+    monkeypatch.setattr(batch_index, "extract_unit", lambda text: 1 / 0)
+    cables.run("index_batches", "one")
+    result = cables.run("refresh_graph", succeed=False)
+    failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
+    assert failed == {"few_text_units_failed"}
+    assert cables.sql("SELECT content_digest FROM publication") == published
+
+
+def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(cables):
+    cables.write(
+        "odd/100 % of 'x'; DROP TABLE documents; --.md",
+        "# Odd\n\nSir Robert'); DROP TABLE entities;-- met Zoë O'Brien in São Paulo 🚢. Zoë O'Brien saw 50% of São Paulo. "
+        '<|endoftext|> Zoë O\'Brien wrote "SELECT * FROM São Paulo".\n',
+    )
+    cables.index_all()
+    assert cables.sql("SELECT count(*) FROM documents") == [(5,)]
+    titles = {row[0] for row in cables.sql("SELECT title FROM entities")}
+    assert "Zoë O'Brien" in titles
+
+
+def test_metadata_tells_rows_and_keeps_document_text_out_of_the_event_log(cables):
+    cables.run("scan_input")
+    cables.run("index_batches", "one")
+    event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization
+    assert event.partition == "one"
+    assert event.metadata["dagster/row_count"].value == 2
+    assert "cable" in event.metadata["preview"].value
+    log = " ".join(str(record) for record in cables.instance.all_logs(cables.instance.get_runs()[0].run_id))
+    assert "commanded" not in log

@@ -1,0 +1,58 @@
+import re
+
+from graphrag_assets.models.offline.reports import Evidence, ReportMaterial, write_reports
+
+CABLE = (
+    Evidence("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),
+    Evidence("Entities", 1, ("James Anderson",), "James Anderson was a captain."),
+    Evidence(
+        "Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."
+    ),
+    Evidence("Claims", 7, ("James Anderson",), "James Anderson commanded the Great Eastern."),
+)
+MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), evidence=CABLE)
+
+
+def test_a_report_names_its_leading_members_and_rates_by_text_units():
+    report = write_reports([MATERIAL])[0]
+    assert report.title == "Great Eastern and James Anderson"
+    assert report.summary.startswith("2 entities around Great Eastern and James Anderson.")
+    assert report.rating == 5.0  # 5 * log10(1 + 9)
+    assert "9 text units" in report.rating_explanation
+
+
+def test_every_sentence_is_used_once_and_cites_all_rows_that_carry_it():
+    report = write_reports([MATERIAL])[0]
+    text = " ".join(finding.explanation for finding in report.findings)
+    assert text.count("James Anderson commanded the Great Eastern.") == 1
+    assert "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]" in text
+    cited = {(s, int(n)) for s, ns in re.findall(r"(\w+) \(([\d, ]+)\)", text) for n in ns.split(",")}
+    assert cited == {(row.section, row.number) for row in CABLE}
+
+
+def test_the_best_connected_member_is_the_first_topic():
+    assert write_reports([MATERIAL])[0].findings[0].summary == "Great Eastern, linked with James Anderson"
+
+
+def test_full_content_is_markdown_with_title_summary_and_findings():
+    content = write_reports([MATERIAL])[0].full_content
+    assert content.startswith("# Great Eastern and James Anderson\n\n2 entities")
+    assert "\n\n## Great Eastern, linked with James Anderson\n\n" in content
+
+
+def test_there_are_at_most_ten_findings():
+    names = [f"Ship {i}" for i in range(30)]
+    rows = tuple(Evidence("Entities", i, (name,), f"{name} sailed.") for i, name in enumerate(names))
+    report = write_reports([ReportMaterial(30, 30, tuple(names[:10]), rows)])[0]
+    assert len(report.findings) == 10
+
+
+def test_a_community_of_one_without_text_still_has_a_report():
+    report = write_reports([ReportMaterial(1, 1, ("Sark",), (Evidence("Entities", 3, ("Sark",), ""),))])[0]
+    assert (report.title, report.summary, report.findings) == ("Sark", "Sark stands by itself.", [])
+
+
+def test_more_than_five_numbers_are_shortened_as_graphrag_does():
+    rows = tuple(Evidence("Claims", i, ("A",), "The same.") for i in range(7))
+    report = write_reports([ReportMaterial(1, 1, ("A",), rows)])[0]
+    assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation

@@ -1,0 +1,266 @@
+"""Text units: limits, spans, GraphRAG's windows, and how little an edit changes."""
+
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
+from graphrag_assets.text import count_tokens, sentences, tokenizer
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+ENCODINGS = ("o200k_base", "cl100k_base")
+
+any_text = st.text(alphabet="aB1.!? \n#-|电缆。😀é\u0301", max_size=600) | st.text(max_size=200)
+words = st.integers(min_value=0, max_value=10**9)
+
+
+def chunk(text: str, **options: object) -> pl.DataFrame:
+    documents = pl.DataFrame({"id": ["d"], "batch": ["b"], "text": [text]})
+    return chunk_documents(documents, ChunkOptions(**options))  # type: ignore[arg-type]
+
+
+def story(seed: int, n_sentences: int) -> list[str]:
+    """Distinct sentences of 4 to 33 words in paragraphs of 1 to 9, some under a heading."""
+    parts, left = [], 0
+    for i in range(n_sentences):
+        number = (seed * 7919 + i) * 2654435761 % 2**32
+        if left == 0:
+            left = 1 + number % 9
+            if parts:
+                parts[-1] = parts[-1].rstrip() + "\n\n"
+            if number % 11 == 0:
+                parts.append(f"## Chapter {i}\n\n")
+        ships = " ".join(f"cable{(number >> k) % 997}" for k in range(3 + number % 30))
+        parts.append(f"Ship {i} of {seed} laid {ships}. ")
+        left -= 1
+    return parts
+
+
+# --- every method ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(text=any_text, size=st.integers(16, 60))
+def test_units_are_spans_of_the_document_in_order(method: str, text: str, size: int) -> None:
+    units = chunk(text, method=method, size=size, overlap=size // 4)
+    assert units.schema == TEXT_UNITS
+    assert units["ordinal"].to_list() == list(range(units.height))
+    for start, end, unit in units.select("start_char", "end_char", "text").iter_rows():
+        assert unit == text[start:end]
+        assert unit.strip()
+    assert units["n_tokens"].to_list() == count_tokens(units["text"].to_list())
+    assert units["start_char"].is_sorted()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(text=any_text)
+def test_units_cover_the_document_but_for_white_space(method: str, text: str) -> None:
+    covered = [False] * len(text)
+    for start, end in (
+        chunk(text, method=method, size=20, overlap=5).select("start_char", "end_char").iter_rows()
+    ):
+        covered[start:end] = [True] * (end - start)
+    assert all(done or char.isspace() for done, char in zip(covered, text, strict=True))
+
+
+@pytest.mark.parametrize("method", ["anchored", "sentences"])
+@given(text=any_text, size=st.integers(16, 60), encoding=st.sampled_from(ENCODINGS))
+def test_no_unit_exceeds_the_size_and_none_overlap(method: str, text: str, size: int, encoding: str) -> None:
+    units = chunk(text, method=method, size=size, overlap=0, encoding=encoding)
+    assert all(n <= size for n in units["n_tokens"])
+    spans = list(units.select("start_char", "end_char").iter_rows())
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ids_are_unique_even_where_texts_repeat_and_the_same_in_every_run(method: str) -> None:
+    text = "The cable broke again. " * 400
+    units = chunk(text, method=method, size=50, overlap=0)
+    assert units["text"].n_unique() < units.height
+    assert units["id"].n_unique() == units.height
+    assert units.equals(chunk(text, method=method, size=50, overlap=0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_text_in_two_documents_has_two_ids(method: str) -> None:
+    documents = pl.DataFrame({"id": ["d", "e"], "batch": ["b", "c"], "text": ["It broke.", "It broke."]})
+    units = chunk_documents(documents, ChunkOptions(method=method))
+    assert units["id"].n_unique() == 2
+    assert units["batch"].to_list() == ["b", "c"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("text", ["", " \n\t "])
+def test_a_document_without_text_has_no_units(method: str, text: str) -> None:
+    assert chunk(text, method=method).height == 0
+    assert chunk(text, method=method).schema == TEXT_UNITS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_special_token_text_is_ordinary_text(method: str) -> None:
+    (unit,) = chunk("Before <|endoftext|> after.", method=method)["text"]
+    assert unit == "Before <|endoftext|> after."
+
+
+def test_sentences_without_a_letter_or_digit_are_not_counted() -> None:
+    units = chunk("It broke. It was mended.\n\n***\n\nAgain!")
+    assert units["n_sentences"].to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"method": "words"}, {"size": 4}, {"overlap": 1200}, {"overlap": -1}, {"anchor_window": 601}],
+)
+def test_options_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(SettingsError):
+        ChunkOptions(**wrong)  # type: ignore[arg-type]
+
+
+# --- tokens ---------------------------------------------------------------------------------------------
+
+
+def graphrag_windows(text: str, size: int, overlap: int, encoding: str) -> list[str]:
+    """GraphRAG's loop, literally."""
+    encoder = tokenizer(encoding)
+    tokens, result, start = encoder.encode_ordinary(text), [], 0
+    while start < len(tokens):
+        end = min(start + size, len(tokens))
+        result.append(encoder.decode(tokens[start:end]))
+        if end == len(tokens):
+            break
+        start += size - overlap
+    return result
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(text=st.text(alphabet="aB1.!? \n'-é", max_size=800), overlap=st.integers(0, 15))
+def test_windows_are_graphrags_where_no_character_is_cut(encoding: str, text: str, overlap: int) -> None:
+    expected = graphrag_windows(text, 16, overlap, encoding)
+    units = chunk(text, method="tokens", size=16, overlap=overlap, encoding=encoding)
+    if not any("\ufffd" in window for window in expected):
+        assert units["text"].to_list() == [window for window in expected if window.strip()]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_windows_of_a_novel_are_graphrags(encoding: str) -> None:
+    file = SHARED_DATA / "christmas-carol/input/christmas-carol.txt"
+    if not file.exists():
+        pytest.skip("the shared data is not here")
+    text = file.read_text()
+    units = chunk(text, method="tokens", encoding=encoding)
+    assert units["text"].to_list() == graphrag_windows(text, 1200, 100, encoding)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(text=st.text(alphabet="电信海底𓀀😀👩\u200d🚀é", min_size=1, max_size=300))
+def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str, text: str) -> None:
+    units = chunk(text, method="tokens", size=16, overlap=0, encoding=encoding)
+    assert "".join(units["text"]) == text
+
+
+# --- sentences ------------------------------------------------------------------------------------------
+
+
+def test_one_unit_a_sentence() -> None:
+    units = chunk("# Ships\n\nIt broke. It was mended.\n- Niagara", method="sentences")
+    assert units["text"].to_list() == ["# Ships", "It broke.", "It was mended.", "- Niagara"]
+
+
+# --- anchored -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=words,
+    place=st.floats(0, 1, exclude_max=True),
+    edit=st.sampled_from(["insert", "delete", "replace"]),
+    new=st.integers(1, 60),
+)
+def test_an_edit_of_one_sentence_makes_at_most_three_new_units(
+    seed: int, place: float, edit: str, new: int
+) -> None:
+    before = story(seed, 300)
+    k = int(place * len(before))
+    inserted = [] if edit == "delete" else [f"Now it reads {' '.join(f'otherwise{i}' for i in range(new))}. "]
+    after = before[:k] + inserted + before[k + (edit != "insert") :]
+    old, fresh = chunk("".join(before)), chunk("".join(after))
+    assert old.height > 8
+    assert fresh.join(old, on="id", how="anti").height <= 3
+
+
+@pytest.mark.slow
+def test_no_edit_of_a_novella_makes_more_than_three_new_units() -> None:
+    file = SHARED_DATA / "operation-dulce/input/operation-dulce.md"
+    if not file.exists():
+        pytest.skip("the shared data is not here")
+    text = file.read_text()
+    old = chunk(text)
+    assert 350 < old["n_tokens"].mean() < 600  # type: ignore[operator]
+    for k, sentence in enumerate(sentences(text)[::20]):
+        rest = text[: sentence.start], text[sentence.end :]
+        for middle in ("", f"Number {k} was rewritten. ", text[sentence.start : sentence.end] + f"See {k}. "):
+            new = chunk(middle.join(rest))
+            assert new.join(old, on="id", how="anti").height <= 3
+
+
+def test_a_short_document_is_one_unit() -> None:
+    text = "".join(story(1, 5))[:600]
+    assert chunk(text)["text"].to_list() == [text.strip()]
+
+
+def test_units_are_longer_than_the_window_but_at_the_ends() -> None:
+    units = chunk("".join(story(5, 500)), size=1200, anchor_window=150)
+    assert units["n_tokens"][1:-1].min() > 140  # type: ignore[operator]
+    assert min(units["n_tokens"]) >= 70
+
+
+def test_a_cut_comes_before_a_heading_and_never_after_it() -> None:
+    body = "The cable was paid out slowly over the stern while the engineers watched. " * 3
+    text = "".join(f"## Day {i}\n\n{body}Day {i} ended.\n\n" for i in range(60))
+    units = chunk(text, size=300)
+    assert all(unit.startswith("## Day") for unit in units["text"])
+
+
+def test_a_long_sentence_is_cut_at_white_space() -> None:
+    text = " ".join(f"word{i * 7919 % 10007}" for i in range(5000))
+    units = chunk(text, size=200)
+    assert units.height > 50
+    assert " ".join(units["text"]) == text
+
+
+def test_an_edit_in_text_without_sentences_stays_local() -> None:
+    words = [f"word{i * 7919 % 10007}" for i in range(6000)]
+    old, new = chunk(" ".join(words)), chunk(" ".join([*words[:3000], "new", *words[3001:]]))
+    assert old.height > 15
+    assert new.join(old, on="id", how="anti").height <= 4
+
+
+@pytest.mark.parametrize("character", ["a", "电", "😀", "\u0301"])
+def test_text_without_white_space_is_cut_between_characters(character: str) -> None:
+    units = chunk(character * 3000, size=100)
+    assert "".join(units["text"]) == character * 3000
+    assert max(units["n_tokens"]) <= 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 1_000_000,
+        "x" * 5_000_000,
+        "a" + " " * 5_000_000 + "b",
+        "It broke. It was mended. " * 200_000,
+    ],
+    ids=["one sentence", "one word", "white space", "one paragraph"],
+)
+def test_five_megabytes_on_one_line_take_seconds(method: str, text: str) -> None:
+    started = time.perf_counter()
+    assert chunk(text, method=method).height > 0
+    assert time.perf_counter() - started < 30

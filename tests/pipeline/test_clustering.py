@@ -1,0 +1,365 @@
+"""Communities: invariants on any graph, known answers on graphs whose structure we planted."""
+
+import random
+from itertools import chain, combinations
+from pathlib import Path
+
+import igraph
+import leidenalg
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.errors import GraphRAGError, SettingsError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.clustering import (
+    ClusterOptions,
+    cluster,
+    community_table,
+    disconnected_communities,
+    edge_arrays,
+    seeded,
+)
+
+Edge = tuple[int, int, float]
+
+
+def node(number: int) -> str:
+    return f"e{number:04d}"
+
+
+def ids_of(size: int) -> pl.Series:
+    return pl.Series("id", [node(i) for i in range(size)], dtype=pl.String)
+
+
+def relationships_of(edges: list[Edge]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(f"r{i:05d}", node(a), node(b), weight) for i, (a, b, weight) in enumerate(edges)],
+        schema={"id": pl.String, "source_id": pl.String, "target_id": pl.String, "weight": pl.Float64},
+        orient="row",
+    )
+
+
+def entities_of(size: int) -> pl.DataFrame:
+    units = [[f"t{i % 3}", f"t{i % 7}"] for i in range(size)]
+    return pl.DataFrame({"id": ids_of(size), "text_unit_ids": units})
+
+
+def groups(members: pl.DataFrame, level: int) -> set[frozenset[str]]:
+    rows = members.filter(pl.col("level") == level).group_by("cluster").agg("entity_id")
+    return {frozenset(names) for names in rows["entity_id"].to_list()}
+
+
+def deepest(members: pl.DataFrame) -> int:
+    return max(members["level"].to_list())
+
+
+def clique(nodes: range) -> list[Edge]:
+    return [(a, b, 1.0) for a, b in combinations(nodes, 2)]
+
+
+def nested_planted_graph(
+    seed: int, blocks: int = 10, teams: int = 5, size: int = 8
+) -> tuple[int, list[Edge]]:
+    """`blocks` of `teams` of `size` nodes: dense within a team, some edges in a block, few between blocks."""
+    rng = random.Random(seed)
+    total = blocks * teams * size
+    edges: list[Edge] = []
+    for a, b in combinations(range(total), 2):
+        together = a // size == b // size
+        same_block = a // (size * teams) == b // (size * teams)
+        if rng.random() < (0.8 if together else 0.06 if same_block else 0.002):
+            edges.append((a, b, float(rng.randint(1, 4))))
+    return total, edges
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
+    size = draw(st.integers(1, 40))
+    ends = st.integers(0, size - 1)
+    weights = st.one_of(st.sampled_from([1.0, 2.0, 0.1]), st.floats(1e-3, 1e3))
+    return size, draw(st.lists(st.tuples(ends, ends, weights), max_size=120))
+
+
+@given(graphs(), st.integers(2, 10))
+@settings(max_examples=150, deadline=None)
+def test_every_entity_is_in_exactly_one_community_per_level(
+    graph: tuple[int, list[Edge]], largest: int
+) -> None:
+    size, edges = graph
+    members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
+    levels = members["level"].unique().sort().to_list()
+    assert levels == list(range(len(levels)))
+    for level in levels:
+        assert members.filter(pl.col("level") == level)["entity_id"].to_list() == ids_of(size).to_list()
+
+
+@given(graphs(), st.integers(2, 10))
+@settings(max_examples=150, deadline=None)
+def test_children_partition_a_parent_that_was_too_large(graph: tuple[int, list[Edge]], largest: int) -> None:
+    size, edges = graph
+    relationships = relationships_of(edges)
+    members = cluster(ids_of(size), relationships, ClusterOptions(max_cluster_size=largest))
+    table = community_table(members, entities_of(size), relationships)
+    rows = {row["key"]: row for row in table.iter_rows(named=True)}
+    assert len(rows) == members["cluster"].n_unique()
+    for key, row in rows.items():
+        assert key == stable_id("community", row["level"], *row["entity_ids"])
+        if row["parent"] is None:
+            assert row["level"] == 0
+        else:
+            assert key in rows[row["parent"]]["children"]
+        if row["children"]:
+            children = [rows[child] for child in row["children"]]
+            assert row["size"] > largest
+            assert len(children) > 1
+            assert {(child["parent"], child["level"]) for child in children} == {(key, row["level"] + 1)}
+            assert sorted(chain.from_iterable(child["entity_ids"] for child in children)) == row["entity_ids"]
+
+
+@given(graphs(), st.integers(2, 10))
+@settings(max_examples=150, deadline=None)
+def test_an_unsplit_community_stays_on_all_deeper_levels(graph: tuple[int, list[Edge]], largest: int) -> None:
+    size, edges = graph
+    members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
+    depth = deepest(members)
+    split = set(members["parent"].drop_nulls().to_list())
+    levels = members.group_by("cluster").agg(
+        pl.col("level").unique().sort(), pl.col("born_level").unique(), pl.col("parent").unique()
+    )
+    for key, seen, born, parents in levels.iter_rows():
+        assert len(born) == len(parents) == 1
+        assert seen == ([born[0]] if key in split else list(range(born[0], depth + 1)))
+
+
+@given(graphs(), st.integers(2, 10))
+@settings(max_examples=150, deadline=None)
+def test_every_community_is_connected(graph: tuple[int, list[Edge]], largest: int) -> None:
+    size, edges = graph
+    members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
+    position = {node(i): i for i in range(size)}
+    whole = igraph.Graph(n=size, edges=[(a, b) for a, b, _ in edges])
+    for level in members["level"].unique():
+        for names in groups(members, level):
+            assert whole.induced_subgraph([position[name] for name in names]).is_connected()
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_order_and_direction_of_rows_do_not_matter(graph: tuple[int, list[Edge]], rng: random.Random) -> None:
+    size, edges = graph
+    shuffled = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for a, b, w in edges]
+    rng.shuffle(shuffled)
+    names = ids_of(size).to_list()
+    rng.shuffle(names)
+    expected = cluster(ids_of(size), relationships_of(edges))
+    assert_frame_equal(cluster(pl.Series(names), relationships_of(shuffled)), expected)
+
+
+def test_lone_entities_are_communities_of_their_own() -> None:
+    members = cluster(ids_of(5), relationships_of([(0, 1, 1.0), (3, 3, 9.0)]))
+    assert groups(members, 0) == {
+        frozenset({node(0), node(1)}),
+        frozenset({node(2)}),
+        frozenset({node(3)}),
+        frozenset({node(4)}),
+    }
+
+
+def test_no_entities_no_rows() -> None:
+    members = cluster(ids_of(0), relationships_of([]))
+    assert members.is_empty()
+    assert members.columns == ["level", "cluster", "parent", "entity_id", "born_level"]
+    assert community_table(members, entities_of(0), relationships_of([])).is_empty()
+
+
+def test_cliques_joined_by_single_edges_are_the_communities() -> None:
+    edges = clique(range(0, 6)) + clique(range(6, 12)) + clique(range(12, 18))
+    members = cluster(ids_of(18), relationships_of([*edges, (0, 6, 1.0), (7, 12, 1.0)]))
+    assert groups(members, 0) == {frozenset(map(node, range(i, i + 6))) for i in (0, 6, 12)}
+    assert deepest(members) == 0
+
+
+def test_parallel_rows_weigh_as_their_sum() -> None:
+    # A path of four: by weight the middle pair belongs together only because its rows add up.
+    pairs = [(0, 1, 2.0), (1, 2, 3.0), (2, 1, 3.0), (2, 3, 2.0)]
+    assert_frame_equal(
+        cluster(ids_of(4), relationships_of(pairs)),
+        cluster(ids_of(4), relationships_of([(0, 1, 2.0), (1, 2, 6.0), (2, 3, 2.0)])),
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(1e-9, 1e9)), max_size=60), st.randoms()
+)
+def test_sums_of_weights_are_the_same_to_the_last_bit_in_any_order(
+    edges: list[Edge], rng: random.Random
+) -> None:
+    shuffled = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for a, b, w in edges]
+    rng.shuffle(shuffled)
+    pairs, weights = edge_arrays(ids_of(4), relationships_of(edges))
+    other_pairs, other_weights = edge_arrays(ids_of(4), relationships_of(shuffled))
+    assert pairs.tolist() == other_pairs.tolist()
+    assert [tuple(pair) for pair in pairs] == sorted({(min(a, b), max(a, b)) for a, b, _ in edges if a != b})
+    assert weights.tolist() == other_weights.tolist()
+
+
+def test_components_are_never_mixed() -> None:
+    edges = [*clique(range(0, 4)), *clique(range(4, 8)), (8, 9, 1.0)]
+    members = cluster(ids_of(10), relationships_of(edges))
+    assert groups(members, 0) == {
+        frozenset(map(node, range(0, 4))),
+        frozenset(map(node, range(4, 8))),
+        frozenset(map(node, (8, 9))),
+    }
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        pytest.param([(0, leaf, 1.0) for leaf in range(1, 30)], id="star"),
+        pytest.param(clique(range(30)), id="clique"),
+    ],
+)
+def test_a_community_without_parts_stays_whole(edges: list[Edge]) -> None:
+    members = cluster(ids_of(30), relationships_of(edges))
+    assert groups(members, 0) == {frozenset(map(node, range(30)))}
+    assert deepest(members) == 0
+
+
+def test_the_smallest_part_is_found_under_every_seed() -> None:
+    # A star with one weak tie between two leaves. By hand: 27 + 0.1 of 29.1 weight inside parts, 2.2 of 58.2
+    # ends in the pair, so the pair has modularity 27.1 / 29.1 - (2.2**2 + 56**2) / 58.2**2 = 0.004 > 0.
+    star = [(0, leaf, 1.0) for leaf in range(1, 30)]
+    expected = {frozenset(map(node, (1, 2))), frozenset(map(node, (0, *range(3, 30))))}
+    for seed in range(20):
+        members = cluster(ids_of(30), relationships_of([*star, (1, 2, 0.1)]), ClusterOptions(seed=seed))
+        assert groups(members, deepest(members)) == expected
+
+
+def test_planted_teams_come_out_and_no_leaf_is_too_large() -> None:
+    size, edges = nested_planted_graph(seed=5)
+    members = cluster(ids_of(size), relationships_of(edges))
+    leaves = groups(members, deepest(members))
+    assert max(map(len, leaves)) <= 10
+    teams = {frozenset(map(node, range(i, i + 8))) for i in range(0, size, 8)}
+    assert len(teams & leaves) > 0.8 * len(teams)
+
+
+def test_modularity_is_that_of_the_reference_implementation() -> None:
+    size, edges = nested_planted_graph(seed=11)
+    graph = igraph.Graph(n=size, edges=[(a, b) for a, b, _ in edges])
+    weights = [w for *_, w in edges]
+    reference = leidenalg.find_partition(
+        graph, leidenalg.ModularityVertexPartition, weights=weights, n_iterations=-1, seed=1
+    )
+    members = cluster(ids_of(size), relationships_of(edges)).filter(pl.col("level") == 0)
+    ours = members["cluster"].rank("dense").to_numpy().astype(int) - 1
+    assert graph.modularity(ours.tolist(), weights=weights) >= 0.99 * reference.modularity
+
+
+def test_a_change_elsewhere_leaves_the_split_of_a_community_alone() -> None:
+    # 40 components of 16 nodes without structure: chance decides how each is split. One loses an edge.
+    rng = random.Random(8)
+    starts = range(0, 640, 16)
+    edges = [(s, s + i, 1.0) for s in starts for i in range(1, 16)]
+    edges += [(s + rng.randrange(16), s + rng.randrange(16), 1.0) for s in starts for _ in range(16)]
+    before = cluster(ids_of(640), relationships_of(edges))
+    after = cluster(ids_of(640), relationships_of(edges[1:]))
+    untouched = set(map(node, range(16, 640)))
+    same = {names for names in groups(before, 0) & groups(after, 0) if names <= untouched}
+    assert len(same) > 30
+    leaves_before, leaves_after = groups(before, deepest(before)), groups(after, deepest(after))
+    for community in same:
+        parts = {names for names in leaves_before if names <= community}
+        assert len(parts) > 1
+        assert parts <= leaves_after
+
+
+def test_two_runs_agree_whatever_random_did_in_between() -> None:
+    size, edges = nested_planted_graph(seed=2, blocks=4)
+    first = cluster(ids_of(size), relationships_of(edges))
+    random.seed(99)
+    assert_frame_equal(cluster(ids_of(size), relationships_of(edges)), first)
+
+
+def test_igraph_draws_from_python_s_random_again_afterwards() -> None:
+    def draw() -> list[tuple[int, int]]:
+        random.seed(4)
+        return igraph.Graph.Erdos_Renyi(n=30, p=0.2).get_edgelist()
+
+    expected = draw()
+    with pytest.raises(RuntimeError), seeded(1):
+        raise RuntimeError
+    assert draw() == expected
+
+
+def test_community_table_lists_what_is_inside() -> None:
+    edges = [*clique(range(0, 3)), *clique(range(3, 6)), (2, 3, 1.0), (5, 5, 1.0)]
+    relationships = relationships_of(edges)
+    entities = pl.DataFrame(
+        {"id": ids_of(6), "text_unit_ids": [["a", "b"], ["b"], [], ["c"], None, ["c", "a"]]}
+    )
+    table = community_table(cluster(ids_of(6), relationships), entities, relationships).sort("entity_ids")
+    assert table["entity_ids"].to_list() == [[node(0), node(1), node(2)], [node(3), node(4), node(5)]]
+    assert table["relationship_ids"].to_list() == [
+        ["r00000", "r00001", "r00002"],
+        ["r00003", "r00004", "r00005", "r00007"],
+    ]
+    assert table["text_unit_ids"].to_list() == [["a", "b"], ["a", "c"]]
+    assert table["children"].to_list() == [[], []]
+    assert table["size"].to_list() == [3, 3]
+    assert table["parent"].to_list() == [None, None]
+
+
+def test_disconnected_communities_are_found() -> None:
+    members = pl.DataFrame(
+        {
+            "community": [0, 0, 0, 1, 1, 2, 0],
+            "level": [0, 0, 0, 0, 0, 0, 1],
+            "entity_id": [node(i) for i in (0, 1, 2, 3, 4, 5, 0)],
+        }
+    )
+    # 0-1 and 1-2 hold community 0 together; 3 and 4 only meet through 0, outside of community 1.
+    relationships = relationships_of([(0, 1, 1.0), (2, 1, 1.0), (3, 0, 1.0), (0, 4, 1.0)])
+    assert disconnected_communities(members, relationships).to_list() == [1]
+    assert disconnected_communities(members, relationships_of([])).to_list() == [0, 1]
+    assert disconnected_communities(members.clear(), relationships).to_list() == []
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf"), None])
+def test_a_weight_that_is_not_above_zero_is_an_error(weight: float | None) -> None:
+    rows = relationships_of([(0, 1, 1.0)]).with_columns(weight=pl.lit(weight, pl.Float64))
+    with pytest.raises(GraphRAGError, match="e0000 - e0001"):
+        cluster(ids_of(2), rows)
+
+
+def test_a_relationship_to_a_missing_entity_is_an_error() -> None:
+    with pytest.raises(GraphRAGError, match="e0001 - e0007"):
+        cluster(ids_of(2), relationships_of([(1, 7, 1.0)]))
+
+
+@pytest.mark.parametrize("wrong", [{"max_cluster_size": 1}, {"resolution": 0.0}, {"n_iterations": -1}])
+def test_options_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(SettingsError):
+        ClusterOptions(**wrong)
+
+
+def test_real_graph_is_clustered_with_all_its_components() -> None:
+    folder = Path(__file__).resolve().parents[2] / "../shared/data/christmas-carol/graphrag-v3"
+    if not folder.exists():
+        pytest.skip("needs the recorded index of A Christmas Carol")
+    relationships = pl.read_parquet(folder / "relationships.parquet").rename(
+        {"source": "source_id", "target": "target_id"}
+    )
+    titles = pl.read_parquet(folder / "entities.parquet")["title"]
+    everything = pl.concat([titles, relationships["source_id"], relationships["target_id"]]).unique()
+    members = cluster(everything, relationships)
+    assert members.filter(pl.col("level") == 0).height == len(everything)
+    assert disconnected_communities(members.rename({"cluster": "community"}), relationships).is_empty()
+    leaves = [len(names) for names in groups(members, deepest(members))]
+    # What is left above the maximum are hubs with leaves.
+    assert np.mean(np.array(leaves) <= 10) > 0.9

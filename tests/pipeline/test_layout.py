@@ -1,0 +1,145 @@
+"""The map: every entity has its place, communities stay together and apart from each other."""
+
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.pipeline.clustering import cluster
+from graphrag_assets.pipeline.layout import layout
+
+Edges = list[tuple[str, str, float]]
+EDGES = {"source_id": pl.String, "target_id": pl.String, "weight": pl.Float64}
+
+
+def graph(size: int, edges: Edges) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Entities, members, relationships."""
+    relationships = pl.DataFrame(edges, schema=EDGES, orient="row")
+    ends = pl.concat([relationships["source_id"], relationships["target_id"]]).value_counts(name="degree")
+    entities = (
+        pl.DataFrame({"id": pl.Series([f"e{i:04d}" for i in range(size)], dtype=pl.String)})
+        .join(ends.rename({"source_id": "id"}), on="id", how="left")
+        .with_columns(pl.col("degree").fill_null(0).cast(pl.Int64))
+    )
+    return entities, cluster(entities["id"], relationships), relationships
+
+
+def planted(blocks: int, size: int, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    rng = random.Random(seed)
+    edges = []
+    for i in range(blocks * size):
+        block = i // size * size
+        near = [block + rng.randrange(size) for _ in range(4)]
+        edges += [(f"e{i:04d}", f"e{j:04d}", 1.0 + rng.randrange(3)) for j in near if j != i]
+        if rng.random() < 0.2:
+            edges.append((f"e{i:04d}", f"e{rng.randrange(blocks * size):04d}", 1.0))
+    return graph(blocks * size, edges)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, Edges]:
+    size = draw(st.integers(1, 30))
+    ends = st.integers(0, size - 1).map(lambda i: f"e{i:04d}")
+    return size, draw(st.lists(st.tuples(ends, ends, st.floats(0.01, 100)), max_size=60))
+
+
+@given(graphs())
+@settings(max_examples=80, deadline=None)
+def test_every_entity_has_one_place_between_minus_one_and_one(drawn: tuple[int, Edges]) -> None:
+    entities, members, relationships = graph(*drawn)
+    places = layout(entities, members, relationships, seed=3)
+    assert places.columns == ["id", "x", "y"]
+    assert places["id"].to_list() == entities["id"].to_list()
+    points = places.select("x", "y").to_numpy()
+    assert np.isfinite(points).all()
+    assert np.abs(points).max() <= 1
+    assert len(np.unique(points, axis=0)) == len(points)
+    if len(points) > 1:
+        assert np.abs(points).max() == pytest.approx(1)
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Random) -> None:
+    frames = graph(*drawn)
+    entities, members, relationships = (
+        frame.sample(fraction=1, shuffle=True, seed=rng.randrange(99)) for frame in frames
+    )
+    assert_frame_equal(
+        layout(entities, members, relationships, seed=3), layout(*frames, seed=3), check_exact=True
+    )
+
+
+def test_two_runs_agree_whatever_random_did_in_between() -> None:
+    frames = planted(6, 20)
+    first = layout(*frames, seed=5)
+    random.seed(17)
+    assert_frame_equal(layout(*frames, seed=5), first, check_exact=True)
+
+
+def test_no_entities_no_places() -> None:
+    places = layout(*graph(0, []), seed=1)
+    assert places.is_empty()
+    assert places.schema == {"id": pl.String, "x": pl.Float64, "y": pl.Float64}
+
+
+def test_communities_lie_in_discs_that_do_not_overlap() -> None:
+    entities, members, relationships = planted(60, 12)
+    places = layout(entities, members, relationships, seed=1).join(
+        members.filter(pl.col("level") == 0), left_on="id", right_on="entity_id"
+    )
+    discs = []
+    for _, rows in places.sort("cluster").group_by("cluster", maintain_order=True):
+        points = rows.select("x", "y").to_numpy()
+        centre = points.mean(axis=0)
+        discs.append((centre, np.hypot(*(points - centre).T).max()))
+    assert len(discs) > 5
+    for i, (centre, radius) in enumerate(discs):
+        for other, other_radius in discs[:i]:
+            # The centroid is not exactly the disc's centre, hence the tenth.
+            assert np.hypot(*(centre - other)) > 0.9 * (radius + other_radius)
+
+
+def test_an_entity_takes_the_same_area_in_a_large_and_a_small_community() -> None:
+    entities, members, relationships = graph(
+        110,
+        [("e0000", f"e{i:04d}", 1.0) for i in range(1, 100)]
+        + [("e0100", f"e{i:04d}", 1.0) for i in range(101, 110)]
+        + [("e0000", "e0100", 0.1)],
+    )
+    places = layout(entities, members, relationships, seed=1).select("x", "y").to_numpy()
+    large, small = places[:100], places[100:]
+    ratio = np.ptp(large, axis=0).mean() / np.ptp(small, axis=0).mean()
+    assert ratio == pytest.approx(np.sqrt(100 / 10), rel=0.35)
+
+
+def test_related_communities_are_nearer_than_unrelated_ones() -> None:
+    # A chain of eight cliques of five: neighbours in the chain are to be neighbours on the map.
+    edges: Edges = []
+    for block in range(8):
+        nodes = [f"e{5 * block + i:04d}" for i in range(5)]
+        edges += [(a, b, 1.0) for a in nodes for b in nodes if a < b]
+        if block:
+            edges.append((nodes[0], f"e{5 * block - 1:04d}", 1.0))
+    places = layout(*graph(40, edges), seed=1).select("x", "y").to_numpy()
+    centres = places.reshape(8, 5, 2).mean(axis=1)
+    distance = np.hypot(*(centres[:, None] - centres[None]).transpose(2, 0, 1))
+    steps = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+    assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()
+
+
+def test_one_hub_stands_in_the_middle_of_its_leaves() -> None:
+    places = layout(*graph(21, [("e0000", f"e{i:04d}", 1.0) for i in range(1, 21)]), seed=1)
+    points = places.select("x", "y").to_numpy()
+    distances = np.hypot(*(points - points.mean(axis=0)).T)
+    assert distances.argmin() == 0
+
+
+def test_large_communities_use_the_grid_and_still_fill_their_disc() -> None:
+    frames = planted(2, 500)
+    points = layout(*frames, seed=1).select("x", "y").to_numpy()
+    assert len(np.unique(points.round(4), axis=0)) > 950

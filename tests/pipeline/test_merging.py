@@ -1,0 +1,159 @@
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.pipeline.merging import merge
+from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions, text_units
+
+
+def aliases(*rows: tuple[str | None, str, str]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(document, alias, key, "user", True) for document, alias, key in rows],
+        schema=NO_ALIASES.schema,
+        orient="row",
+    )
+
+
+def test_mentions_that_differ_in_case_and_quotes_are_one_entity():
+    mentions = entity_mentions(
+        ("d#1", "Great Eastern", "SHIP", "A ship."),
+        ("d#2", "Great Eastern", "SHIP", "A ship."),
+        ("d#3", "“great eastern”", "SHIP", "A ship."),
+    )
+    graph = merge(mentions, relationship_mentions(), text_units(d__1=1, d__2=1, d__3=1), NO_ALIASES)
+    entity = graph.entities.row(0, named=True)
+    assert graph.entities.height == 1
+    assert entity["title"] == "Great Eastern"
+    assert entity["text_unit_ids"] == ["d#1", "d#2", "d#3"]
+    assert entity["frequency"] == 3
+    assert entity["description"] == "A ship."
+
+
+def test_the_type_most_mentions_give_wins_and_a_specific_one_beats_a_generic_one():
+    mentions = entity_mentions(
+        ("d#1", "Valentia", "NAME", "a"),
+        ("d#2", "Valentia", "NAME", "b"),
+        ("d#3", "Valentia", "GEO", "c"),
+        ("d#1", "Field", "PERSON", "a"),
+        ("d#2", "Field", "PERSON", "b"),
+        ("d#3", "Field", "GEO", "c"),
+    )
+    graph = merge(mentions, relationship_mentions(), text_units(d__1=1), NO_ALIASES)
+    types = dict(graph.entities.select("title", "type").iter_rows())
+    assert types == {"Valentia": "GEO", "Field": "PERSON"}
+    listed = graph.entities.filter(pl.col("title") == "Field")["types"].to_list()[0]
+    assert listed == [{"type": "PERSON", "n": 2}, {"type": "GEO", "n": 1}]
+
+
+def test_stated_strengths_of_both_directions_add_up_to_one_undirected_relationship():
+    mentions = entity_mentions(("d#1", "A", "PERSON", ""), ("d#1", "B", "PERSON", ""), extractor="model")
+    pairs = relationship_mentions(
+        ("d#1", "A", "B", 7.0), ("d#2", "B", "A", 2.0), ("d#3", "B", "A", 1.0), extractor="model"
+    )
+    graph = merge(mentions, pairs, text_units(d__1=3), NO_ALIASES)
+    row = graph.relationships.row(0, named=True)
+    assert graph.relationships.height == 1
+    assert (row["source"], row["target"]) == ("B", "A")  # two of three mentions say so
+    assert row["weight"] == 10.0
+    assert row["text_unit_ids"] == ["d#1", "d#2", "d#3"]
+    assert row["combined_degree"] == 2
+
+
+def test_cooccurrence_is_weighted_by_npmi_of_sentences():
+    # 20 sentences; A in 4, B in 2, both in 2: NPMI = ln((2/20) / (4/20 * 2/20)) / -ln(2/20)
+    mentions = entity_mentions(("d#1", "A", "PERSON", "x"), ("d#1", "B", "PERSON", "y")).with_columns(
+        n_sentences=pl.Series([4, 2])
+    )
+    graph = merge(mentions, relationship_mentions(("d#1", "A", "B", 2.0)), text_units(d__1=20), NO_ALIASES)
+    npmi = math.log(0.1 / (0.2 * 0.1)) / -math.log(0.1)
+    assert graph.relationships["weight"].item() == pytest.approx(2 * (1 + npmi) / 2, abs=1e-6)
+
+
+def test_a_relationship_end_that_nobody_declared_becomes_an_entity_of_type_unknown():
+    mentions = entity_mentions(("d#1", "A", "PERSON", "A is known."), extractor="model")
+    graph = merge(
+        mentions,
+        relationship_mentions(("d#1", "A", "Ghost", 1.0), extractor="model"),
+        text_units(d__1=1),
+        NO_ALIASES,
+    )
+    ghost = graph.entities.filter(pl.col("title") == "Ghost").row(0, named=True)
+    assert (ghost["type"], ghost["description"], ghost["degree"]) == ("UNKNOWN", "A and Ghost in d#1.", 1)
+
+
+def test_a_concept_of_the_embedded_default_needs_several_text_units():
+    mentions = entity_mentions(
+        ("d#1", "mirror galvanometer", "CONCEPT", "a"),
+        ("d#2", "mirror galvanometer", "CONCEPT", "b"),
+        ("d#1", "wet afternoon", "CONCEPT", "c"),
+        ("d#1", "Thomson", "PERSON", "d"),
+    )
+    pairs = relationship_mentions(
+        ("d#1", "Thomson", "wet afternoon", 1.0), ("d#1", "Thomson", "mirror galvanometer", 1.0)
+    )
+    graph = merge(mentions, pairs, text_units(d__1=5, d__2=5), NO_ALIASES, min_concept_mentions=2)
+    assert sorted(graph.entities["title"]) == ["Thomson", "mirror galvanometer"]
+    assert graph.relationships.select("source", "target").rows() == [("Thomson", "mirror galvanometer")]
+
+
+def test_an_alias_of_a_document_is_applied_there_only():
+    mentions = entity_mentions(
+        ("d1#1", "Cyrus Field", "PERSON", "a"),
+        ("d1#1", "Field", "PERSON", "b"),
+        ("d2#1", "Field", "NAME", "c"),
+    )
+    graph = merge(
+        mentions, relationship_mentions(), text_units(d1__1=1), aliases(("d1", "field", "cyrus field"))
+    )
+    assert dict(graph.entities.select("title", "text_unit_ids").iter_rows()) == {
+        "Cyrus Field": ["d1#1"],
+        "Field": ["d2#1"],
+    }
+
+
+def test_a_relationship_of_a_thing_with_itself_is_dropped():
+    mentions = entity_mentions(("d#1", "Cyrus Field", "PERSON", "a"), ("d#1", "Field", "PERSON", "b"))
+    graph = merge(
+        mentions,
+        relationship_mentions(("d#1", "Field", "Cyrus Field", 1.0)),
+        text_units(d__1=1),
+        aliases((None, "field", "cyrus field")),
+    )
+    assert graph.relationships.is_empty()
+    assert graph.entities["degree"].to_list() == [0]
+
+
+def test_nothing_merges_to_nothing():
+    graph = merge(entity_mentions(), relationship_mentions(), text_units(), NO_ALIASES)
+    assert graph.entities.is_empty()
+    assert graph.relationships.is_empty()
+
+
+titles = st.sampled_from(["Ada", "Babbage", "Cable", "the cable", "Dover", "Erin"])
+kinds = st.sampled_from(["PERSON", "GEO", "NAME", "CONCEPT"])
+units = st.sampled_from(["d1#1", "d1#2", "d2#1", "d3#1"])
+words = st.sampled_from(["laid the cable", "sailed west", "was a ship", "kept the log"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(units, titles, kinds, words), max_size=12, unique_by=lambda r: r[:3]),
+    st.lists(
+        st.tuples(units, titles, titles, st.integers(1, 9).map(float)), max_size=12, unique_by=lambda r: r[:3]
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_the_graph_does_not_depend_on_the_order_of_mentions(entity_rows, pair_rows, random):
+    mentions, pairs = entity_mentions(*entity_rows), relationship_mentions(*pair_rows)
+    sentences = text_units(d1__1=9, d1__2=9, d2__1=9, d3__1=9)
+    expected = merge(mentions, pairs, sentences, NO_ALIASES)
+    order, pair_order = list(range(mentions.height)), list(range(pairs.height))
+    random.shuffle(order)
+    random.shuffle(pair_order)
+    shuffled = merge(mentions[order], pairs[pair_order], sentences, NO_ALIASES)
+    assert_frame_equal(shuffled.entities, expected.entities)
+    assert_frame_equal(shuffled.relationships, expected.relationships)

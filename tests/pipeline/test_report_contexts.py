@@ -1,0 +1,140 @@
+"""Contexts on a graph small enough to work out by hand.
+
+Entities A to E; relationships A-B, A-C, C-D, D-E. Community 1 = {A, B, C, D, E}; its sub-communities are
+2 = {A, B, C} and 3 = {D, E}.
+"""
+
+import polars as pl
+import pytest
+
+from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
+from graphrag_assets.text import count_tokens
+
+LONG = "word " * 60
+
+
+@pytest.fixture
+def entities() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": list("abcde"),
+            "human_readable_id": [0, 1, 2, 3, 4],
+            "title": ["A", "B", "C", "D", "E, the last"],
+            "type": ["X"] * 5,
+            "description": ["is a", "is b", "is c", "is d", 'said "e"'],
+            "degree": [2, 1, 2, 2, 1],
+        }
+    )
+
+
+def relationships(description: str = "meets") -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": ["ab", "ac", "cd", "de"],
+            "human_readable_id": [10, 11, 12, 13],
+            "source": ["A", "A", "C", "D"],
+            "target": ["B", "C", "D", "E, the last"],
+            "description": [description] * 4,
+            "combined_degree": [3, 4, 4, 3],
+            "source_id": ["a", "a", "c", "d"],
+            "target_id": ["b", "c", "d", "e"],
+        }
+    )
+
+
+@pytest.fixture
+def claims() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "human_readable_id": [20],
+            "subject_entity_id": ["d"],
+            "subject_id": ["D"],
+            "type": ["AMOUNT"],
+            "status": ["TRUE"],
+            "start_date": ["1866"],
+            "end_date": [None],
+            "description": ["D cost 5"],
+        },
+        schema_overrides={"end_date": pl.String},
+    )
+
+
+WHOLE = pl.DataFrame({"community": [1] * 5, "entity_id": list("abcde")})
+PARTS = pl.DataFrame({"child": [2, 2, 2, 3, 3], "entity_id": list("abcde")})
+NO_REPORTS = pl.DataFrame(schema={"community": pl.Int64, "title": pl.String, "full_content": pl.String})
+
+
+def test_a_context_holds_every_internal_relationship_by_combined_degree_then_number(entities, claims):
+    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), claims), NO_REPORTS, 8000)
+    related = contexts.rows.filter(pl.col("section") == "Relationships")["number"].to_list()
+    assert related == [11, 12, 10, 13]
+    assert contexts.contexts["context"].item() == (
+        "-----Entities-----\n"
+        "id,entity,type,description,degree\n"
+        "0,A,X,is a,2\n"
+        "2,C,X,is c,2\n"
+        "3,D,X,is d,2\n"
+        "1,B,X,is b,1\n"
+        '4,"E, the last",X,"said ""e""",1\n'
+        "\n"
+        "-----Claims-----\n"
+        "id,subject,type,status,start_date,end_date,description\n"
+        "20,D,AMOUNT,TRUE,1866,,D cost 5\n"
+        "\n"
+        "-----Relationships-----\n"
+        "id,source,target,description,combined_degree\n"
+        "11,A,C,meets,4\n"
+        "12,C,D,meets,4\n"
+        "10,A,B,meets,3\n"
+        '13,D,"E, the last",meets,3'
+    )
+
+
+def test_a_relationship_that_leads_outside_is_left_out(entities, claims):
+    members = pl.DataFrame({"community": [2, 2, 2, 3, 3], "entity_id": list("abcde")})
+    none = pl.DataFrame(schema={"child": pl.Int64, "entity_id": pl.String})
+    contexts = level_contexts(members, none, evidence(entities, relationships(), claims), NO_REPORTS, 8000)
+    related = contexts.rows.filter(pl.col("section") == "Relationships").select("community", "number").rows()
+    assert related == [(2, 11), (2, 10), (3, 13)]
+
+
+def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is_too_long(entities, claims):
+    reports = pl.DataFrame(
+        {"community": [2, 3], "title": ["About A", "About D"], "full_content": ["short two", "short three"]}
+    )
+    lines = evidence(entities, relationships(LONG), claims)
+    contexts = level_contexts(WHOLE, PARTS, lines, reports, 360)
+    rows = contexts.rows.select("section", "number").rows()
+    # 2 holds the relationships A-B and A-C; C-D crosses and stays, and so does all of 3.
+    assert rows == [
+        ("Reports", 2),
+        ("Entities", 3),
+        ("Claims", 20),
+        ("Relationships", 12),
+        ("Entities", 4),
+        ("Relationships", 13),
+    ]
+    assert "2,About A,short two" in contexts.contexts["context"].item()
+
+
+def test_without_reports_a_context_is_cut_at_the_limit(entities, claims):
+    lines = evidence(entities, relationships(LONG), claims)
+    contexts = level_contexts(WHOLE, PARTS, lines, NO_REPORTS, 250)
+    assert contexts.rows.select("section", "number").rows() == [
+        ("Entities", 0),
+        ("Entities", 2),
+        ("Relationships", 11),
+        ("Entities", 3),
+        ("Claims", 20),
+    ]
+
+
+@pytest.mark.parametrize("limit", [200, 300, 400, 600, 1000])
+def test_no_context_is_longer_than_the_limit(entities, claims, limit):
+    reports = pl.DataFrame(
+        {"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 50, "two " * 50]}
+    )
+    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(LONG), claims), reports, limit)
+    context = contexts.contexts["context"].item()
+    assert 0 < count_tokens([context])[0] <= limit
+    assert contexts.contexts["context_tokens"].to_list() == count_tokens([context])

@@ -1,0 +1,193 @@
+"""Which titles are taken for the same thing, and which are left alone."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, propose_aliases
+
+Row = tuple[str, str, str]
+SCHEMA = {"document_id": pl.String, "title": pl.String, "title_key": pl.String, "type": pl.String}
+
+
+def mentions(*rows: Row) -> pl.DataFrame:
+    return pl.DataFrame([(d, key, key, kind) for d, key, kind in rows], schema=SCHEMA, orient="row")
+
+
+def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
+    return set(propose_aliases(mentions(*rows)).drop("accepted").rows())
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            [("a", "great eastern", "SHIP"), ("b", "the great eastern", "SHIP")],
+            {(None, "the great eastern", "great eastern", "article")},
+        ),
+        ([("a", "the hague", "GEO")], set()),
+        (
+            [
+                ("a", "gutta-percha", "CONCEPT"),
+                ("b", "gutta percha", "CONCEPT"),
+                ("c", "gutta-percha", "CONCEPT"),
+            ],
+            {(None, "gutta percha", "gutta-percha", "spelling")},
+        ),
+        (
+            [("a", "j. w. brett", "PERSON"), ("b", "j.w. brett", "PERSON"), ("c", "j. w. brett", "PERSON")],
+            {(None, "j.w. brett", "j. w. brett", "spelling")},
+        ),
+        (
+            [("a", "submarine cable", "CONCEPT"), ("b", "submarine cables", "CONCEPT")],
+            {(None, "submarine cables", "submarine cable", "plural")},
+        ),
+        ([("a", "wale", "GEO"), ("b", "wales", "GEO")], set()),
+        (
+            [("a", "agamemnon", "SHIP"), ("b", "hms agamemnon", "SHIP")],
+            {(None, "hms agamemnon", "agamemnon", "prefix")},
+        ),
+        ([("a", "victory", "PERSON"), ("b", "hms victory", "SHIP")], set()),
+        ([("a", "niagara", "NAME"), ("a", "hms niagara", "SHIP"), ("b", "uss niagara", "SHIP")], set()),
+    ],
+)
+def test_variants_of_one_name_everywhere(rows: list[Row], expected: set[tuple[None, str, str, str]]) -> None:
+    assert aliases(*rows) == expected
+
+
+def test_middle_names_join_the_most_frequent_form() -> None:
+    rows = [("a", "cyrus field"), ("b", "cyrus field"), ("a", "cyrus w. field"), ("b", "cyrus west field")]
+    assert aliases(*[(d, key, "PERSON") for d, key in rows]) == {
+        (None, "cyrus w. field", "cyrus field", "middle_name"),
+        (None, "cyrus west field", "cyrus field", "middle_name"),
+    }
+
+
+def test_middle_names_that_contradict_each_other_join_nothing() -> None:
+    keys = ["george bush", "george walker bush", "george herbert bush"]
+    assert aliases(*[("a", key, "PERSON") for key in keys]) == set()
+
+
+def test_a_name_inside_one_longer_name_is_that_person() -> None:
+    assert aliases(
+        ("a", "edward orange wildman whitehouse", "PERSON"), ("b", "wildman whitehouse", "PERSON")
+    ) == {(None, "edward orange wildman whitehouse", "wildman whitehouse", "middle_name")}
+
+
+def test_initials_stand_for_the_only_full_name_they_fit() -> None:
+    brett = ("a", "john watkins brett", "PERSON")
+    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {
+        (None, "j. w. brett", "john watkins brett", "initials")
+    }
+    assert aliases(brett, ("a", "jane wilma brett", "PERSON"), ("b", "j. w. brett", "PERSON")) == set()
+
+
+def test_a_surname_is_the_documents_only_bearer_of_it() -> None:
+    rows: list[Row] = [
+        ("a", "cyrus field", "PERSON"),
+        ("a", "field", "NAME"),
+        ("b", "matthew field", "PERSON"),
+    ]
+    assert aliases(*rows) == {("a", "field", "cyrus field", "surname")}
+
+
+def test_a_surname_with_two_bearers_in_the_document_stays_itself() -> None:
+    assert aliases(*[("a", key, "PERSON") for key in ("cyrus field", "matthew field", "field")]) == set()
+
+
+def test_a_surname_alone_in_a_document_is_the_only_bearer_in_the_corpus() -> None:
+    rows: list[Row] = [("a", "cyrus field", "PERSON"), ("b", "field", "PERSON")]
+    assert aliases(*rows) == {("b", "field", "cyrus field", "surname")}
+    assert aliases(*rows, ("c", "matthew field", "PERSON")) == set()
+
+
+@pytest.mark.parametrize("kind", ["GEO", "ORGANIZATION", "SHIP", "CONCEPT"])
+def test_a_word_that_is_something_else_is_no_surname(kind: str) -> None:
+    assert aliases(("a", "george washington", "PERSON"), ("a", "washington", kind)) == set()
+
+
+def test_a_wife_is_not_her_husband() -> None:
+    assert aliases(("a", "mrs cratchit", "PERSON"), ("a", "cratchit", "PERSON")) == set()
+    both = [("a", "mrs cratchit", "PERSON"), ("a", "bob cratchit", "PERSON"), ("a", "cratchit", "PERSON")]
+    assert aliases(*both) == set()
+
+
+def test_a_given_name_is_the_person_whom_the_document_names_repeatedly() -> None:
+    once: list[Row] = [("a", "alex mercer", "PERSON"), ("a", "alex", "PERSON")]
+    assert aliases(*once) == set()
+    assert aliases(*once, once[0]) == {("a", "alex", "alex mercer", "given_name")}
+
+
+def test_an_acronym_is_the_organization_that_the_document_spells_out() -> None:
+    full: Row = ("a", "bank of north america", "ORGANIZATION")
+    assert aliases(full, ("a", "bna", "ORGANIZATION"), ("b", "bna", "ORGANIZATION")) == {
+        ("a", "bna", "bank of north america", "acronym")
+    }
+
+
+def test_aliases_lead_to_the_end_of_a_chain() -> None:
+    rows = [("a", "cyrus field"), ("b", "cyrus field"), ("c", "cyrus field"), ("d", "cyrus field"),
+            ("b", "the cyrus w field"), ("c", "cyrus w. field"), ("d", "cyrus w field"),
+            ("d", "field")]  # fmt: skip
+    assert {(d, alias, to) for d, alias, to, _ in aliases(*[(d, key, "PERSON") for d, key in rows])} == {
+        (None, "the cyrus w field", "cyrus field"),
+        (None, "cyrus w field", "cyrus field"),
+        (None, "cyrus w. field", "cyrus field"),
+        ("d", "field", "cyrus field"),
+    }
+
+
+def test_no_mentions_no_aliases() -> None:
+    assert propose_aliases(mentions()).schema == pl.Schema(ALIAS_SCHEMA)
+    assert propose_aliases(mentions()).is_empty()
+
+
+def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_not_count() -> None:
+    frame = pl.DataFrame(
+        {"document_id": ["a", "b", "c"], "source_key": ["x"] * 3, "target_key": ["y", "x", None]}
+    )
+    table = pl.DataFrame(
+        [("a", "x", "of a", "r", True), (None, "x", "general", "r", True), (None, "y", "no", "r", False)],
+        schema=ALIAS_SCHEMA,
+        orient="row",
+    )
+    assert apply_aliases(frame, table, ["source_key", "target_key"]).rows() == [
+        ("a", "of a", "y"),
+        ("b", "general", "general"),
+        ("c", "general", None),
+    ]
+
+
+def test_nothing_changes_without_aliases() -> None:
+    frame = mentions(("a", "x", "GEO"), ("a", "x", "GEO"))
+    assert apply_aliases(frame, propose_aliases(mentions()), ["title_key"]).equals(frame)
+
+
+KEYS = st.sampled_from(
+    ["cyrus field", "cyrus w. field", "c. field", "c. w. field", "cyrus west field", "matthew field", "field",
+     "cyrus", "the field", "the great eastern", "great eastern", "great-eastern", "hms field", "ss cyrus",
+     "cables", "cable", "the cables", "gutta-percha cable", "gutta percha cables", "atc",
+     "atlantic telegraph company",
+     "a.t.c.", "mrs field", "west field", "west cyrus field", "w. field", ""]
+)  # fmt: skip
+TYPES = st.sampled_from(["PERSON", "NAME", "SHIP", "CONCEPT", "ORGANIZATION", "GEO"])
+ROWS = st.lists(st.tuples(st.sampled_from("abc"), KEYS, TYPES), max_size=40)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS, st.randoms())
+def test_aliases_do_not_depend_on_order_and_applying_them_twice_is_applying_them_once(
+    rows: list[Row], random: object
+) -> None:
+    frame = mentions(*rows)
+    table = propose_aliases(frame)
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert propose_aliases(mentions(*shuffled)).equals(table)
+    assert not table.select("document_id", "alias_key").is_duplicated().any()
+    assert (table["alias_key"] != table["title_key"]).all()
+    assert set(table["title_key"]) <= set(frame["title_key"])
+    once = apply_aliases(frame, table, ["title_key"])
+    assert apply_aliases(once, table, ["title_key"]).equals(once)
+    assert once.height == frame.height

@@ -1,0 +1,84 @@
+"""References in answers: read, checked against the context, led back to documents."""
+
+import pytest
+
+from graphrag_assets.query.citations import Reference, references, resolve
+from graphrag_assets.store.published import Reader
+
+EVERYTHING = {name: set(range(10)) for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")}
+
+
+def test_references_are_read_in_all_forms() -> None:
+    text = "It broke. [Data: Entities (5, 7); Relationships (23, +more)] It was mended.[Data:Report (1)]"
+    assert references(text) == [
+        Reference("Entities", 5, "It broke."),
+        Reference("Entities", 7, "It broke."),
+        Reference("Relationships", 23, "It broke."),
+        Reference("Reports", 1, "It was mended."),
+    ]
+
+
+def test_blocks_in_a_row_belong_to_the_same_statement() -> None:
+    assert references("It broke. [Data: Sources (1)] [Data: Claims (2)]") == [
+        Reference("Sources", 1, "It broke."),
+        Reference("Claims", 2, "It broke."),
+    ]
+
+
+def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) -> None:
+    answer = "Captain William Hudson\ncommanded the Niagara. [Data: Sources (0)]"
+    (citation,), unresolved = resolve(reader, answer, EVERYTHING)
+    assert unresolved == []
+    assert (citation.table, citation.number, citation.id) == ("Sources", 0, "t0")
+    assert (citation.document_title, citation.source) == ("Document 0", "b/document-0.txt")
+    # The first sentence has 60 characters and a blank.
+    assert (citation.start_char, citation.end_char) == (61, 106)
+    assert citation.quote == "Captain William Hudson commanded the Niagara."
+
+
+def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader) -> None:
+    (citation,), _ = resolve(reader, "People were glad. [Data: Sources (1)]", EVERYTHING)
+    assert (citation.start_char, citation.end_char) == (107, 181)
+    assert citation.quote is not None
+    assert citation.quote.startswith("The Agamemnon reached Valentia")
+
+
+@pytest.mark.parametrize(
+    ("reference", "title", "text_units"),
+    [
+        # Valentia is in units 1 and 3, with one relationship stated in each.
+        ("Entities (3)", "Valentia", ["t1", "t3"]),
+        ("Relationships (4)", "Great Eastern – Valentia", ["t3"]),
+        ("Claims (1)", "The Agamemnon reached Valentia on 5 August 1858, where the people cheered.", ["t1"]),
+        # Two members of community 4 are named in units 2 and 3, one in unit 1.
+        ("Reports (4)", "Valentia, Great Eastern, Daniel Gooch", ["t2", "t3", "t1"]),
+    ],
+)
+def test_graph_rows_lead_on_to_text_units(
+    reader: Reader, reference: str, title: str, text_units: list[str]
+) -> None:
+    citations, unresolved = resolve(reader, f"So it was. [Data: {reference}]", EVERYTHING)
+    assert unresolved == []
+    assert {citation.title for citation in citations} == {title}
+    assert [citation.text_unit_id for citation in citations] == text_units
+
+
+def test_of_several_text_units_the_one_that_says_it_is_cited(reader: Reader) -> None:
+    statement = "The Great Eastern left Valentia with the new cable in July 1866."
+    (citation,), _ = resolve(reader, f"{statement} [Data: Entities (3)]", EVERYTHING)
+    assert citation.text_unit_id == "t3"
+
+
+def test_references_that_lead_nowhere_are_listed_and_never_cited(reader: Reader) -> None:
+    answer = "A. [Data: Sources (99)] B. [Data: Ships (1)] C. [Data: Entities (3)]"
+    citations, unresolved = resolve(reader, answer, {"Sources": {0}, "Entities": {2}})
+    assert citations == []
+    assert unresolved == ["Sources (99)", "Ships (1)", "Entities (3)"]
+
+
+def test_a_number_in_the_context_without_a_row_is_unresolved(reader: Reader) -> None:
+    assert resolve(reader, "A. [Data: Claims (9)]", EVERYTHING) == ([], ["Claims (9)"])
+
+
+def test_an_answer_without_references_has_no_citations(reader: Reader) -> None:
+    assert resolve(reader, "Nothing is known (5) [sic].", EVERYTHING) == ([], [])

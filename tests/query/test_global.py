@@ -1,0 +1,86 @@
+"""Global contexts: a true roll-up to a level, weights, batches."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.store.published import Reader
+from graphrag_assets.text import tokenizer
+
+from .conftest import COMMUNITIES, ENTITIES, LEVELS
+
+QUESTION = Question("What happened?")
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_level_speaks_of_every_entity_once(reader: Reader, level: int) -> None:
+    reports = level_reports(reader, level)
+    assert sorted(reports["community"]) == sorted(LEVELS[level])
+    members = [entity for community in reports["community"] for entity in COMMUNITIES[community][2]]
+    assert sorted(members) == list(range(len(ENTITIES)))
+
+
+def test_a_level_below_the_deepest_is_the_deepest(reader: Reader) -> None:
+    assert level_reports(reader, 7).equals(level_reports(reader, 1))
+
+
+def test_reports_weigh_by_the_distinct_text_units_of_their_members(reader: Reader) -> None:
+    # Members of 4 (Valentia, Great Eastern, Gooch) are named in units 1, 2, 3; those of 3 in 0 and 1.
+    weights = level_reports(reader, 1).select("community", "text_units", "occurrence_weight").rows()
+    assert weights == [(4, 3, 1.0), (3, 2, 0.6667), (1, 1, 0.3333), (2, 1, 0.3333)]
+
+
+def test_reports_below_the_least_rank_are_not_read(reader: Reader) -> None:
+    context = global_context(reader, QUESTION, GlobalOptions(min_community_rank=3.0))
+    # Ranks are 5 minus the community's number; level 1 has 3, 4, 1 and 2.
+    assert sorted(context.frames["reports"]["community"]) == [1, 2]
+
+
+def test_a_batch_shows_the_heaviest_report_first_with_graphrag_s_columns(reader: Reader) -> None:
+    (batch,) = global_context(reader, QUESTION).sections
+    assert batch.text.startswith(
+        "-----Reports-----\nid|title|occurrence weight|content|rank\n4|Valentia, Great Eastern, Daniel Gooch|1.0|#"
+    )
+    assert [passage.number for passage in batch.passages] == [4, 3, 1, 2]
+
+
+def test_the_shuffle_depends_on_the_seed_alone(reader: Reader) -> None:
+    def batches(seed: int) -> list[set[int]]:
+        options = GlobalOptions(max_context_tokens=250, seed=seed)
+        return [section.numbers for section in global_context(reader, QUESTION, options).sections]
+
+    assert batches(1) == batches(1)
+    assert len({str(batches(seed)) for seed in range(8)}) > 1
+
+
+def reports_of(lengths: list[int]) -> pl.DataFrame:
+    n = len(lengths)
+    return pl.DataFrame(
+        {
+            "human_readable_id": range(n),
+            "title": ["Report"] * n,
+            "content": ["word " * length for length in lengths],
+            "summary": ["brief"] * n,
+            "rank": [1.0] * n,
+            "occurrence_weight": [1.0] * n,
+        },
+        schema_overrides={"human_readable_id": pl.Int64, "title": pl.String, "content": pl.String},
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(100, 500), st.integers(0, 5))
+def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(
+    lengths: list[int], limit: int, seed: int
+) -> None:
+    batches = report_batches(reports_of(lengths), limit, seed)
+    assert sorted(number for batch in batches for number in batch.numbers) == list(range(len(lengths)))
+    assert all(len(tokenizer().encode_ordinary(batch.text)) <= limit for batch in batches)
+
+
+def test_a_report_too_long_for_a_batch_is_represented_by_its_summary() -> None:
+    (batch,) = report_batches(reports_of([500]), 100, 0)
+    assert "0|Report|1.0|brief|1.0" in batch.text

@@ -1,0 +1,181 @@
+"""Questions asked from outside: every method, the result, new publications, isolation."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.errors import QueryError, StoreError
+from graphrag_assets.models.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
+from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
+
+from .conftest import write_index
+
+HUDSON = "Captain William Hudson commanded the Niagara."
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_with_a_citation_that_stands_in_a_document(rag: GraphRAG, method: str) -> None:
+    answer = rag.ask(method, "Who commanded the Niagara?")
+    assert HUDSON in answer.answer
+    assert answer.unresolved == []
+    assert answer.citations[0].quote == HUDSON
+    assert all(rag.quote(citation) == citation.quote for citation in answer.citations)
+    assert (answer.method, answer.publication) == (method, 1)
+    assert answer.usage["build_context"].seconds > 0
+    assert {usage.calls for usage in answer.usage.values()} == {0}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_says_when_the_data_does_not_tell(rag: GraphRAG, method: str) -> None:
+    answer = rag.ask(method, "What is the capital of Mongolia?")
+    assert answer.answer == NO_ANSWER
+    assert answer.citations == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_question_has_the_same_answer(index_file: Path, method: str) -> None:
+    one, other = (GraphRAG(index_file).ask(method, "What did the Great Eastern do?") for _ in range(2))
+    assert (one.answer, one.citations, one.actions) == (other.answer, other.citations, other.actions)
+    assert all(one.context[name].equals(other.context[name]) for name in one.context)
+
+
+def test_a_fact_only_the_text_has_is_found_by_local_basic_and_drift_search(rag: GraphRAG) -> None:
+    for method in ("local", "basic", "drift"):
+        assert "nine pence a gallon" in rag.ask(method, "What did the oil of the lamps cost?").answer
+
+
+def test_a_question_about_everything_is_answered_from_the_weightiest_reports(rag: GraphRAG) -> None:
+    answer = rag.global_("What are the main themes?").answer
+    assert answer.startswith("- Valentia is an island in Ireland.")
+    assert "[Data: Reports (4)]" in answer
+    assert "[Data: Reports (3)]" in answer
+
+
+def test_basic_search_keeps_the_order_of_similarity(rag: GraphRAG) -> None:
+    sources = rag.context("basic", "When did the Great Eastern leave Valentia?").frames["sources"]
+    assert sources["human_readable_id"][0] == 3
+    assert rag.context("basic", "oil of the lamps", k=2).frames["sources"].height == 2
+
+
+def test_contexts_can_be_had_without_an_answer(rag: GraphRAG) -> None:
+    assert list(rag.context("local", "Niagara").frames) == ["reports", "entities", "relationships", "claims", "sources"]
+    assert list(rag.context("global", "Niagara").frames) == ["reports"]
+    assert list(rag.context("drift", "Niagara").frames) == ["reports"]
+    assert list(rag.context("basic", "Niagara").frames) == ["sources"]
+
+
+def test_drift_returns_its_steps_within_its_limits(rag: GraphRAG) -> None:
+    answer = rag.drift("Who headed the buyers of the Great Eastern?", max_calls=7, breadth=2, depth=1)
+    assert len(answer.actions) <= 7
+    assert [action.depth for action in answer.actions].count(1) <= 2
+    for action in answer.actions:
+        assert action.parent is None or answer.actions[action.parent].depth == action.depth - 1
+    assert answer.context["relationships"]["in_context"].any()
+    assert "Daniel Gooch headed the buyers." in answer.answer
+
+
+def test_drift_asks_no_question_twice(rag: GraphRAG) -> None:
+    actions = rag.drift("What happened to the Great Eastern in Valentia?", depth=3, max_calls=30).actions
+    followed = [action.question for action in actions if action.depth]
+    assert len(followed) == len(set(followed))
+
+
+def test_unknown_methods_and_options_are_named(rag: GraphRAG) -> None:
+    with pytest.raises(QueryError, match="local, global, drift, basic"):
+        rag.ask("lokal", "Niagara")
+    with pytest.raises(QueryError, match="local, global, drift, basic"):
+        rag.context("lokal", "Niagara")
+    with pytest.raises(QueryError, match=r"top_k\b.*top_k_entities"):
+        rag.local("Niagara", top_k=3)
+
+
+def test_an_answer_prints_with_numbered_places(rag: GraphRAG) -> None:
+    assert str(rag.basic("Who commanded the Niagara?")) == (
+        f"{HUDSON} [Data: Sources (0)]\n\nCitations\n  Sources (0): Document 0, b/document-0.txt, characters 61-106"
+    )
+
+
+def test_an_answer_as_markdown_quotes_what_it_cites(rag: GraphRAG) -> None:
+    markdown = answer_to_markdown(rag.basic("Who commanded the Niagara?"))
+    assert markdown.startswith("## Who commanded the Niagara?\n\nCaptain")
+    assert f"  > {HUDSON}" in markdown
+    assert "answered by offline/extractive" in markdown
+
+
+def test_a_quote_can_be_shown_with_its_surroundings(rag: GraphRAG) -> None:
+    (citation,) = rag.basic("Who commanded the Niagara?").citations
+    assert rag.quote(citation, around=6) == f"1858. {HUDSON}\nThe A"
+
+
+def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
+    assert rag.sql("SELECT title FROM entities WHERE degree = $d", {"d": 1})["title"].to_list() == [
+        "William Hudson",
+        "Daniel Gooch",
+    ]
+    for query in ("DELETE FROM entities", "CREATE TABLE x (a INT)", "SELECT * FROM read_text('/etc/hostname')"):
+        with pytest.raises(StoreError):
+            rag.sql(query)
+
+
+class Inventor:
+    """An answerer that cites a row nobody gave it."""
+
+    model = "inventor"
+
+    def respond(self, question: str, evidence: Evidence) -> Reply:
+        return Reply("He did. [Data: Sources (0); Entities (77)]", Usage(calls=1, prompt_tokens=len(evidence.text)))
+
+    def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+        return Mapped((Point("Nothing.", 0.0),), usage=Usage(calls=1))
+
+    def reduce(self, question: str, points: Sequence[Point]) -> Reply:
+        return Reply(f"{len(points)} points", Usage(calls=1))
+
+
+def test_invented_references_are_reported_not_cited(index_file: Path) -> None:
+    answer = GraphRAG(index_file, answerer=Inventor()).local("Who commanded the Niagara?")
+    assert [citation.table for citation in answer.citations] == ["Sources"]
+    assert answer.unresolved == ["Entities (77)"]
+    assert "References that lead nowhere: Entities (77)" in str(answer)
+    assert (answer.model, answer.usage["response"].calls) == ("inventor", 1)
+
+
+def test_points_without_relevance_do_not_reach_the_reduction(index_file: Path) -> None:
+    answer = GraphRAG(index_file, answerer=Inventor()).global_("Who?", max_context_tokens=300)
+    assert answer.answer == "0 points"
+    assert answer.usage["map"].calls > 1
+
+
+def test_a_new_publication_is_seen_by_the_next_question(tmp_path: Path) -> None:
+    (tmp_path / "publications").mkdir()
+    write_index(tmp_path / "publications/graphrag-1.duckdb", number=1)
+    (tmp_path / "CURRENT").write_text("publications/graphrag-1.duckdb\n")
+    rag = GraphRAG(tmp_path)
+    assert rag.basic("Niagara").publication == 1
+    write_index(tmp_path / "publications/graphrag-2.duckdb", number=2)
+    (tmp_path / "CURRENT").write_text("publications/graphrag-2.duckdb\n")
+    assert rag.basic("Niagara").publication == 2
+
+
+def test_threads_share_one_object(rag: GraphRAG) -> None:
+    answers: list[Answer] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(rag.local("Who commanded the Niagara?"))) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 6
+    assert {answer.answer for answer in answers} == {answers[0].answer}
+
+
+def test_importing_the_query_module_imports_nothing_heavy() -> None:
+    heavy = ["dagster", "litellm", "textblob", "sklearn", "scipy", "igraph", "leidenalg", "graphrag_assets.pipeline"]
+    code = f"import sys, graphrag_assets.query; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

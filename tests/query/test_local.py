@@ -1,0 +1,138 @@
+"""Local contexts: what is chosen, in which order, within which budget."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.query.context import Layout, fill
+from graphrag_assets.query.local import (
+    LocalOptions,
+    claims_about,
+    relationships_around,
+    reports_about,
+    local_context,
+    ranked_text_units,
+)
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.store.published import Reader
+from graphrag_assets.text import tokenizer
+
+from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, VALENTIA
+
+QUESTION = Question("Who commanded the Niagara?")
+
+
+def numbers(frame: pl.DataFrame) -> list[int]:
+    return frame["human_readable_id"].to_list()
+
+
+def test_sections_come_in_the_order_of_graphrag_with_its_headings(reader: Reader) -> None:
+    context = local_context(reader, QUESTION)
+    assert [section.name for section in context.sections] == [
+        "Reports",
+        "Entities",
+        "Relationships",
+        "Claims",
+        "Sources",
+    ]
+    assert "-----Entities-----\nid|entity|description|number of relationships\n1|Niagara|" in context.text
+    assert "-----Sources-----\nid|text\n0|The Agamemnon and the Niagara met" in context.text
+
+
+def test_relationships_inside_the_selection_come_first_then_by_links_then_by_weight(reader: Reader) -> None:
+    # Selected: Agamemnon, Great Eastern, Hudson. No relationship joins two of them. Valentia is linked with two of
+    # them, Niagara too; Gooch with one. By links, then weight: Great Eastern-Valentia 4, Agamemnon-Niagara 3,
+    # Niagara-Hudson 2, Agamemnon-Valentia 1; then Great Eastern-Gooch.
+    outside = relationships_around(reader, [AGAMEMNON, GREAT_EASTERN, HUDSON], 10)
+    assert numbers(outside) == [4, 0, 1, 2, 3]
+    assert outside["links"].to_list() == [2, 2, 2, 2, 1]
+    # With Niagara selected, its two relationships to selected entities are inside and go first.
+    inside = relationships_around(reader, [AGAMEMNON, NIAGARA, HUDSON], 10)
+    assert numbers(inside) == [0, 1, 2]
+    assert inside["in_network"].to_list() == [True, True, False]
+
+
+def test_only_relationships_that_lead_outside_are_limited(reader: Reader) -> None:
+    assert numbers(relationships_around(reader, [AGAMEMNON, NIAGARA, HUDSON], 0)) == [0, 1]
+
+
+def test_text_units_follow_the_entities_and_the_words_of_the_question(reader: Reader) -> None:
+    # Entity order says 3 (Great Eastern's unit with a relationship, tied with 2), but the words say 2.
+    units = ranked_text_units(reader, Question("Who headed the buyers of the ship?"), [GREAT_EASTERN], 10)
+    assert units[0] == 2
+
+
+def test_a_fact_that_no_entity_stands_for_is_found_by_its_words(reader: Reader) -> None:
+    units = ranked_text_units(reader, Question("What did the oil of the lamps cost?"), [AGAMEMNON], 10)
+    assert units[0] == 5
+
+
+def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader: Reader) -> None:
+    # Agamemnon and Niagara: both in community 0 (rank 5) and in 3 (rank 2); Penguin: in 2 (rank 3) on both levels.
+    assert numbers(reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN])) == [0, 3, 2]
+    assert reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN])["matches"].to_list() == [2, 2, 1]
+
+
+def test_claims_of_the_best_text_units_come_first(reader: Reader) -> None:
+    assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [2, 1])) == [0, 1]
+    assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [1, 2])) == [1, 0]
+    assert numbers(claims_about(reader, [AGAMEMNON, VALENTIA], [])) == [1]
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 5])
+def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> None:
+    context = local_context(reader, QUESTION, LocalOptions(top_k_entities=top_k))
+    assert context.frames["entities"].height == top_k
+    assert context.frames["entities"]["in_context"].all()
+
+
+@pytest.mark.parametrize("budget", [0, 30, 100, 200, 400, 800, 12_000])
+def test_the_token_limit_holds(reader: Reader, budget: int) -> None:
+    context = local_context(reader, QUESTION, LocalOptions(max_context_tokens=budget))
+    assert context.tokens <= budget
+
+
+def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
+    # All tokens belong to the reports, which need about 500 of them.
+    options = LocalOptions(community_prop=1.0, text_unit_prop=0.0)
+    assert local_context(reader, QUESTION, options).frames["sources"]["in_context"].all()
+
+
+def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
+    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["sources"]
+    assert sources.height == 6
+    assert 0 < sources["in_context"].sum() < 6
+
+
+ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text")
+
+
+def test_a_row_too_long_is_skipped_and_not_the_end_of_the_section() -> None:
+    rows = pl.DataFrame({"human_readable_id": [1, 2, 3], "text": ["one", "two " * 500, "three"]})
+    section = fill(ROW, rows, 40)
+    assert section.frame["in_context"].to_list() == [True, False, True]
+    assert section.text == "-----Rows-----\nid|text\n1|one\n3|three\n"
+
+
+def test_a_section_without_room_for_a_single_row_is_empty() -> None:
+    section = fill(ROW, pl.DataFrame({"human_readable_id": [1], "text": ["one"]}), 3)
+    assert (section.text, section.tokens, section.passages) == ("", 0, ())
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.text(max_size=60), max_size=12),
+    st.integers(min_value=0, max_value=120),
+    st.integers(min_value=0, max_value=40),
+)
+def test_a_section_never_exceeds_its_budget_and_a_larger_budget_never_holds_less(
+    texts: list[str], budget: int, more: int
+) -> None:
+    rows = pl.DataFrame(
+        {"human_readable_id": range(len(texts)), "text": texts},
+        schema={"human_readable_id": pl.Int64, "text": pl.String},
+    )
+    small, large = fill(ROW, rows, budget), fill(ROW, rows, budget + more)
+    assert len(tokenizer().encode_ordinary(small.text)) <= small.tokens <= budget
+    assert large.tokens >= small.tokens

@@ -1,0 +1,148 @@
+"""Finding rows: BM25, vectors, fusion, names."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.models.offline import embeddings
+from graphrag_assets.query.retrieval import (
+    Question,
+    by_vector,
+    by_words,
+    entities_for,
+    fuse,
+    named_entities,
+    search,
+)
+from graphrag_assets.store.published import PublishedIndex, Reader
+
+from .conftest import (
+    AGAMEMNON,
+    EASTERN,
+    ENTITIES,
+    GREAT_EASTERN,
+    HUDSON,
+    NIAGARA,
+    PENGUIN,
+    TEXT_UNITS,
+    VALENTIA,
+    write_index,
+)
+
+
+def words_of(text: str) -> list[str]:
+    return "".join(c if c.isalnum() else " " for c in text.lower()).split()
+
+
+def bm25_by_hand(texts: list[str], query: list[str]) -> list[int]:
+    documents = [words_of(text) for text in texts]
+    mean = sum(map(len, documents)) / len(documents)
+    scores = {}
+    for number, document in enumerate(documents):
+        score = 0.0
+        for word in query:
+            df = sum(word in d for d in documents)
+            idf = math.log(1 + (len(documents) - df + 0.5) / (df + 0.5))
+            n = document.count(word)
+            score += idf * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * len(document) / mean))
+        if score:
+            scores[number] = score
+    return sorted(scores, key=lambda number: (-scores[number], number))
+
+
+@pytest.mark.parametrize(
+    "text", ["the cable of the Great Eastern", "Valentia", "board and chairman", "sold to new owners", "zebra"]
+)
+def test_bm25_ranks_as_its_formula_says(reader: Reader, text: str) -> None:
+    question = Question(text)
+    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(
+        [row[1] for row in TEXT_UNITS], question.terms
+    )
+
+
+def test_stop_words_are_searched_only_when_there_is_nothing_else() -> None:
+    assert Question("Who was on the Niagara?").terms == ["niagara"]
+    assert Question("who is who").terms == ["who", "is"]
+
+
+def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
+    question = Question("What did the oil of the lamps cost?")
+    matrix = embeddings.embed([text for _, text, _ in TEXT_UNITS])
+    expected = np.argsort(-(matrix @ question.vector), kind="stable").tolist()
+    assert by_vector(reader, "text_unit", question, 10) == expected
+    assert expected[0] == 5
+
+
+def test_fusion_adds_reciprocal_ranks() -> None:
+    # 7: 1/61 + 1/62; 8: 1/62 + 1/61 (a tie, the smaller number first); 9: 1/63
+    assert fuse([8, 7, 9], [7, 8]) == [7, 8, 9]
+
+
+@given(st.lists(st.permutations(range(6)), min_size=1, max_size=4), st.randoms())
+def test_fusion_does_not_depend_on_the_order_of_the_rankings(rankings: list[list[int]], random: object) -> None:
+    assert fuse(*rankings) == fuse(*reversed(rankings))
+
+
+def test_a_row_that_both_methods_find_comes_before_one_that_a_single_one_finds(reader: Reader) -> None:
+    assert search(reader, "text_unit", Question("the chairman of the board"), 3)[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When did the Niagara leave?", [NIAGARA]),
+        ("who owned the great eastern?", [GREAT_EASTERN]),
+        ("Was the Agamemnon's cable longer than the (Niagara)?", [AGAMEMNON, NIAGARA]),
+        ("Was the captain of the Niagara content?", [HUDSON]),
+        ("Where do ice birds live, or the ice bird?", []),
+        ("Did Eastern and Great Eastern differ?", [EASTERN, GREAT_EASTERN]),
+        ("How deep is it?", []),
+    ],
+)
+def test_entities_named_in_a_question_are_found(reader: Reader, question: str, expected: list[int]) -> None:
+    assert sorted(named_entities(reader, Question(question))) == sorted(expected)
+
+
+def test_an_entity_named_in_the_question_comes_first(reader: Reader) -> None:
+    for number, (title, _) in enumerate(ENTITIES):
+        assert entities_for(reader, Question(f"Something about largest island ships and {title}"), 3)[0] == number
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 8])
+@pytest.mark.parametrize("question", ["Valentia", "???", "zebra", "the largest ship"])
+def test_exactly_top_k_entities_are_chosen(reader: Reader, question: str, top_k: int) -> None:
+    chosen = entities_for(reader, Question(question), top_k)
+    assert len(chosen) == len(set(chosen)) == top_k
+
+
+def test_without_any_clue_the_best_connected_entities_are_chosen(reader: Reader) -> None:
+    assert entities_for(reader, Question("???"), 4) == [AGAMEMNON, NIAGARA, VALENTIA, GREAT_EASTERN]
+
+
+def test_an_entity_outside_all_relationships_can_be_found(reader: Reader) -> None:
+    assert entities_for(reader, Question("Were there penguins?"), 1) == [PENGUIN]
+
+
+def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
+    with pytest.raises(QueryError, match="other/model"):
+        search(PublishedIndex(path).reader(), "entity", Question("Valentia"), 3)
+
+
+def test_an_empty_question_is_refused() -> None:
+    with pytest.raises(QueryError, match="empty"):
+        Question("  \n")
+
+
+def test_text_that_looks_like_sql_is_just_text(reader: Reader) -> None:
+    question = Question("Niagara'; DROP TABLE entities; --")
+    assert entities_for(reader, question, 2)[0] == NIAGARA
+    assert reader.rows("SELECT count(*) AS n FROM entities").item() == len(ENTITIES)
+
+
+def test_valentia_is_found_by_title_even_when_lower_case(reader: Reader) -> None:
+    assert entities_for(reader, Question("what happened at valentia"), 1) == [VALENTIA]

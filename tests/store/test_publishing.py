@@ -1,0 +1,178 @@
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from graphrag_assets.store import schema
+from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.publishing import POINTER, STABLE_NAME, publish
+from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
+
+UNITS = pl.DataFrame(
+    {
+        "id": ["u0", "u1"],
+        "batch": "b",
+        "document_id": "d",
+        "ordinal": [0, 1],
+        "start_char": [0, 13],
+        "end_char": [12, 25],
+        "text": ["Ada met Ben.", "Ben met Eve."],
+        "n_tokens": [4, 4],
+        "n_sentences": [1, 1],
+        "extractor": "x",
+    }
+)
+DOCUMENTS = pl.DataFrame(
+    {
+        "id": ["d"],
+        "batch": "b",
+        "source": "b/d.txt",
+        "row_number": None,
+        "title": "d",
+        "text": "Ada met Ben. Ben met Eve.",
+        "creation_date": "2026-01-01",
+        "raw_data": None,
+        "content_hash": "h",
+        "format": "txt",
+        "n_tokens": 8,
+    }
+)
+ENTITIES = pl.DataFrame(
+    {
+        "id": ["ada", "ben", "eve"],
+        "human_readable_id": [0, 1, 2],
+        "title": ["Ada", "Ben", "Eve"],
+        "type": "PERSON",
+        "description": "Somebody.",
+        "text_unit_ids": [["u0"], ["u0", "u1"], ["u1"]],
+        "frequency": [1, 2, 1],
+        "degree": [1, 2, 1],
+        "title_key": ["ada", "ben", "eve"],
+        "types": [[{"type": "PERSON", "n": 1}]] * 3,
+    }
+)
+RELATIONSHIPS = pl.DataFrame(
+    {
+        "id": ["ab", "be"],
+        "human_readable_id": [0, 1],
+        "source": ["Ada", "Ben"],
+        "target": ["Ben", "Eve"],
+        "description": "met",
+        "weight": [1.5, 2.5],
+        "combined_degree": [3, 3],
+        "text_unit_ids": [["u0"], ["u1"]],
+        "source_id": ["ada", "ben"],
+        "target_id": ["ben", "eve"],
+        "type": "",
+        "types": [[{"type": "MET", "n": 1}]] * 2,
+    }
+)
+EMBEDDINGS = pl.DataFrame(
+    {
+        "kind": "entity",
+        "id": ["ada", "ben", "eve"],
+        "fingerprint": "f",
+        "model": "m",
+        "vector": [[1.0, 0.0]] * 3,
+    }
+)
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> WorkingDatabase:
+    database = WorkingDatabase(tmp_path / "working.duckdb")
+    with database.transaction() as connection:
+        replace_table(connection, schema.DOCUMENTS, DOCUMENTS)
+        replace_table(connection, schema.TEXT_UNITS, UNITS)
+        replace_table(connection, schema.ENTITIES, ENTITIES)
+        replace_table(connection, schema.RELATIONSHIPS, RELATIONSHIPS)
+        replace_table(connection, schema.EMBEDDINGS, EMBEDDINGS)
+        assign_numbers(connection, "documents", DOCUMENTS.select("id"))
+        assign_numbers(connection, "text_units", UNITS.select("id"))
+    return database
+
+
+def rows(folder: Path, query: str) -> list[tuple]:
+    with duckdb.connect(str(folder / STABLE_NAME), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_the_published_file_links_rows_by_number(working, tmp_path):
+    publish(working, tmp_path)
+    assert rows(tmp_path, "FROM edges ORDER BY ALL") == [
+        (0, 1, 0, 1.5, 3),
+        (1, 0, 0, 1.5, 3),
+        (1, 2, 1, 2.5, 3),
+        (2, 1, 1, 2.5, 3),
+    ]
+    assert rows(tmp_path, "FROM entity_text_units") == [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)]
+    assert rows(tmp_path, "FROM relationship_text_units") == [(0, 0), (1, 1)]
+    assert rows(tmp_path, "SELECT entity_ids, relationship_ids, covariate_ids FROM text_units") == [
+        (["ada", "ben"], ["ab"], []),
+        (["ben", "eve"], ["be"], []),
+    ]
+    assert rows(tmp_path, "SELECT text_unit_ids FROM documents") == [(["u0", "u1"],)]
+    assert rows(tmp_path, "SELECT typeof(vector) FROM embeddings LIMIT 1") == [("FLOAT[2]",)]
+
+
+def test_postings_count_the_terms_of_each_text(working, tmp_path):
+    publish(working, tmp_path)
+    query = "SELECT number, n FROM postings WHERE kind = 'text_unit' AND term = md5_number_lower('ben')"
+    assert rows(tmp_path, query) == [(0, 1), (1, 1)]
+    lengths = "SELECT number, length FROM posting_lengths WHERE kind = 'text_unit'"
+    assert rows(tmp_path, lengths) == [(0, 3), (1, 3)]
+
+
+def test_every_published_table_and_column_has_its_comment(working, tmp_path):
+    publish(working, tmp_path)
+    found = set(
+        rows(tmp_path, "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
+    )
+    declared = {(t.name, c.name, c.comment) for t in PUBLISHED for c in t.columns}
+    assert found == declared
+
+
+def test_the_same_content_is_not_published_twice(working, tmp_path):
+    first, second = publish(working, tmp_path), publish(working, tmp_path)
+    assert (first.number, first.is_new) == (1, True)
+    assert (second.number, second.is_new) == (1, False)
+    with working.transaction() as connection:
+        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("other")))
+    third = publish(working, tmp_path)
+    assert (third.number, third.is_new) == (2, True)
+
+
+def test_a_reader_keeps_what_it_has_open_while_a_new_index_is_published(working, tmp_path):
+    publish(working, tmp_path)
+    with duckdb.connect(str(tmp_path / STABLE_NAME), read_only=True) as reader:
+        with working.transaction() as connection:
+            replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
+        publish(working, tmp_path)
+        assert reader.execute("SELECT title FROM documents").fetchall() == [("d",)]
+    assert rows(tmp_path, "SELECT title FROM documents") == [("new",)]
+
+
+def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(working, tmp_path):
+    for n in range(5):
+        with working.transaction() as connection:
+            replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit(str(n))))
+        publish(working, tmp_path, keep=2)
+    kept = sorted(path.name for path in (tmp_path / "publications").iterdir())
+    assert kept == ["graphrag-4.duckdb", "graphrag-5.duckdb"]
+    assert (tmp_path / POINTER).read_text() == "publications/graphrag-5.duckdb\n"
+    assert (tmp_path / STABLE_NAME).resolve().name == "graphrag-5.duckdb"
+    assert rows(tmp_path, "SELECT title FROM documents") == [("4",)]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_failed_publication_leaves_the_present_one(working, tmp_path):
+    publish(working, tmp_path)
+    with working.transaction() as connection:
+        connection.execute(
+            "UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'"
+        )  # not of the others' length
+    with pytest.raises(duckdb.Error):
+        publish(working, tmp_path)
+    assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]
+    assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]

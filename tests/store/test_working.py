@@ -1,0 +1,175 @@
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store import schema
+from graphrag_assets.store.working import (
+    Changes,
+    WorkingDatabase,
+    assign_numbers,
+    numbered,
+    replace_batch,
+    replace_table,
+)
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> WorkingDatabase:
+    return WorkingDatabase(tmp_path / "index" / "working.duckdb")
+
+
+def text_units(batch: str, *texts: str) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": [f"{batch}-{i}" for i in range(len(texts))],
+            "batch": batch,
+            "document_id": "d",
+            "ordinal": range(len(texts)),
+            "start_char": 0,
+            "end_char": 1,
+            "text": list(texts),
+            "n_tokens": 1,
+            "n_sentences": 1,
+            "extractor": None,
+        },
+        schema_overrides={"id": pl.String, "text": pl.String, "extractor": pl.String},
+    )
+
+
+def test_every_declared_table_and_column_exists_with_its_comment(working):
+    comments = working.read(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+    )
+    stored = {(table, column): comment for table, column, comment in comments.iter_rows()}
+    declared = {(t.name, c.name): c.comment for t in schema.WORKING for c in t.columns}
+    assert declared.items() <= stored.items()
+    tables = dict(working.read("SELECT table_name, comment FROM duckdb_tables()").iter_rows())
+    assert {t.name: t.comment for t in schema.WORKING} == tables
+
+
+def test_replacing_a_batch_touches_only_rows_that_differ(working):
+    with working.transaction() as connection:
+        first = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "y", "z"))
+        replace_batch(connection, schema.TEXT_UNITS, "b", text_units("b", "x"))
+        again = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "y", "z"))
+        edited = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x", "Y"))
+    assert first == Changes(rows=3, inserted=3, deleted=0)
+    assert again == Changes(rows=3, inserted=0, deleted=0)
+    assert edited == Changes(rows=2, inserted=1, deleted=2)
+    stored = working.read("SELECT id, text FROM text_units ORDER BY id").rows()
+    assert stored == [("a-0", "x"), ("a-1", "Y"), ("b-0", "x")]
+
+
+def test_an_empty_frame_empties_the_batch(working):
+    with working.transaction() as connection:
+        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
+        changes = replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a"))
+    assert changes == Changes(rows=0, inserted=0, deleted=1)
+
+
+def test_columns_may_come_in_any_order(working):
+    frame = text_units("a", "x")
+    with working.transaction() as connection:
+        replace_batch(connection, schema.TEXT_UNITS, "a", frame.select(reversed(frame.columns)))
+    assert working.read("SELECT id, batch, text FROM text_units").row(0) == ("a-0", "a", "x")
+
+
+@pytest.mark.parametrize(
+    "title", ["O'Brien", "100 %", "x'; DROP TABLE entities; --", "船 🚢", 'a "b"', "\\n $1 {}"]
+)
+def test_any_name_is_stored_as_it_is(working, title):
+    row = {"document_id": None, "alias_key": title, "title_key": title, "rule": "user", "accepted": True}
+    frame = pl.DataFrame([row], schema_overrides={"document_id": pl.String})
+    with working.transaction() as connection:
+        replace_table(connection, schema.ENTITY_ALIASES, frame)
+    assert working.read("SELECT alias_key FROM entity_aliases").item() == title
+    assert working.read("SELECT count(*) FROM entities").item() == 0
+
+
+def test_an_exception_rolls_back_and_leaves_the_file_free(working):
+    with pytest.raises(ZeroDivisionError), working.transaction() as connection:
+        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
+        raise ZeroDivisionError
+    assert working.read("SELECT count(*) FROM text_units").item() == 0
+
+
+def test_numbers_stay_with_their_ids_and_are_never_reused(working):
+    def number(*ids: str) -> dict[str, int]:
+        frame = pl.DataFrame({"id": list(ids)}, schema={"id": pl.String})
+        with working.transaction() as connection:
+            assign_numbers(connection, "entities", frame)
+            return dict(numbered(connection, "entities", frame).iter_rows())
+
+    assert number("b", "a") == {"b": 1, "a": 0}
+    assert number("c") == {"c": 2}
+    assert number("b", "d") == {"b": 1, "d": 3}
+
+
+def _commit_batches(path: Path, name: str, commits: int) -> None:
+    working = WorkingDatabase(path)
+    for i in range(commits):
+        with working.transaction() as connection:
+            replace_batch(connection, schema.TEXT_UNITS, f"{name}-{i}", text_units(f"{name}-{i}", "x", "y"))
+
+
+def test_writers_in_many_processes_queue_and_lose_nothing(working):
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_commit_batches, args=(working.path, f"w{n}", 5)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
+    assert working.read("SELECT count(*), count(DISTINCT batch) FROM text_units").row(0) == (40, 20)
+
+
+def _die_in_transaction(path: Path) -> None:
+    with WorkingDatabase(path).transaction() as connection:
+        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "new", "new", "new"))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_killed_in_a_transaction_leaves_the_old_state_and_no_lock(working):
+    with working.transaction() as connection:
+        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "old"))
+    victim = multiprocessing.get_context("spawn").Process(target=_die_in_transaction, args=(working.path,))
+    victim.start()
+    victim.join()
+    assert victim.exitcode == -signal.SIGKILL
+    assert working.read("SELECT text FROM text_units").rows() == [("old",)]
+
+
+def _hold_open(path: Path, opened, release) -> None:
+    connection = duckdb.connect(str(path), read_only=True)
+    opened.set()
+    release.wait(60)
+    connection.close()
+
+
+def test_a_shell_that_holds_the_file_gets_a_message_with_the_cure(working):
+    working.read("SELECT 1")
+    context = multiprocessing.get_context("spawn")
+    opened, release = context.Event(), context.Event()
+    shell = context.Process(target=_hold_open, args=(working.path, opened, release))
+    shell.start()
+    assert opened.wait(60)
+    try:
+        with pytest.raises(StoreError, match="close it there"):
+            working.read("SELECT 1")
+    finally:
+        release.set()
+        shell.join()
+
+
+def test_the_file_opens_in_an_older_duckdb(working):
+    working.read("SELECT 1")
+    with duckdb.connect(str(working.path), read_only=True) as connection:
+        tags = connection.execute("SELECT tags FROM duckdb_databases() WHERE NOT internal").fetchone()
+    assert tags is not None
+    assert "v1.5" in str(tags[0])

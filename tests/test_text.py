@@ -1,0 +1,90 @@
+"""Sentences: where they end, and that they cover the text."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_assets.text import sentences
+
+
+def split(text: str) -> list[str]:
+    return [text[s.start : s.end] for s in sentences(text)]
+
+
+def paragraph_ends(text: str) -> list[str]:
+    return [text[s.start : s.end].strip() for s in sentences(text) if s.ends_paragraph]
+
+
+@given(st.text(alphabet="aB1.!?# |-*)\n\r\t “”电。😀", max_size=200))
+def test_sentences_adjoin_and_cover_the_text(text: str) -> None:
+    assert "".join(split(text)) == text
+    assert all(s.start < s.end for s in sentences(text))
+
+
+@given(st.text(alphabet="aB. #|-\n\t", max_size=200))
+def test_white_space_belongs_to_the_sentence_before(text: str) -> None:
+    assert not any(s[0].isspace() for s in split(text)[1:])
+
+
+def test_empty_text_has_no_sentences_and_white_space_is_one() -> None:
+    assert split("") == []
+    assert split(" \n\n ") == [" \n\n "]
+
+
+def test_abbreviations_and_wrapped_lines_do_not_end_a_sentence() -> None:
+    text = "Mr. Field met Dr. Thomson\nin London. They sailed."
+    assert split(text) == ["Mr. Field met Dr. Thomson\nin London. ", "They sailed."]
+
+
+def test_a_blank_line_ends_a_sentence_and_a_paragraph() -> None:
+    text = "STAVE ONE\n \n\nMarley was dead. No doubt.\r\n\r\nNone"
+    assert split(text) == ["STAVE ONE\n \n\n", "Marley was dead. ", "No doubt.\r\n\r\n", "None"]
+    assert paragraph_ends(text) == ["STAVE ONE", "No doubt."]
+
+
+def test_a_heading_is_one_sentence_of_its_own() -> None:
+    text = "Before\n## 1. What broke? A story\nText."
+    assert split(text) == ["Before\n", "## 1. What broke? A story\n", "Text."]
+    assert paragraph_ends(text) == ["Before", "## 1. What broke? A story"]
+
+
+def test_a_heading_at_the_very_start_counts() -> None:
+    assert split("\n# Title\nText.") == ["\n# Title\n", "Text."]
+    assert paragraph_ends("\n# Title\nText.") == ["# Title"]
+
+
+def test_list_items_are_sentences() -> None:
+    text = "Ships:\n- Niagara\n  * Agamemnon\n2. Great Eastern. She was big.\n"
+    expected = ["Ships:\n", "- Niagara\n  ", "* Agamemnon\n", "2. Great Eastern. ", "She was big.\n"]
+    assert split(text) == expected
+
+
+def test_a_year_at_the_start_of_a_wrapped_line_is_no_list_item() -> None:
+    assert split("It was laid in\n1866) and it worked") == ["It was laid in\n1866) and it worked"]
+
+
+def test_a_table_row_is_one_sentence() -> None:
+    text = "| a. | B |\n|---|---|\n| c? D | e |\n\nAfter."
+    assert split(text) == ["| a. | B |\n", "|---|---|\n", "| c? D | e |\n\n", "After."]
+
+
+def test_chinese_sentences_end_at_the_ideographic_full_stop() -> None:
+    assert split("电缆断了。船回来了！") == ["电缆断了。", "船回来了！"]
+
+
+def test_an_edit_leaves_sentences_in_distant_paragraphs_as_they_are() -> None:
+    paragraphs = [f"He said 'this is number {i}'. It was true, wasn't it? Yes!\n\n" for i in range(2000)]
+    edited = ["Another opening, of a different length altogether.\n\n", *paragraphs[1:]]
+    assert split("".join(edited))[1:] == split("".join(paragraphs))[3:]
+
+
+def test_a_paragraph_of_megabytes_is_split_in_seconds() -> None:
+    text = '"It works," he said. The cable was laid! ' * 50_000
+    started = time.perf_counter()
+    assert len(sentences(text)) >= 50_000
+    assert time.perf_counter() - started < 10
+
+
+def test_a_long_text_without_punctuation_stays_one_sentence() -> None:
+    assert len(sentences("word " * 20_000)) == 1

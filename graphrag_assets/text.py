@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +49,9 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
         return []
     headings, unbroken, cuts = _structure(text)
     starts_unbroken = [start for start, _ in unbroken]
-    for cut in _punctuation_cuts(text, language):
+    # The splitter takes a whole list item for a sentence: it is shown spaces in place of the marker.
+    plain = _ITEM_MARK.sub(lambda mark: " " * len(mark.group()), text)
+    for cut in _punctuation_cuts(plain, language):
         before = bisect.bisect_left(starts_unbroken, cut) - 1
         if before < 0 or cut > unbroken[before][1]:
             cuts.add(cut)
@@ -74,9 +76,10 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
 
 _NOT_SPACE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
+_ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
 # A numbered item has at most three digits: a wrapped line of prose may well begin with "1866. ".
 _STRUCTURE = re.compile(
-    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+]|\d{1,3}[.)])[ \t]))", re.MULTILINE
+    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]))", re.MULTILINE
 )
 
 
@@ -158,6 +161,21 @@ def tokenizer(encoding: str = "o200k_base") -> tiktoken.Encoding:
     return tiktoken.get_encoding(encoding)
 
 
-def count_tokens(texts: list[str], encoding: str = "o200k_base") -> list[int]:
+_SPACE_RUN = re.compile(r"\s{100000}")
+
+
+def encode(text: str, encoding: str = "o200k_base") -> list[int]:
+    """Tokens of `text`, special tokens written in it taken as ordinary text.
+
+    Runs of white space are fed in pieces: tiktoken panics on a run of about a million.
+    """
+    cuts = [run.end() for run in _SPACE_RUN.finditer(text)]
+    encode_piece = tokenizer(encoding).encode_ordinary
+    if not cuts:
+        return encode_piece(text)
+    return [token for i, j in zip([0, *cuts], [*cuts, len(text)], strict=True) for token in encode_piece(text[i:j])]
+
+
+def count_tokens(texts: Iterable[str], encoding: str = "o200k_base") -> list[int]:
     """Number of tokens of each text. Special tokens written in a text count as ordinary text."""
-    return [len(tokens) for tokens in tokenizer(encoding).encode_ordinary_batch(texts)]
+    return [len(encode(text, encoding)) for text in texts]

@@ -18,10 +18,10 @@ from rich.progress import (
 from rich.table import Table
 
 from graphrag_assets.cli.status import print_rows
-from graphrag_assets.defs.jobs import scan
+from graphrag_assets.definitions import defs
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.definitions import defs
+from graphrag_assets.defs.scanning import record_unusable_names, scan
 from graphrag_assets.errors import InputError
 from graphrag_assets.settings import Settings
 
@@ -44,6 +44,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     repository = defs().get_repository_def()
     started = time.monotonic()
     failed: list[str] = []
+    run_ids: list[str] = []
     with instance, _progress() as progress:
         task = progress.add_task("batches", total=len(todo) + 1)
         handler = _ProgressLog(progress)
@@ -54,16 +55,18 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
             run = job.execute_in_process(
                 partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
             )
+            run_ids.append(run.run_id)
             failed += [] if run.success else [f"batch {batch}: {_reason(run)}"]
             progress.advance(task)
         progress.update(task, description="graph, communities, reports, embeddings, publication")
         run = repository.get_job("refresh_graph").execute_in_process(
             instance=instance, raise_on_error=False, run_config=_QUIET
         )
+        run_ids.append(run.run_id)
         failed += [] if run.success else [f"refresh: {_reason(run)}"]
         progress.advance(task)
         logging.getLogger("graphrag_assets").removeHandler(handler)
-    _summarise(index, len(todo), len(kept), time.monotonic() - started)
+    _summarise(index, run_ids, len(todo), len(kept), time.monotonic() - started)
     for line in failed:
         console.print(f"[bold red]Failed[/] {line}", highlight=False)
     return not failed
@@ -71,6 +74,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
 
 def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tuple[list[str], list[str]]:
     """Batches to index, and batches left as they are."""
+    record_unusable_names(index)
     found = scan(index)
     known = [*found.changed, *found.unchanged, *found.gone]
     unknown = [batch for batch in batches if batch not in known]
@@ -79,10 +83,8 @@ def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tu
             f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
             f"It has: {', '.join(known) or 'nothing'}. A batch is an entry directly under the input folder."
         )
-    if batches:
-        todo = list(batches)
-    else:
-        todo = [*found.changed, *found.gone, *(found.unchanged if everything else ())]
+    due = [*found.changed, *found.gone, *(found.unchanged if everything else ())]
+    todo = list(batches) or due
     return todo, [batch for batch in found.unchanged if batch not in todo]
 
 
@@ -119,21 +121,23 @@ def _reason(run: dg.ExecuteInProcessResult) -> str:
     return "; ".join([*errors, *(f"check {name} does not hold" for name in checks)]) or "see the Dagster log"
 
 
-def _summarise(index: GraphIndex, n_indexed: int, n_kept: int, seconds: float) -> None:
-    stages = index.working.read(
-        "SELECT stage, rows, inserted, deleted, seconds FROM index_runs "
-        "WHERE committed_at >= now()::TIMESTAMP - to_seconds($s) AND batch IS NULL ORDER BY committed_at",
-        {"s": int(seconds) + 1},
-    )
+def _summarise(index: GraphIndex, run_ids: list[str], n_indexed: int, n_kept: int, seconds: float) -> None:
     print_rows(console, index.working)
-    table = Table("stage", "rows", "changed", "removed", "seconds", title="what this run did")
+    stages = index.working.read(
+        "SELECT stage, sum(rows)::BIGINT, sum(inserted)::BIGINT, sum(deleted)::BIGINT, round(sum(seconds), 1) "
+        "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
+        {"runs": run_ids},
+    )
+    table = Table("stage", title="what this run did")
+    for column in ("rows", "added or changed", "removed or changed", "seconds"):
+        table.add_column(column, justify="right")
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
-    if stages.height:
-        console.print(table)
+    console.print(table)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     console.print(
-        f"{n_indexed} batches indexed, {n_kept} unchanged, {skipped} rows in index_errors, {seconds:.1f} s. "
+        f"Batches: {n_indexed} indexed, {n_kept} unchanged. Rows in index_errors: {skipped}. Seconds: {seconds:.1f}.\n"
         f"Published: {index.settings.index_folder / 'graphrag.duckdb'}",
         highlight=False,
+        soft_wrap=True,
     )

@@ -34,20 +34,31 @@ def show_status() -> None:
     console.print(f"Current publication: {current}", highlight=False)
 
 
+_SHORT = {
+    "documents": "documents",
+    "text_units": "text units",
+    "entity_mentions": "entities",
+    "relationship_mentions": "relations",
+    "covariates": "claims",
+}
+
+
 def print_rows(console: Console, working: WorkingDatabase) -> None:
-    """Two tables: rows per batch, rows of the whole index."""
-    names = [table.name for table in schema.BATCH_TABLES]
-    counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in names)
+    """Two tables: what each batch contributes, rows of the whole index."""
+    counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b ORDER BY b.batch")
-    batches = Table("batch", *names, "skipped", title="rows per batch")
+    batches = Table("batch", title="what each batch contributes")
+    for label in (*_SHORT.values(), "skipped"):
+        batches.add_column(label, justify="right", no_wrap=True)
     for row in rows.iter_rows():
         batches.add_row(str(row[0]), *(f"{value:,}" for value in row[1:]))
     console.print(batches)
     totals = " UNION ALL ".join(
-        f"SELECT '{table.name}', count(*) FROM {table.name}"
-        for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)
+        f"SELECT {place} AS place, '{table.name}' AS name, count(*) AS n FROM {table.name}"
+        for place, table in enumerate((*schema.BATCH_TABLES, *schema.GLOBAL_TABLES))
     )
-    whole = Table("table", "rows", title="rows per table")
-    for name, count in working.read(totals).iter_rows():
+    whole = Table("table", title="rows per table")
+    whole.add_column("rows", justify="right")
+    for name, count in working.read(f"SELECT name, n FROM ({totals}) ORDER BY place").iter_rows():
         whole.add_row(name, f"{count:,}")
     console.print(whole)

@@ -1,5 +1,6 @@
 """A batch through the pipeline and into the database: read what is known, compute, commit."""
 
+import time
 from typing import NamedTuple
 
 import polars as pl
@@ -56,6 +57,7 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
     Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the
     input folder commits no rows, which removes it from the index.
     """
+    started = time.monotonic()
     settings = index.settings
     digest = batch_digest(index, batch)
     folder = index.input_folder
@@ -71,4 +73,6 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
         done = pl.col("id").is_in(known.text_unit_ids.implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(EXTRACTOR)))
         frames = {"documents": documents, "text_units": text_units}
-    return IndexedBatch(frames, errors, commit_batch(index.working, batch, frames, errors, digest, run_id))
+    seconds = time.monotonic() - started
+    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds)
+    return IndexedBatch(frames, errors, changes)

@@ -25,8 +25,7 @@ def invariant_checks(asset: str) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(
         name=f"check_{asset}",
         specs=[
-            dg.AssetCheckSpec(i.name, asset=asset, blocking=i.blocking, description=i.statement)
-            for i in invariants
+            dg.AssetCheckSpec(i.name, asset=asset, blocking=i.blocking, description=i.statement) for i in invariants
         ],
     )
     def check(index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
@@ -65,9 +64,7 @@ def communities_are_connected(index: GraphIndex) -> dg.AssetCheckResult:
 def reports_are_current(index: GraphIndex) -> dg.AssetCheckResult:
     *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
     settings = index.settings
-    stale = stale_reports(
-        ReportInputs(*tables), stored, REPORTER, settings.report_input_tokens, settings.encoding
-    )
+    stale = stale_reports(ReportInputs(*tables), stored, REPORTER, settings.report_input_tokens, settings.encoding)
     return dg.AssetCheckResult(
         passed=stale.is_empty(),
         metadata={"offending_rows": len(stale), "communities": str(stale.to_list()[:20])},

@@ -21,9 +21,7 @@ from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
-_DATED_UNITS = (
-    "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
-)
+_DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
 
 
 @dg.multi_asset(
@@ -35,9 +33,7 @@ _DATED_UNITS = (
         asset_spec(schema.ENTITY_POSITIONS, "communities", ["communities", "community_members"]),
     ],
 )
-def detect_communities(
-    context: dg.AssetExecutionContext, index: GraphIndex
-) -> Iterator[dg.MaterializeResult]:
+def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Cluster, match with the previous communities so that ids stay, lay out the map."""
     started = time.monotonic()
     settings = index.settings
@@ -89,9 +85,7 @@ def detect_communities(
         asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
     ],
 )
-def write_community_reports(
-    context: dg.AssetExecutionContext, index: GraphIndex
-) -> Iterator[dg.MaterializeResult]:
+def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
     settings = index.settings
@@ -100,9 +94,7 @@ def write_community_reports(
     reports = community_reports(
         inputs, previous, write_reports, REPORTER, settings.report_input_tokens, settings.encoding
     )
-    report_numbers = reports.select(
-        pl.lit("community_reports").alias("table_name"), "id", "human_readable_id"
-    )
+    report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
     live = _live_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)
     citations = report_citations(reports, pl.concat([live, report_numbers], how="vertical_relaxed"))
     frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}

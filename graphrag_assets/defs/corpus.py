@@ -33,10 +33,7 @@ _DEPENDENCIES = {
 
 @dg.multi_asset(
     name="index_batch",
-    specs=[
-        asset_spec(table, "corpus", _DEPENDENCIES[table.name], skippable=True)
-        for table in schema.BATCH_TABLES
-    ],
+    specs=[asset_spec(table, "corpus", _DEPENDENCIES[table.name], skippable=True) for table in schema.BATCH_TABLES],
     partitions_def=document_batches,
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
@@ -46,9 +43,7 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
     selected = {key.to_user_string() for key in context.selected_asset_keys}
     for batch in context.partition_keys:
         started = time.monotonic()
-        indexed = index_batch_of(
-            index, batch, context.run.run_id, extract=bool(selected - {"documents", "text_units"})
-        )
+        indexed = index_batch_of(index, batch, context.run.run_id, extract=bool(selected - {"documents", "text_units"}))
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",

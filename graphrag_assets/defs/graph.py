@@ -15,7 +15,9 @@ from graphrag_assets.store.batches import record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 _DOCUMENT_ORDER = "SELECT id, batch, source, row_number FROM documents"
-_UNIT_ORDER = "SELECT t.id, d.batch, d.source, d.row_number, t.ordinal FROM text_units t JOIN documents d ON d.id = t.document_id"
+_UNIT_ORDER = (
+    "SELECT t.id, d.batch, d.source, d.row_number, t.ordinal FROM text_units t JOIN documents d ON d.id = t.document_id"
+)
 _CLAIM_ORDER = (
     "SELECT c.id, d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
     "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id"
@@ -27,17 +29,13 @@ _CLAIM_ORDER = (
     specs=[
         asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
         asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
-        asset_spec(
-            schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]
-        ),
+        asset_spec(schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
     ],
 )
 def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Decide aliases, merge mentions, number what is new, write what differs."""
     started = time.monotonic()
-    mentions, pairs, stored = index.working.read_tables(
-        "entity_mentions", "relationship_mentions", "entity_aliases"
-    )
+    mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
     graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions)

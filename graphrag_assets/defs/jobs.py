@@ -1,53 +1,24 @@
 """Jobs to launch by hand: look for batches, index one batch, refresh the graph."""
 
-from typing import NamedTuple
-
 import dagster as dg
 
 from graphrag_assets.defs.batch_index import batch_digest
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.scanning import record_unusable_names, scan
 from graphrag_assets.store import schema
 
 BATCH_ASSETS = [table.name for table in schema.BATCH_TABLES]
 GLOBAL_ASSETS = [*(table.name for table in schema.GLOBAL_TABLES), "published_index"]
 
 
-class Scan(NamedTuple):
-    """The input folder against the index: batches to index, batches as they were, batches no longer there."""
-
-    changed: list[str]
-    unchanged: list[str]
-    gone: list[str]
-
-
-def scan(index: GraphIndex) -> Scan:
-    """Compare the input folder with the batches in the database, by content and settings.
-
-    Raises:
-        InputError: the input folder cannot be read. It is never taken for an empty one.
-    """
-    present = index.input_folder.batches()
-    stored = index.working.read(
-        "SELECT batch, digest, extracted, n_documents, n_errors FROM batch_state ORDER BY batch"
-    )
-    digests = {row["batch"]: row["digest"] for row in stored.iter_rows(named=True) if row["extracted"]}
-    changed = [batch for batch in present if digests.get(batch) != batch_digest(index, batch)]
-    live = stored.filter((stored["n_documents"] > 0) | (stored["n_errors"] > 0))["batch"]
-    gone = [batch for batch in live if batch not in present]
-    return Scan(changed, [batch for batch in present if batch not in changed], gone)
-
-
-@dg.op(
-    description="Register every entry of the input folder as a partition, and say which differ from the index."
-)
+@dg.op(description="Register every entry of the input folder as a partition, and say which differ from the index.")
 def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     found = scan(index)
-    context.instance.add_dynamic_partitions(
-        str(document_batches.name), [*found.changed, *found.unchanged, *found.gone]
-    )
+    record_unusable_names(index)
+    context.instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])
     for batch in (*found.changed, *found.gone):
-        tags = {dg.DATA_VERSION_TAG: batch_digest(index, batch)} if hasattr(dg, "DATA_VERSION_TAG") else {}
+        tags = {"dagster/data_version": batch_digest(index, batch)}
         context.log_event(dg.AssetMaterialization("source_files", partition=batch, tags=tags))
     context.log.info(
         "%d batches to index (%s), %d unchanged, %d gone from the folder (%s): materialise those too, to remove "

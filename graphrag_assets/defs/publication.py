@@ -29,9 +29,7 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
     publication = publish(index.working, settings.index_folder, settings.keep_publications)
-    context.log.info(
-        "publication %d %s", publication.number, "made" if publication.is_new else "is up to date"
-    )
+    context.log.info("publication %d %s", publication.number, "made" if publication.is_new else "is up to date")
     return dg.MaterializeResult(
         metadata={
             "publication": publication.number,

@@ -45,6 +45,4 @@ class GraphIndex(DuckDBResource):
 @dg.definitions
 def resources() -> dg.Definitions:
     settings = Settings.load()
-    return dg.Definitions(
-        resources={"index": GraphIndex(database=str(settings.index_folder / "working.duckdb"))}
-    )
+    return dg.Definitions(resources={"index": GraphIndex(database=str(settings.index_folder / "working.duckdb"))})

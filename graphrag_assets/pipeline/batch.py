@@ -55,14 +55,10 @@ def extract_facts(
     return BatchFacts(
         documents,
         text_units.with_columns(
-            extractor=pl.when(pl.col("id").is_in(failed["id"].implode()))
-            .then(None)
-            .otherwise(pl.lit(extractor))
+            extractor=pl.when(pl.col("id").is_in(failed["id"].implode())).then(None).otherwise(pl.lit(extractor))
         ),
         pl.concat([_of(known.entity_mentions, kept), found.entity_mentions], how="vertical_relaxed"),
-        pl.concat(
-            [_of(known.relationship_mentions, kept), found.relationship_mentions], how="vertical_relaxed"
-        ),
+        pl.concat([_of(known.relationship_mentions, kept), found.relationship_mentions], how="vertical_relaxed"),
         pl.concat([_of(known.covariates, kept), found.covariates], how="vertical_relaxed"),
         pl.concat([errors, found.errors], how="diagonal_relaxed"),
     )

@@ -19,7 +19,7 @@ import polars as pl
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.text import sentences, tokenizer
+from graphrag_assets.text import encode, sentences, tokenizer
 
 METHODS = ("anchored", "tokens", "sentences")
 Span = tuple[int, int]
@@ -55,19 +55,13 @@ class ChunkOptions:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise SettingsError(
-                f"Chunking method {self.method!r} is unknown: use one of {', '.join(METHODS)}."
-            )
+            raise SettingsError(f"Chunking method {self.method!r} is unknown: use one of {', '.join(METHODS)}.")
         if self.size < 16:
             raise SettingsError(f"A chunk size of {self.size} tokens is too small: use 16 or more.")
-        if not 0 <= self.overlap < self.size:
-            raise SettingsError(
-                f"A chunk overlap of {self.overlap} must be at least 0 and below {self.size}."
-            )
+        if self.method == "tokens" and not 0 <= self.overlap < self.size:
+            raise SettingsError(f"A chunk overlap of {self.overlap} must be at least 0 and below {self.size}.")
         if self.anchor_window is not None and not 1 <= self.anchor_window <= self.size // 2:
-            raise SettingsError(
-                f"An anchor window of {self.anchor_window} must be 1 to {self.size // 2} tokens."
-            )
+            raise SettingsError(f"An anchor window of {self.anchor_window} must be 1 to {self.size // 2} tokens.")
 
     @property
     def window(self) -> int:
@@ -112,24 +106,6 @@ def _count_sentences(text: str) -> int:
 
 
 # --- tokens ---------------------------------------------------------------------------------------------
-
-_SPACE_RUN = re.compile(r"\s{100000}")
-
-
-def encode(text: str, encoding: str) -> list[int]:
-    """Tokens of `text`, special tokens written in it taken as ordinary text.
-
-    Runs of white space are fed in pieces: tiktoken panics on a run of about a million.
-    """
-    cuts = [run.end() for run in _SPACE_RUN.finditer(text)]
-    encode_piece = tokenizer(encoding).encode_ordinary
-    if not cuts:
-        return encode_piece(text)
-    return [
-        token
-        for i, j in zip([0, *cuts], [*cuts, len(text)], strict=True)
-        for token in encode_piece(text[i:j])
-    ]
 
 
 def _token_windows(text: str, options: ChunkOptions) -> Iterator[Span]:
@@ -270,9 +246,7 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
     # part in the comparison, an edit at the end would be felt two windows away.
     margin = window / 2
     anchors = [
-        i + 1
-        for i in _local_maxima(position, priority, window)
-        if margin <= position[i] <= position[-1] - margin
+        i + 1 for i in _local_maxima(position, priority, window) if margin <= position[i] <= position[-1] - margin
     ]
     cuts: list[int] = []
     pending = [(i, j) for i, j in zip([0, *anchors], [*anchors, len(position)], strict=True)][::-1]
@@ -310,9 +284,7 @@ def _local_maxima(position: np.ndarray, priority: np.ndarray, window: int) -> li
     return [i for i, lost in enumerate(beaten) if not lost]
 
 
-def _best_cut(
-    position: np.ndarray, priority: np.ndarray, first: int, last: int, window: int, size: int
-) -> int:
+def _best_cut(position: np.ndarray, priority: np.ndarray, first: int, last: int, window: int, size: int) -> int:
     """The best place to cut atoms [first, last) in two, first < result < last.
 
     If one cut is enough: the highest priority that leaves both sides within `size`, and longer than `window`
@@ -352,11 +324,7 @@ def _cuts_in_sentence(text: str, size: int) -> list[int]:
     candidate = np.flatnonzero(word | (rolling[:-1] % _SAMPLE == 0) & ~space[1:])
     position = np.append(candidate + 1, len(text))
     priority = word[candidate].astype(np.int64) << 60 | rolling[candidate].astype(np.int64)
-    ends = (
-        position[[i - 1 for i in _cuts(position, priority, size // 4, size)]].tolist()
-        if len(candidate)
-        else []
-    )
+    ends = position[[i - 1 for i in _cuts(position, priority, size // 4, size)]].tolist() if len(candidate) else []
     return [
         cut
         for start, end in zip([0, *ends], [*ends, len(text)], strict=True)

@@ -79,9 +79,7 @@ def seeded(seed: int) -> Iterator[random.Random]:
             igraph.set_random_number_generator(random)
 
 
-def cluster(
-    entity_ids: pl.Series, relationships: pl.DataFrame, options: ClusterOptions | None = None
-) -> pl.DataFrame:
+def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: ClusterOptions | None = None) -> pl.DataFrame:
     """One row per entity and level: `level, cluster, parent, entity_id, born_level`.
 
     `relationships` has `source_id, target_id, weight`; direction is ignored, weights of the same pair are
@@ -105,9 +103,7 @@ def cluster(
     return _members(ids, levels, parents)
 
 
-def community_table(
-    members: pl.DataFrame, entities: pl.DataFrame, relationships: pl.DataFrame
-) -> pl.DataFrame:
+def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
     """One row per community of `members` (as `cluster` returns them), at the level where it was born.
 
     Columns: `key, level, parent` (key or null), `children` (keys), `entity_ids`, `relationship_ids` (both
@@ -150,9 +146,7 @@ def community_table(
         .join(inside, on="key", how="left")
         .join(units, on="key", how="left")
         .with_columns(pl.col(name).fill_null(empty) for name in lists)
-        .select(
-            "key", "level", "parent", "children", "entity_ids", "relationship_ids", "text_unit_ids", "size"
-        )
+        .select("key", "level", "parent", "children", "entity_ids", "relationship_ids", "text_unit_ids", "size")
         .sort("level", "size", "key", descending=[False, True, False])
     )
 
@@ -162,27 +156,15 @@ def disconnected_communities(members: pl.DataFrame, relationships: pl.DataFrame)
 
     `members` has `community, entity_id`, on any number of levels; `relationships` has `source_id, target_id`.
     """
-    nodes = (
-        members.select("community", "entity_id")
-        .unique()
-        .sort("community", "entity_id")
-        .with_row_index("node")
-    )
+    nodes = members.select("community", "entity_id").unique().sort("community", "entity_id").with_row_index("node")
     edges = (
         relationships.select("source_id", "target_id")
         .join(nodes.rename({"entity_id": "source_id", "node": "a"}), on="source_id")
         .join(nodes.rename({"entity_id": "target_id", "node": "b"}), on=["target_id", "community"])
     )
-    graph = igraph.Graph(
-        n=nodes.height, edges=edges.select("a", "b").to_numpy().astype(np.int64).reshape(-1, 2)
-    )
+    graph = igraph.Graph(n=nodes.height, edges=edges.select("a", "b").to_numpy().astype(np.int64).reshape(-1, 2))
     part = pl.Series("part", graph.connected_components().membership, dtype=pl.Int64)
-    broken = (
-        nodes.with_columns(part)
-        .group_by("community")
-        .agg(pl.col("part").n_unique())
-        .filter(pl.col("part") > 1)
-    )
+    broken = nodes.with_columns(part).group_by("community").agg(pl.col("part").n_unique()).filter(pl.col("part") > 1)
     return broken["community"].sort()
 
 
@@ -195,9 +177,7 @@ def edge_arrays(ids: pl.Series, relationships: pl.DataFrame) -> tuple[Ints, Floa
     """
     position = pl.DataFrame({"id": ids, "position": np.arange(len(ids), dtype=np.int64)})
     rows = (
-        relationships.select(
-            pl.col("source_id", "target_id").cast(pl.String), pl.col("weight").cast(pl.Float64)
-        )
+        relationships.select(pl.col("source_id", "target_id").cast(pl.String), pl.col("weight").cast(pl.Float64))
         .join(position.rename({"id": "source_id", "position": "a"}), on="source_id", how="left")
         .join(position.rename({"id": "target_id", "position": "b"}), on="target_id", how="left")
     )
@@ -258,9 +238,7 @@ def _hierarchy(
         candidates = np.arange(count - len(parents[-1]), count)
 
 
-def subgraphs(
-    labels: Ints, edges: Ints, weights: Floats, wanted: Ints
-) -> Iterator[tuple[int, Ints, Ints, Floats]]:
+def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Iterator[tuple[int, Ints, Ints, Floats]]:
     """Of each community in `wanted`: number, nodes (ascending), edges between positions in these, weights.
 
     `edges` holds only edges inside communities. One sort for all instead of one search per community.

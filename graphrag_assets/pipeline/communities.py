@@ -33,9 +33,7 @@ def finish_communities(
         table: key, level, parent (key), children (keys), entity_ids, relationship_ids, text_unit_ids, size.
         ids: key, id. numbers: id, human_readable_id. period_of: key, period.
     """
-    named = ids.join(numbers, on="id").select(
-        "key", "id", community=pl.col("human_readable_id").cast(pl.Int64)
-    )
+    named = ids.join(numbers, on="id").select("key", "id", community=pl.col("human_readable_id").cast(pl.Int64))
     children = (
         table.select("key", "children")
         .explode("children")

@@ -66,9 +66,7 @@ def _overlaps(previous: pl.DataFrame, current: pl.DataFrame) -> pl.DataFrame:
 
     Columns: `id, level, size, key, new_level, new_size, shared, jaccard`.
     """
-    before = previous.select(
-        "id", "level", pl.col("entity_ids").list.len().cast(pl.Int64).alias("size"), "entity_ids"
-    )
+    before = previous.select("id", "level", pl.col("entity_ids").list.len().cast(pl.Int64).alias("size"), "entity_ids")
     after = current.select(
         "key",
         pl.col("level").alias("new_level"),
@@ -80,9 +78,7 @@ def _overlaps(previous: pl.DataFrame, current: pl.DataFrame) -> pl.DataFrame:
         .drop_nulls("entity_ids")
         .join(after.explode("entity_ids").drop_nulls("entity_ids"), on="entity_ids")
         .group_by("id", "key")
-        .agg(
-            pl.col("level", "size", "new_level", "new_size").first(), pl.len().cast(pl.Int64).alias("shared")
-        )
+        .agg(pl.col("level", "size", "new_level", "new_size").first(), pl.len().cast(pl.Int64).alias("shared"))
         .with_columns(jaccard=pl.col("shared") / (pl.col("size") + pl.col("new_size") - pl.col("shared")))
     )
 
@@ -155,8 +151,7 @@ def _history(previous: pl.DataFrame, current: pl.DataFrame, overlaps: pl.DataFra
         size.alias("size"),
     )
     changed = pairs.filter(
-        (pl.col("id") == pl.col("other_id"))
-        & ((pl.col("jaccard") < 1) | (pl.col("level") != pl.col("new_level")))
+        (pl.col("id") == pl.col("other_id")) & ((pl.col("jaccard") < 1) | (pl.col("level") != pl.col("new_level")))
     )
     same_level = pairs.filter(pl.col("level") == pl.col("new_level"))
     split = same_level.filter(2 * pl.col("shared") > pl.col("new_size")).filter(pl.len().over("other_id") > 1)

@@ -16,9 +16,7 @@ def embedding_texts(
     texts = pl.concat(
         [
             text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),
-            entities.select(
-                kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")
-            ),
+            entities.select(kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")),
             reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
         ]
     ).sort("kind", "id")

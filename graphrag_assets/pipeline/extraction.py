@@ -62,9 +62,7 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     )
 
 
-def _frame(
-    rows: list[dict[str, object]], columns: dict[str, type[pl.DataType] | pl.DataType]
-) -> pl.DataFrame:
+def _frame(rows: list[dict[str, object]], columns: dict[str, type[pl.DataType] | pl.DataType]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"text_unit_id": pl.String, **columns}, orient="row")
 
 
@@ -79,9 +77,7 @@ def _finish(frame: pl.DataFrame, lineage: pl.DataFrame, table: schema.Table, *id
     )
 
 
-def _entity_frame(
-    records: list[tuple[str, EntityRecord]], lineage: pl.DataFrame, extractor: str
-) -> pl.DataFrame:
+def _entity_frame(records: list[tuple[str, EntityRecord]], lineage: pl.DataFrame, extractor: str) -> pl.DataFrame:
     frame = _frame(
         [
             {
@@ -145,9 +141,7 @@ def _relationship_frame(
     )
 
 
-def _claim_frame(
-    records: list[tuple[str, ClaimRecord]], lineage: pl.DataFrame, extractor: str
-) -> pl.DataFrame:
+def _claim_frame(records: list[tuple[str, ClaimRecord]], lineage: pl.DataFrame, extractor: str) -> pl.DataFrame:
     frame = _frame(
         [
             {

@@ -85,11 +85,11 @@ def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Recor
     try:
         if is_plain_text(file_format):
             text = _decode(data)
-            yield _document(text, _first_heading(text) if file_format == "md" else None)
+            yield Record(text, _first_heading(text) if file_format == "md" else None)
         elif file_format in _TABLES:
             yield from _records(_TABLES[file_format](data, options), options)
         else:
-            yield _document(*_convert(data, file_format))
+            yield _convert(data, file_format)
     except _FileError as error:
         yield error.problem
 
@@ -114,7 +114,7 @@ def _decode(data: bytes) -> str:
             "Give it the ending of its real format, or save it as UTF-8 text.",
         )
     try:
-        return clean(data[len(mark) :].decode(encoding))
+        text = clean(data[len(mark) :].decode(encoding))
     except UnicodeDecodeError as error:
         offset = error.start + len(mark)
         line = data.count(b"\n", 0, offset) + 1
@@ -122,6 +122,9 @@ def _decode(data: bytes) -> str:
             f"not valid {encoding.upper()}: byte {data[offset]:#04x} at offset {offset} (line {line})",
             "Save it as UTF-8.",
         ) from None
+    if not text.strip():
+        raise _FileError("the file has only white space", "Delete it, or put text into it.")
+    return text
 
 
 def clean(text: str) -> str:
@@ -138,12 +141,6 @@ def _first_heading(text: str) -> str | None:
     """The title of a Markdown text that begins with a heading of the first level."""
     line = text.lstrip().split("\n", 1)[0]
     return line[2:].strip().rstrip("#") if line.startswith("# ") else None
-
-
-def _document(text: str, title: str | None) -> Record | Problem:
-    if not text.strip():
-        return Problem("the file has only white space", "Delete it, or put text into it.")
-    return Record(text, title)
 
 
 # --- structured files -----------------------------------------------------------------------------------
@@ -324,8 +321,6 @@ def _jsonl(data: bytes, options: LoadOptions) -> _Table:
 
 
 def _parse(text: str) -> Any:
-    if not text.strip():
-        raise _FileError("the file has only white space", "Delete it, or put documents into it.")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -369,7 +364,7 @@ def _parquet(data: bytes, options: LoadOptions) -> _Table:
 # --- office documents -----------------------------------------------------------------------------------
 
 
-def _convert(data: bytes, file_format: str) -> tuple[str, str | None]:
+def _convert(data: bytes, file_format: str) -> Record:
     """Markdown text and title of a PDF, Word, PowerPoint or HTML file."""
     try:
         from markitdown import MarkItDown, StreamInfo, converters
@@ -380,16 +375,16 @@ def _convert(data: bytes, file_format: str) -> tuple[str, str | None]:
         converter = MarkItDown(enable_builtins=False)
         # Only the format's own: among all of them one takes a damaged PDF for plain text.
         converter.register_converter(getattr(converters, f"{file_format.capitalize()}Converter")())
-        result = converter.convert_stream(
-            io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}")
-        )
+        result = converter.convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}"))
     except Exception as error:  # it passes on whatever the library of each format raises
         raise _FileError(
             f"markitdown cannot read it as {file_format}: {_short(f'{type(error).__name__}: {error}')}",
             "See whether the file is whole, or save its text as .txt or .md.",
         ) from None
     text = clean(result.markdown)
-    return text, result.title or _first_heading(text)
+    if not text.strip():
+        raise _FileError("no text was found in the file", "If it is a scan, recognise its text first.")
+    return Record(text, result.title or _first_heading(text))
 
 
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")

@@ -20,9 +20,7 @@ _MAP_FILL = 0.55  # share of the map's area that the discs cover before they are
 _PUSH_ROUNDS = 60
 
 
-def layout(
-    entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.DataFrame, seed: int
-) -> pl.DataFrame:
+def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.DataFrame, seed: int) -> pl.DataFrame:
     """`id, x, y` for each entity, sorted by id; coordinates from -1 to 1, one scale for both axes.
 
     `entities` has `id, degree`; `members` is `clustering.cluster`'s frame, of which level 0 is used;
@@ -146,9 +144,7 @@ def _push_apart(centres: Floats, radii: Floats) -> Floats:
         hit = overlap > 1e-3 * radii[smaller]
         if not hit.any():
             break
-        larger, smaller, way, distance, overlap = (
-            values[hit] for values in (larger, smaller, way, distance, overlap)
-        )
+        larger, smaller, way, distance, overlap = (values[hit] for values in (larger, smaller, way, distance, overlap))
         angle = smaller * _GOLDEN_ANGLE  # two discs on the same spot part in some fixed direction
         apart = np.column_stack([np.cos(angle), np.sin(angle)])
         far = distance > 1e-9

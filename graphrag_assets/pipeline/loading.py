@@ -9,7 +9,6 @@ from typing import Protocol
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.pipeline.chunking import encode
 from graphrag_assets.pipeline.formats import (
     LoadOptions,
     Problem,
@@ -20,6 +19,7 @@ from graphrag_assets.pipeline.formats import (
     read_records,
     supported_formats,
 )
+from graphrag_assets.text import encode
 
 __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "load_documents"]
 

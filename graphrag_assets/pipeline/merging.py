@@ -46,9 +46,7 @@ def merge(
         relationships: id, source, target, description, weight, combined_degree, text_unit_ids, source_id,
         target_id, type, types.
     """
-    mentions = apply_aliases(
-        entity_mentions.with_columns(own_key=pl.col("title_key")), aliases, ["title_key"]
-    )
+    mentions = apply_aliases(entity_mentions.with_columns(own_key=pl.col("title_key")), aliases, ["title_key"])
     pairs = apply_aliases(relationship_mentions, aliases, ["source_key", "target_key"])
     rare = _rare_concepts(mentions, min_concept_mentions)
     mentions = mentions.join(rare, on="title_key", how="anti")
@@ -58,9 +56,7 @@ def merge(
         .join(rare, left_on="target_key", right_on="title_key", how="anti")
         .filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
     )
-    mentions = pl.concat(
-        [mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal"
-    )
+    mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
     entities = _entities(mentions)
     relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities)
     degree = (
@@ -122,7 +118,7 @@ def _majority_type(frame: pl.DataFrame, key: str) -> pl.DataFrame:
 
 def _entities(mentions: pl.DataFrame) -> pl.DataFrame:
     titles = (
-        mentions.filter((pl.col("own_key") == pl.col("title_key")))
+        mentions.filter(pl.col("own_key") == pl.col("title_key"))
         .group_by("title_key", "title")
         .agg(pl.col("n_sentences").sum())
         .sort("title_key", pl.col("n_sentences").neg(), "title")
@@ -130,15 +126,11 @@ def _entities(mentions: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("title").first())
     )
     units = mentions.group_by("title_key").agg(pl.col("text_unit_id").unique().sort().alias("text_unit_ids"))
-    described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(
-        titles, on="title_key"
-    )
+    described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
     entities = (
         titles.join(units, on="title_key")
         .join(_majority_type(mentions, "title_key"), on="title_key")
-        .join(
-            summarise(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left"
-        )
+        .join(summarise(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
         .with_columns(
             pl.col("description").fill_null(""),
             frequency=pl.col("text_unit_ids").list.len().cast(pl.Int64),
@@ -166,9 +158,7 @@ def _relationships(
         pl.col("strength").filter(pl.col("counted")).sum().alias("together"),
         pl.col("text_unit_id").unique().sort().alias("text_unit_ids"),
     )
-    descriptions = undirected.select(
-        key="pair", title=pl.lit(""), description="description", n=pl.lit(1, pl.Int64)
-    )
+    descriptions = undirected.select(key="pair", title=pl.lit(""), description="description", n=pl.lit(1, pl.Int64))
     names = entities.select("title_key", "title", "id")
     relationships = (
         _with_weight(merged, mentions, n_sentences)

@@ -71,9 +71,7 @@ def evidence(
             ),
         ]
     )
-    return lines.with_columns(
-        tokens=pl.Series(count_tokens(lines["line"].to_list(), encoding), dtype=pl.Int64) + 1
-    )
+    return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"].to_list(), encoding), dtype=pl.Int64) + 1)
 
 
 def _csv(*columns: str) -> pl.Expr:
@@ -145,10 +143,7 @@ def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.Data
         .with_columns(child=pl.when(pl.col("child") == pl.col("other_child")).then("child"))
     )
     related = inside.filter(pl.col("section") == "Relationships").with_columns(
-        rank=pl.struct(pl.col("combined_degree").neg(), "number")
-        .rank("ordinal")
-        .over("community")
-        .cast(pl.Int64)
+        rank=pl.struct(pl.col("combined_degree").neg(), "number").rank("ordinal").over("community").cast(pl.Int64)
     )
     first = (
         pl.concat([related.select("community", "rank", entity=f"{end}_id") for end in ("source", "target")])

@@ -104,9 +104,9 @@ def stale_reports(
 
     expected = community_reports(inputs, stored, blank, reporter, max_tokens, encoding)
     present = stored.select(pl.col("community").cast(pl.Int64), "fingerprint")
-    return expected.select("community", "fingerprint").join(
-        present, on=["community", "fingerprint"], how="anti"
-    )["community"]
+    return expected.select("community", "fingerprint").join(present, on=["community", "fingerprint"], how="anti")[
+        "community"
+    ]
 
 
 _WRITTEN = [
@@ -125,9 +125,7 @@ _WRITTEN = [
 def _empty_reports() -> pl.DataFrame:
     numbers = dict.fromkeys(("human_readable_id", "community", "level", "parent", "size"), pl.Int64)
     special = {**REPORT_TYPES, **numbers, "children": pl.List(pl.Int64)}
-    return pl.DataFrame(
-        schema={name: special.get(name, pl.String) for name in schema.COMMUNITY_REPORTS.column_names}
-    )
+    return pl.DataFrame(schema={name: special.get(name, pl.String) for name in schema.COMMUNITY_REPORTS.column_names})
 
 
 def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: str) -> pl.DataFrame:
@@ -213,8 +211,7 @@ def _materials(
             n_text_units=row["n_text_units"],
             leading=tuple(row["leading"] or ()),
             evidence=tuple(
-                Evidence(e["section"], e["number"], tuple(e["names"]), e["text"])
-                for e in row["evidence"] or ()
+                Evidence(e["section"], e["number"], tuple(e["names"]), e["text"]) for e in row["evidence"] or ()
             ),
         )
         for row in table.iter_rows(named=True)
@@ -231,9 +228,7 @@ def _report_frame(records: Sequence[ReportRecord], communities: pl.DataFrame, re
             "rank": [record.rating for record in records],
             "rating_explanation": [record.rating_explanation for record in records],
             "findings": [[asdict(finding) for finding in record.findings] for record in records],
-            "full_content_json": [
-                json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records
-            ],
+            "full_content_json": [json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records],
             "model": [reporter] * len(records),
         },
         schema={name: REPORT_TYPES.get(name, pl.String) for name in _WRITTEN if name != "fingerprint"},

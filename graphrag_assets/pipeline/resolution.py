@@ -42,9 +42,7 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
         ("initials", _initials),
     ):
         keys.merge(rule, proposals(keys))
-    rows: list[tuple[str | None, str, str, str]] = [
-        (None, key, keys.root(key), keys.rules[key]) for key in keys.parent
-    ]
+    rows: list[tuple[str | None, str, str, str]] = [(None, key, keys.root(key), keys.rules[key]) for key in keys.parent]
     rows += _document_aliases(keys, entity_mentions)
     frame = pl.DataFrame([(*row, True) for row in rows], schema=ALIAS_SCHEMA, orient="row")
     return frame.sort("document_id", "alias_key", nulls_last=False)
@@ -137,9 +135,7 @@ def _spellings(keys: _Keys) -> Pairs:
     forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
         forms[_spelling(key)].append(key)
-    return [
-        (key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same
-    ]
+    return [(key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same]
 
 
 def _spelling(key: str) -> str:
@@ -174,11 +170,7 @@ def _ship_prefixes(keys: _Keys) -> Pairs:
     by_name: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
         prefix, _, name = key.partition(" ")
-        if (
-            prefix.rstrip(".") in _SHIP_PREFIXES
-            and name in keys.counts
-            and keys.type(name) in ("SHIP", "NAME")
-        ):
+        if prefix.rstrip(".") in _SHIP_PREFIXES and name in keys.counts and keys.type(name) in ("SHIP", "NAME"):
             by_name[name].append(key)
     return [(prefixed[0], name) for name, prefixed in by_name.items() if len(prefixed) == 1]
 
@@ -188,12 +180,7 @@ def _people(keys: _Keys) -> dict[str, list[tuple[str, ...]]]:
     people: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for key in sorted(keys.counts):
         words = tuple(key.split())
-        if (
-            len(words) > 1
-            and keys.type(key) == "PERSON"
-            and words[-1] not in _NEVER_SURNAMES
-            and "of" not in words
-        ):
+        if len(words) > 1 and keys.type(key) == "PERSON" and words[-1] not in _NEVER_SURNAMES and "of" not in words:
             people[words[-1]].append(words)
     return people
 
@@ -241,8 +228,7 @@ def _agree(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
     if len(left) != len(right):
         return False
     return all(
-        a == b or ((_is_initial(a) or _is_initial(b)) and a[0] == b[0])
-        for a, b in zip(left, right, strict=True)
+        a == b or ((_is_initial(a) or _is_initial(b)) and a[0] == b[0]) for a, b in zip(left, right, strict=True)
     )
 
 

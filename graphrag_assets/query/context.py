@@ -127,9 +127,7 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     """Each row as a section shows it: its cells with bars between them, and a line break."""
-    cells = [
-        pl.col(column).cast(pl.String).fill_null("").str.strip_chars() for column in layout.shown.values()
-    ]
+    cells = [pl.col(column).cast(pl.String).fill_null("").str.strip_chars() for column in layout.shown.values()]
     return rows.select(pl.concat_str(*cells, separator="|") + "\n").to_series().to_list()
 
 

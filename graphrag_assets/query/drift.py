@@ -66,9 +66,7 @@ def primer_context(reader: Reader, question: Question, options: DriftOptions = _
     return Context("drift", question.text, sections, time.perf_counter() - started)
 
 
-def explore(
-    reader: Reader, question: Question, answerer: Answerer, options: DriftOptions = _DEFAULTS
-) -> Drift:
+def explore(reader: Reader, question: Question, answerer: Answerer, options: DriftOptions = _DEFAULTS) -> Drift:
     """The primer, then rounds of follow-up questions, best first, within depth, breadth and the call budget."""
     primer = primer_context(reader, question, options)
     usage = {"build_context": Usage(seconds=primer.seconds), "primer": Usage(), "action": Usage()}
@@ -130,9 +128,7 @@ def _raised(steps: list[_Step], depth: int) -> list[tuple[str, int | None]]:
     return [(follow_up.question, place) for follow_up, place in raised]
 
 
-def _distinct(
-    raised: list[tuple[str, int | None]], asked: list[str], room: int
-) -> list[tuple[str, int | None]]:
+def _distinct(raised: list[tuple[str, int | None]], asked: list[str], room: int) -> list[tuple[str, int | None]]:
     """The first `room` questions that are not nearly the same as one asked before or as each other."""
     vectors = embeddings.embed([*asked, *(question for question, _ in raised)])
     known = list(range(len(asked)))

@@ -162,7 +162,5 @@ def _options(kind: type[Options], given: dict[str, Any]) -> Options:
     known = [field.name for field in fields(kind)]
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise QueryError(
-            f"Unknown search option {', '.join(unknown)}. This method knows: {', '.join(known)}."
-        )
+        raise QueryError(f"Unknown search option {', '.join(unknown)}. This method knows: {', '.join(known)}.")
     return kind(**given)

@@ -165,7 +165,7 @@ def relationships_around(reader: Reader, entities: list[int], limit_outside: int
             SELECT relationship, count(*) OVER (PARTITION BY neighbour) AS links, weight, combined_degree
             FROM touching WHERE neighbour NOT IN (FROM selected)
             ORDER BY links DESC, weight DESC, combined_degree DESC, relationship LIMIT $limit
-        ), chosen AS (
+        ), chosen AS MATERIALIZED (
             SELECT *, true AS in_network FROM inside UNION ALL SELECT *, false FROM outside
         )
         SELECT r.human_readable_id, r.id, r.source, r.target, r.source || ' – ' || r.target AS title,
@@ -220,7 +220,5 @@ def reports_about(reader: Reader, entities: list[int]) -> pl.DataFrame:
 
 def in_order(frame: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
     """`frame` with its rows in the order of `numbers`."""
-    place = frame["human_readable_id"].replace_strict(
-        numbers, list(range(len(numbers))), return_dtype=pl.Int64
-    )
+    place = frame["human_readable_id"].replace_strict(numbers, list(range(len(numbers))), return_dtype=pl.Int64)
     return frame.with_columns(place.alias("place")).sort("place").drop("place")

@@ -145,9 +145,7 @@ def named_entities(reader: Reader, question: Question) -> list[int]:
     spans = {span for key in found["key"] for span in question.title_keys[key]}
     outermost = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
     return list(
-        dict.fromkeys(
-            number for key, number in found.iter_rows() if not outermost.isdisjoint(question.title_keys[key])
-        )
+        dict.fromkeys(number for key, number in found.iter_rows() if not outermost.isdisjoint(question.title_keys[key]))
     )
 
 

@@ -22,9 +22,7 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     parameters = {"batch": batch, "extractor": extractor}
     with working.connect() as connection:
         units = connection.sql(f"SELECT id FROM text_units {scope} ORDER BY id", params=parameters).pl()
-        facts = {
-            name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS
-        }
+        facts = {name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS}
     return {"text_units": units, **facts}
 
 
@@ -35,8 +33,11 @@ def commit_batch(
     errors: pl.DataFrame,
     digest: str,
     run_id: str,
+    seconds: float,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame) in one transaction.
+
+    `seconds` is what it took to compute them, for index_runs.
 
     Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
     as not extracted: facts never outlive their text.
@@ -54,7 +55,8 @@ def commit_batch(
                 "(SELECT id FROM text_units WHERE batch = $batch)",
                 {"batch": batch},
             )
-        _replace_errors(connection, batch, errors)
+        replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
+        record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units")
         if _unchanged(connection, batch, digest, extracted, changes):
             return changes
         connection.execute(
@@ -100,23 +102,28 @@ def _unchanged(
     return bool(same_state and same_state[0]) and not touched
 
 
-def _replace_errors(connection: duckdb.DuckDBPyConnection, batch: str, errors: pl.DataFrame) -> None:
-    """The batch's errors become `errors`; one that was there before keeps the time it was first seen."""
+def replace_errors(
+    connection: duckdb.DuckDBPyConnection, errors: pl.DataFrame, scope: str, parameters: Mapping[str, str]
+) -> None:
+    """The rows of index_errors in `scope`, an SQL condition with `parameters`, become `errors`.
+
+    An error that was there before keeps the time it was first seen.
+    """
     connection.register("incoming_errors", errors)
     connection.execute(
         """
         CREATE OR REPLACE TEMP TABLE current_errors AS
-        SELECT DISTINCT ON (i.source, i.row_number, i.stage, i.error)
-            $batch AS batch, i.source, i.row_number::BIGINT AS row_number, i.stage, i.error, i.hint,
+        SELECT DISTINCT ON (i.batch, i.source, i.row_number, i.stage, i.error)
+            i.batch, i.source, i.row_number::BIGINT AS row_number, i.stage, i.error, i.hint,
             coalesce(e.first_seen, $now) AS first_seen
         FROM incoming_errors i LEFT JOIN index_errors e
-          ON e.batch = $batch AND e.source IS NOT DISTINCT FROM i.source AND e.stage = i.stage AND e.error = i.error
+          ON e.batch = i.batch AND e.source IS NOT DISTINCT FROM i.source AND e.stage = i.stage AND e.error = i.error
          AND e.row_number IS NOT DISTINCT FROM i.row_number
         """,
-        {"batch": batch, "now": utc_now()},
+        {"now": utc_now()},
     )
     connection.unregister("incoming_errors")
-    connection.execute("DELETE FROM index_errors WHERE batch = $batch", {"batch": batch})
+    connection.execute(f"DELETE FROM index_errors WHERE {scope}", dict(parameters))
     connection.execute("INSERT INTO index_errors BY NAME FROM current_errors")
 
 

@@ -69,7 +69,8 @@ class InputFolder:
         entry = next((entry for entry in self._entries() if entry.name == batch), None)
         if entry is None:
             raise InputError(f"There is no batch {batch!r} in the input folder {self.location}.")
-        return iter(sorted(_walk(entry, _printable(batch), frozenset()), key=lambda file: file.path))
+        above = frozenset({str(UPath(self.location).resolve())})
+        return iter(sorted(_walk(entry, _printable(batch), above), key=lambda file: file.path))
 
     def digest(self, batch: str) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed."""
@@ -93,15 +94,11 @@ def _children(folder: UPath) -> list[UPath]:
         entries = [entry for entry in folder.iterdir() if not _is_ignored(entry.name)]
     except (FileNotFoundError, NotADirectoryError):  # file systems differ in which they raise
         if folder.exists():
-            raise InputError(
-                f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder."
-            ) from None
+            raise InputError(f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder.") from None
         raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InputError(
-            f"The input folder {folder} cannot be read: {reason}. Check who may read it."
-        ) from error
+        raise InputError(f"The input folder {folder} cannot be read: {reason}. Check who may read it.") from error
     return sorted(entries, key=lambda entry: entry.name)
 
 

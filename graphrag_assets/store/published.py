@@ -59,9 +59,7 @@ class Reader:
     @cached_property
     def posting_statistics(self) -> dict[str, tuple[int, float]]:
         """For each kind of text in the inverted index: how many there are, and their mean length in terms."""
-        found = self.rows(
-            "SELECT kind, count(*) AS n, avg(length) AS mean FROM posting_lengths GROUP BY kind"
-        )
+        found = self.rows("SELECT kind, count(*) AS n, avg(length) AS mean FROM posting_lengths GROUP BY kind")
         return {kind: (n, mean) for kind, n, mean in found.iter_rows()}
 
     @cached_property
@@ -121,9 +119,7 @@ def _default_folder() -> Path:
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
-        raise StoreError(
-            f"The published index {path} is gone. Publish again: `python -m graphrag_assets index`."
-        )
+        raise StoreError(f"The published index {path} is gone. Publish again: `python -m graphrag_assets index`.")
     try:
         # DuckDB shares a file among the connections of a process only if all ask for the same configuration.
         connection = duckdb.connect(str(path), read_only=True, config=CONNECTION_CONFIG)

@@ -20,8 +20,7 @@ def _extended(base: Table, *more: tuple[str, str, str], after: str = "id") -> Ta
 def _uncompressed(base: Table, *names: str) -> Table:
     """`base` with columns stored as they are: a dictionary over nearly unique titles makes look-ups 9 times slower."""
     columns = tuple(
-        replace(c, type=f"{c.type} USING COMPRESSION 'uncompressed'") if c.name in names else c
-        for c in base.columns
+        replace(c, type=f"{c.type} USING COMPRESSION 'uncompressed'") if c.name in names else c for c in base.columns
     )
     return replace(base, columns=columns)
 

@@ -80,9 +80,7 @@ def _numbers(folder: Path) -> Iterator[int]:
 
 def _recorded_digest(working: WorkingDatabase, number: int) -> str | None:
     # From the working database: a reader in this process may hold the published file open in its own way.
-    digests = working.read(
-        "SELECT content_digest FROM publications WHERE number = $number", {"number": number}
-    )
+    digests = working.read("SELECT content_digest FROM publications WHERE number = $number", {"number": number})
     return digests.item() if digests.height else None
 
 

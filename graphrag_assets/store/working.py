@@ -124,9 +124,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def replace_batch(
-    connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame
-) -> Changes:
+def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:
     """Make the rows of `batch` in `table` those of `frame`; rows that are equal already are not touched."""
     return _replace(connection, table, frame, "WHERE batch = $batch", {"batch": batch})
 
@@ -136,9 +134,7 @@ def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, frame: pl
     return _replace(connection, table, frame, "", {})
 
 
-def replace_tables(
-    connection: duckdb.DuckDBPyConnection, frames: Mapping[Table, pl.DataFrame]
-) -> dict[str, Changes]:
+def replace_tables(connection: duckdb.DuckDBPyConnection, frames: Mapping[Table, pl.DataFrame]) -> dict[str, Changes]:
     """`replace_table` for each table of `frames`; the changes by table name."""
     return {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
 

@@ -33,8 +33,7 @@ ENTITIES = [
 TEXT_UNITS = [
     (
         0,
-        "The Agamemnon and the Niagara met in mid-ocean in June 1858. "
-        "Captain William Hudson commanded the Niagara.\n",
+        "The Agamemnon and the Niagara met in mid-ocean in June 1858. Captain William Hudson commanded the Niagara.\n",
         [AGAMEMNON, NIAGARA, HUDSON],
     ),
     (0, "The Agamemnon reached Valentia on 5 August 1858, where the people cheered.", [AGAMEMNON, VALENTIA]),
@@ -144,9 +143,7 @@ def _report(community: int) -> dict[str, Any]:
 
 
 def _rows() -> dict[str, list[dict[str, Any]]]:
-    named = {
-        number: [u for u, row in enumerate(TEXT_UNITS) if number in row[2]] for number in range(len(ENTITIES))
-    }
+    named = {number: [u for u, row in enumerate(TEXT_UNITS) if number in row[2]] for number in range(len(ENTITIES))}
     members = [(c, level, entity) for level, cs in LEVELS.items() for c in cs for entity in COMMUNITIES[c][2]]
     return {
         "documents": _documents(),

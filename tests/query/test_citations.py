@@ -54,9 +54,7 @@ def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader)
         ("Reports (4)", "Valentia, Great Eastern, Daniel Gooch", ["t2", "t3", "t1"]),
     ],
 )
-def test_graph_rows_lead_on_to_text_units(
-    reader: Reader, reference: str, title: str, text_units: list[str]
-) -> None:
+def test_graph_rows_lead_on_to_text_units(reader: Reader, reference: str, title: str, text_units: list[str]) -> None:
     citations, unresolved = resolve(reader, f"So it was. [Data: {reference}]", EVERYTHING)
     assert unresolved == []
     assert {citation.title for citation in citations} == {title}

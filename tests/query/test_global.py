@@ -73,9 +73,7 @@ def reports_of(lengths: list[int]) -> pl.DataFrame:
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(100, 500), st.integers(0, 5))
-def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(
-    lengths: list[int], limit: int, seed: int
-) -> None:
+def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(lengths: list[int], limit: int, seed: int) -> None:
     batches = report_batches(reports_of(lengths), limit, seed)
     assert sorted(number for batch in batches for number in batch.numbers) == list(range(len(lengths)))
     assert all(len(tokenizer().encode_ordinary(batch.text)) <= limit for batch in batches)

@@ -19,9 +19,7 @@ question answer name list give happen kind sort type way thing fact
 _REGARD = " — "
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(
-    rf"\b(?:\d{{1,2}} {_MONTH}|{_MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{_MONTH})\b"
-)
+_DATE = re.compile(rf"\b(?:\d{{1,2}} {_MONTH}|{_MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{_MONTH})\b")
 _NUMBER_WORDS = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million half dozen once twice
@@ -40,9 +38,7 @@ _KINDS = (
         "name",
     ),
     (
-        re.compile(
-            r"\b(?:which|what) (?:\w+ ){0,2}(?:ship|vessel|company|compan|firm|business|member)", re.I
-        ),
+        re.compile(r"\b(?:which|what) (?:\w+ ){0,2}(?:ship|vessel|company|compan|firm|business|member)", re.I),
         "name",
     ),
     (re.compile(r"\bwhere\b", re.I), "place"),
@@ -109,11 +105,19 @@ class Asked:
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
     def weights(self, texts: Sequence[set[str]]) -> np.ndarray:
-        """How much each term counts, 1 in all: rare ones more, names and numbers half as much again."""
+        """How much each term counts, 1 in all: rare ones more, names a little more, and numbers half.
+
+        A year is mostly where a text begins, and then for long not repeated.
+        """
         counts = np.array([sum(term in words for words in texts) for term in self.terms], float)
         rarity = np.log(1 + (len(texts) + 1) / (counts + 1))
-        weights = rarity * np.array([1.5 if term in self.named else 1.0 for term in self.terms])
-        return weights / (weights.sum() or 1)
+        weights = rarity * np.array([self._emphasis(term) for term in self.terms])
+        return np.asarray(weights / (weights.sum() or 1))
+
+    def _emphasis(self, term: str) -> float:
+        if term.isdigit():
+            return 0.5
+        return 1.2 if term in self.named else 1.0
 
     def coverage(self, words: set[str], weights: np.ndarray) -> float:
         """The part of the question that the words cover, 0 to 1."""

@@ -9,6 +9,7 @@ from graphrag_assets.text import sentences
 
 REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
 _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
+_OPENING = re.compile(r"^\d+ entit(?:y|ies) around ")  # how extractive reports begin: it counts, and says nothing
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _LEAST_WORDS, _MOST_WORDS = 4, 120
 _MOST_NUMBERS = 3
@@ -68,7 +69,7 @@ def _statements(text: str) -> list[tuple[str, bool]]:
             found.append((line.lstrip("# "), True))
             continue
         line = _MARKER.sub("", line).strip()
-        if _LEAST_WORDS <= line.count(" ") + 1 <= _MOST_WORDS:
+        if _LEAST_WORDS <= line.count(" ") + 1 <= _MOST_WORDS and not _OPENING.match(line):
             found.append((line, False))
     return found
 

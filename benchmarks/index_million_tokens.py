@@ -1,0 +1,146 @@
+"""Seconds and peak memory of each stage, for growing corpora, on the embedded default.
+
+    python benchmarks/index_million_tokens.py                          # 250,000, 500,000 and 1,000,000 tokens
+    python benchmarks/index_million_tokens.py --tokens 1000000 --text novel.txt --text report.md
+
+The corpus is real text (data/input, or the files given) repeated as often as needed. Each repetition has names of
+its own, so that the graph grows as it does with new documents: in every word that occurs capitalised only, letters
+are exchanged by a rule that depends on the repetition.
+"""
+
+import argparse
+import os
+import re
+import string
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS_PER_BATCH = 20
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, action="append", help="corpus size; may be given several times")
+    parser.add_argument("--text", type=Path, action="append", help="text to repeat; default: data/input")
+    options = parser.parse_args()
+    console = Console()
+    for tokens in options.tokens or [250_000, 500_000, 1_000_000]:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["GRAPHRAG_DATA"] = folder
+            written = write_corpus(Path(folder) / "input", tokens, options.text or sample_files())
+            console.print(measure(written))
+
+
+def sample_files() -> list[Path]:
+    return sorted(path for path in (ROOT / "data/input").rglob("*") if path.suffix in {".md", ".txt"})
+
+
+def write_corpus(folder: Path, tokens: int, texts: list[Path]) -> int:
+    """Batches of documents with at least `tokens` tokens in all; returns how many there are."""
+    from graphrag_assets.text import count_tokens
+
+    written, number = 0, 0
+    for text in repetitions([path.read_text(encoding="utf-8") for path in texts]):
+        batch = folder / f"batch-{number // DOCUMENTS_PER_BATCH:03}"
+        batch.mkdir(parents=True, exist_ok=True)
+        (batch / f"document-{number:04}.md").write_text(text, encoding="utf-8")
+        written += count_tokens([text])[0]
+        number += 1
+        if written >= tokens:
+            return written
+    raise SystemExit("There is no text to repeat.")
+
+
+def repetitions(texts: list[str]) -> Iterator[str]:
+    """The texts again and again, with other names each time."""
+    words = set(re.findall(r"\w+", " ".join(texts)))
+    names = {word for word in words if word[:1].isupper() and word.lower() not in words and len(word) > 3}
+    for repetition in range(10_000):
+        renamed = {name: rename(name, repetition) for name in names}
+        for text in texts:
+            yield re.sub(r"\w+", lambda match, new=renamed: new.get(match.group(), match.group()), text)
+
+
+def rename(name: str, repetition: int) -> str:
+    """`name` with its consonants moved along the alphabet by `repetition` places, and marked with its round."""
+    consonants = "".join(c for c in string.ascii_lowercase if c not in "aeiou")
+    places = repetition % len(consonants)
+    table = str.maketrans(consonants, consonants[places:] + consonants[:places])
+    mark = "".join("aeiou"[int(digit)] for digit in str(repetition // len(consonants))) if repetition else ""
+    return name[0] + name[1:].translate(table) + mark
+
+
+class MemorySampler(threading.Thread):
+    """Resident memory of this process, every 20 ms."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.samples: list[tuple[float, int]] = []
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        page = os.sysconf("SC_PAGE_SIZE")
+        while not self.stopped.wait(0.02):
+            resident = int(Path("/proc/self/statm").read_text().split()[1]) * page
+            self.samples.append((time.time(), resident))
+
+    def peak(self, start: float, end: float) -> int:
+        return max((size for at, size in self.samples if start <= at <= end), default=0)
+
+
+def measure(tokens: int) -> Table:
+    """Index the corpus at GRAPHRAG_DATA through the Dagster jobs; a table of its stages."""
+    from graphrag_assets.definitions import defs
+
+    sampler = MemorySampler()
+    sampler.start()
+    seconds: dict[str, float] = defaultdict(float)
+    memory: dict[str, int] = defaultdict(int)
+    with dg.DagsterInstance.ephemeral() as instance:
+        repository = defs().get_repository_def()
+        started = time.time()
+        runs = [repository.get_job("scan_input").execute_in_process(instance=instance, run_config=QUIET)]
+        for batch in instance.get_dynamic_partitions("document_batches"):
+            job = repository.get_job("index_batches")
+            runs.append(job.execute_in_process(instance=instance, partition_key=batch, run_config=QUIET))
+        runs.append(repository.get_job("refresh_graph").execute_in_process(instance=instance, run_config=QUIET))
+        total = time.time() - started
+        for run in runs:
+            for step, start, end in steps(instance, run.run_id):
+                stage = "checks" if step.startswith("check_") or "_are_" in step or "few_" in step else step
+                seconds[stage] += end - start
+                memory[stage] = max(memory[stage], sampler.peak(start, end))
+        rows = runs[-1].asset_materializations_for_node("published_index")[-1].metadata
+    sampler.stopped.set()
+    names = ("text_units", "entities", "relationships", "communities", "covariates")
+    counts = ", ".join(f"{rows[f'rows/{name}'].value:,} {name}" for name in names)
+    table = Table("stage", "seconds", "peak MB", title=f"{tokens:,} tokens: {counts}")
+    for stage, value in seconds.items():
+        table.add_row(stage, f"{value:.1f}", f"{memory[stage] / 1e6:,.0f}")
+    table.add_row("in all", f"{total:.1f}", f"{max(memory.values()) / 1e6:,.0f}")
+    return table
+
+
+def steps(instance: dg.DagsterInstance, run_id: str) -> Iterator[tuple[str, float, float]]:
+    """Step, start and end of each step of a run."""
+    starts: dict[str, float] = {}
+    for entry in instance.all_logs(run_id):
+        event = entry.dagster_event
+        if event and event.step_key and event.event_type == dg.DagsterEventType.STEP_START:
+            starts[event.step_key] = entry.timestamp
+        elif event and event.step_key and event.event_type == dg.DagsterEventType.STEP_SUCCESS:
+            yield event.step_key, starts[event.step_key], entry.timestamp
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,446 @@
+"""Documents out of real files of every format, and a clear row for every file and row that is none."""
+
+import importlib.util
+import io
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
+from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.text import count_tokens
+
+WHEN = datetime(1866, 7, 27, 8, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class InMemoryFile:
+    """A file as the loader sees it."""
+
+    path: str
+    content: bytes
+    modified: datetime = WHEN
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    def read(self) -> bytes:
+        return self.content
+
+
+def load(root: Path, files: Mapping[str, str | bytes], **options: Any) -> Loaded:
+    """Write `files` into the batch "b" of an input folder and load it."""
+    for name, content in files.items():
+        file = root / "b" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options))
+
+
+def texts(loaded: Loaded) -> list[str]:
+    return loaded.documents["text"].to_list()
+
+
+def only_error(loaded: Loaded) -> dict[str, Any]:
+    assert loaded.errors.schema == INDEX_ERRORS
+    (row,) = loaded.errors.iter_rows(named=True)
+    assert row["batch"] == "b"
+    assert row["stage"] == "load"
+    assert row["hint"]
+    return row
+
+
+# --- documents ------------------------------------------------------------------------------------------
+
+
+def test_a_text_file_is_one_document(tmp_path: Path) -> None:
+    load(tmp_path, {"Great Eastern.txt": "She sailed.\n  She came back.\n"})
+    os.utime(tmp_path / "b/Great Eastern.txt", (1_000_000_000, 1_000_000_000))
+    loaded = load(tmp_path, {})
+    (row,) = loaded.documents.iter_rows(named=True)
+    assert loaded.documents.schema == DOCUMENTS
+    assert row == {
+        "id": stable_id("document", "b/Great Eastern.txt", ""),
+        "batch": "b",
+        "source": "b/Great Eastern.txt",
+        "row_number": None,
+        "title": "Great Eastern",
+        "text": "She sailed.\n  She came back.\n",
+        "creation_date": "2001-09-09T01:46:40+00:00",
+        "raw_data": None,
+        "content_hash": stable_id("content", "Great Eastern", "She sailed.\n  She came back.\n", None),
+        "format": "txt",
+        "n_tokens": count_tokens(["She sailed.\n  She came back.\n"])[0],
+    }
+    assert loaded.errors.height == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# The  cable #\n\nText", "The cable"),
+        ("\n\n# The cable\nText", "The cable"),
+        ("Text first\n# The cable", "file"),
+        ("## Second level\nText", "file"),
+        ("#hashtag", "file"),
+        ("# ", "file"),
+    ],
+)
+def test_a_markdown_files_title_is_its_heading_if_that_comes_first(tmp_path: Path, text: str, title: str) -> None:
+    assert load(tmp_path, {"file.md": text}).documents["title"].to_list() == [title]
+
+
+def test_a_heading_in_a_txt_file_is_no_title(tmp_path: Path) -> None:
+    assert load(tmp_path, {"file.txt": "# Heading"}).documents["title"].to_list() == ["file"]
+
+
+ROWS = [
+    {"id": "f", "title": "Field", "text": "Cyrus Field.", "year": 1819},
+    {"id": "t", "title": "Thomson", "text": "William Thomson.", "year": 1824},
+]
+
+
+def structured(file_format: str) -> bytes:
+    frame = pl.DataFrame(ROWS)
+    match file_format:
+        case "csv":
+            return frame.write_csv().encode()
+        case "tsv":
+            return frame.write_csv(separator="\t").encode()
+        case "json":
+            return json.dumps(ROWS).encode()
+        case "jsonl" | "ndjson":
+            return frame.write_ndjson().encode()
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("file_format", ["csv", "tsv", "json", "jsonl", "ndjson", "parquet"])
+def test_a_row_of_a_structured_file_is_one_document(tmp_path: Path, file_format: str) -> None:
+    source = f"people.{file_format}"
+    loaded = load(tmp_path, {source: structured(file_format)})
+    year = '"1819"' if file_format in ("csv", "tsv") else "1819"
+    assert loaded.errors.height == 0
+    assert texts(loaded) == ["Cyrus Field.", "William Thomson."]
+    assert loaded.documents["title"].to_list() == ["Field", "Thomson"]
+    assert loaded.documents["row_number"].to_list() == [1, 2]
+    assert loaded.documents["raw_data"][0] == f'{{"year": {year}}}'
+    assert loaded.documents["id"][0] == stable_id("document", f"b/{source}", "f")
+
+
+def test_a_json_file_may_be_an_object_or_wrap_its_documents(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.json": '{"text": "One."}', "b.json": '{"documents": [{"text": "Two."}]}'})
+    assert texts(loaded) == ["One.", "Two."]
+    assert loaded.documents["title"].to_list() == ["a.json (1)", "b.json (1)"]
+
+
+def test_columns_are_options_and_the_others_are_raw_data(tmp_path: Path) -> None:
+    csv = "body,headline,key,text\nIt broke.,News,7,not this\n"
+    loaded = load(tmp_path, {"a.csv": csv}, text_column="body", title_column="headline", id_column="key").documents
+    assert loaded.select("text", "title", "raw_data").row(0) == ("It broke.", "News", '{"text": "not this"}')
+    assert loaded["id"][0] == stable_id("document", "b/a.csv", "7")
+
+
+def test_raw_data_is_valid_json_of_any_type(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "text": ["It broke."],
+            "when": [datetime(1858, 9, 3, 12, 30)],
+            "day": [date(1858, 9, 3)],
+            "cost": [Decimal("350000.50")],
+            "ratio": [float("nan")],
+            "raw": [b"\xff\x00a"],
+            "ships": [["Niagara", "Agamemnon"]],
+            "place": [{"lat": 51.9, "name": None}],
+        }
+    )
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    (raw,) = load(tmp_path, {"a.parquet": buffer.getvalue()}).documents["raw_data"]
+    assert json.loads(raw) == {
+        "when": "1858-09-03T12:30:00",
+        "day": "1858-09-03",
+        "cost": "350000.50",
+        "ratio": None,
+        "raw": "\ufffd\ufffda",
+        "ships": ["Niagara", "Agamemnon"],
+        "place": {"lat": 51.9, "name": None},
+    }
+    assert list(json.loads(raw)) == sorted(json.loads(raw))
+
+
+def test_documents_and_errors_are_sorted_by_source_and_row(tmp_path: Path) -> None:
+    files = {"z.txt": "z", "a/b.csv": 'text\nb1\n""\nb3\n', "a.csv": "text\na1\na2\n", "c.txt": ""}
+    loaded = load(tmp_path, files)
+    assert texts(loaded) == ["a1", "a2", "b1", "b3", "z"]
+    assert loaded.errors.select("source", "row_number").rows() == [("b/a/b.csv", 2), ("b/c.txt", None)]
+
+
+def test_an_edit_changes_the_content_hash_and_keeps_the_id(tmp_path: Path) -> None:
+    before = load(tmp_path, {"a.txt": "It broke.", "b.csv": "id,text,n\nk,It broke.,1\n"}).documents
+    after = load(tmp_path, {"a.txt": "It held.", "b.csv": "id,text,n\nk,It broke.,2\n"}).documents
+    assert before["id"].equals(after["id"])
+    assert not set(before["content_hash"]) & set(after["content_hash"])
+
+
+def test_two_files_with_the_same_text_are_two_documents(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.txt": "It broke.", "sub/a.txt": "It broke."})
+    assert loaded.documents["id"].n_unique() == 2
+
+
+def test_line_ends_become_line_feeds_and_nothing_else_changes(tmp_path: Path) -> None:
+    text = "  one\r\ntwo\rthree\n\n\tfour \u2028 <|endoftext|> "
+    assert texts(load(tmp_path, {"a.txt": text})) == ["  one\ntwo\nthree\n\n\tfour \u2028 <|endoftext|> "]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+def test_byte_order_marks_are_understood(tmp_path: Path, encoding: str, name: str) -> None:
+    content = "text\nCâble 电缆\n" if name.endswith("csv") else "Câble 电缆"
+    assert texts(load(tmp_path, {name: content.encode(encoding)})) == ["Câble 电缆"]
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "100%", "x'); DROP TABLE documents; --", "电缆 😀"])
+def test_odd_names_and_texts_pass_unharmed_through_duckdb(tmp_path: Path, name: str) -> None:
+    documents = load(tmp_path, {f"{name}.txt": name}).documents
+    assert documents.height == 1
+    rows = duckdb.connect().sql("SELECT source, title, text FROM documents").fetchall()
+    assert rows == [(f"b/{name}.txt", name, name)]
+
+
+def test_nul_and_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
+    line = r'{"text": "a\u0000b\ud800c\ud83d\ude00", "title": "\udfff", "x\u0000": ["\ud800"]}'
+    row = load(tmp_path, {"a.jsonl": line}).documents.row(0, named=True)
+    assert row["text"] == "a\ufffdb\ufffdc😀"
+    assert row["title"] == "\ufffd"
+    assert json.loads(row["raw_data"]) == {"x\ufffd": ["\ufffd"]}
+
+
+@settings(deadline=None)
+@given(data=st.binary(max_size=200), ending=st.sampled_from(["txt", "md", "csv", "tsv", "json", "jsonl", "parquet"]))
+def test_no_bytes_whatever_raise(data: bytes, ending: str) -> None:
+    loaded = load_documents("b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions())
+    assert loaded.documents.height + loaded.errors.height > 0
+
+
+# --- files that are no documents ------------------------------------------------------------------------
+
+
+def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.txt": b"\xff\xfe\xfa", "b.txt": "It held.", "c.txt": b"caf\xe9"})
+    assert texts(loaded) == ["It held."]
+    assert loaded.errors["source"].to_list() == ["b/a.txt", "b/c.txt"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.json", "a.jsonl", "a.parquet", "a.pdf"])
+def test_an_empty_file_says_so(tmp_path: Path, name: str) -> None:
+    assert "empty" in only_error(load(tmp_path, {name: b""}))["error"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json", "a.jsonl", "a.csv"])
+def test_a_file_of_white_space_says_so(tmp_path: Path, name: str) -> None:
+    assert "white space" in only_error(load(tmp_path, {name: " \n \n"}))["error"]
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", "id,text\n"), ("a.json", "[]")])
+def test_a_structured_file_without_rows_says_so(tmp_path: Path, name: str, content: str) -> None:
+    assert only_error(load(tmp_path, {name: content}))["error"] == "the file has no rows"
+
+
+def test_a_binary_file_named_txt_looks_like_binary(tmp_path: Path) -> None:
+    error = only_error(load(tmp_path, {"a.txt": b"\x7fELF\x02\x01\x01\x00\x00\x00" + bytes(range(256))}))
+    assert "binary" in error["error"]
+
+
+def test_invalid_utf8_is_located(tmp_path: Path) -> None:
+    error = only_error(load(tmp_path, {"a.txt": b"one\ncaf\xe9 two"}))
+    assert error["error"] == "not valid UTF-8: byte 0xe9 at offset 7 (line 2)"
+    assert error["hint"] == "Save it as UTF-8."
+
+
+def test_an_unknown_ending_lists_the_supported_ones(tmp_path: Path) -> None:
+    error = only_error(load(tmp_path, {"a.xyz": "It broke."}))
+    assert "'.xyz'" in error["error"]
+    assert ".parquet" in error["hint"]
+
+
+def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
+    load(tmp_path, {"a.txt": "It held."})
+    (tmp_path / "b/gone.txt").symlink_to(tmp_path / "nowhere.txt")
+    loaded = load(tmp_path, {})
+    assert texts(loaded) == ["It held."]
+    assert only_error(loaded)["error"] == "the file cannot be read: No such file or directory"
+
+
+def test_a_line_of_50_megabytes_is_refused_quickly(tmp_path: Path) -> None:
+    started = time.perf_counter()
+    error = only_error(load(tmp_path, {"a.txt": b"x" * 50_000_000}))
+    assert time.perf_counter() - started < 2
+    assert error["error"] == "the document has 50.0 MB, the limit is 10.0 MB"
+    assert "GRAPHRAG_MAX_DOCUMENT_MB" in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [("a.jsonl", b'{"text": "', b'"}\n{"text": "It held."}\n'), ("a.csv", b"text\n", b"\nIt held.\n")],
+)
+def test_a_row_of_50_megabytes_is_refused_and_the_next_kept(
+    tmp_path: Path, name: str, before: bytes, after: bytes
+) -> None:
+    loaded = load(tmp_path, {name: before + b"x" * 50_000_000 + after})
+    assert only_error(loaded)["row_number"] == 1
+    assert texts(loaded) == ["It held."]
+
+
+def test_a_csv_file_that_is_one_line_of_megabytes_names_its_column_in_short(tmp_path: Path) -> None:
+    error = only_error(load(tmp_path, {"a.csv": b"x" * 5_000_000}))
+    assert len(error["error"]) < 500
+
+
+@pytest.mark.slow
+def test_a_csv_file_of_50_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
+    rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(105_000))
+    started = time.perf_counter()
+    loaded = load(tmp_path, {"a.csv": b"id,text\n" + rows})
+    assert len(rows) > 48_000_000
+    assert loaded.documents.height == 105_000
+    assert time.perf_counter() - started < 60
+
+
+def test_a_text_of_a_million_spaces_is_counted(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.txt": "a" + " " * 2_000_000 + "b"})
+    assert loaded.documents["n_tokens"][0] > 1000
+
+
+@pytest.mark.skipif(importlib.util.find_spec("markitdown") is not None, reason="markitdown is installed")
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.html", "a.htm", "a.pptx"])
+def test_office_documents_need_markitdown(tmp_path: Path, name: str) -> None:
+    error = only_error(load(tmp_path, {name: "<p>It broke.</p>"}))
+    assert error["hint"] == 'pip install "graphrag-assets[markitdown]"'
+
+
+@pytest.mark.skipif(importlib.util.find_spec("markitdown") is None, reason="markitdown is not installed")
+def test_html_becomes_markdown_and_a_damaged_pdf_an_error(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.html": "<h1>The cable</h1><p>It broke.</p>", "b.pdf": "%PDF-1.4 nothing"})
+    assert texts(loaded) == ["# The cable\n\nIt broke."]
+    assert only_error(loaded)["source"] == "b/b.pdf"
+
+
+# --- rows that are no documents -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file_format", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_a_missing_text_column_is_one_error_that_names_the_columns(tmp_path: Path, file_format: str) -> None:
+    loaded = load(tmp_path, {f"a.{file_format}": structured(file_format)}, text_column="body")
+    error = only_error(loaded)
+    assert error["row_number"] is None
+    assert error["error"] == "there is no column 'body'; found: id, title, text, year"
+    assert "GRAPHRAG_TEXT_COLUMN" in error["hint"]
+
+
+def test_a_malformed_json_line_has_its_line_number_and_the_others_load(tmp_path: Path) -> None:
+    lines = '{"text": "One."}\n\n{"text": "Two."\n"three"\n{"text": "Four."}\n'
+    loaded = load(tmp_path, {"a.jsonl": lines})
+    assert texts(loaded) == ["One.", "Four."]
+    assert loaded.documents["row_number"].to_list() == [1, 5]
+    assert loaded.errors["row_number"].to_list() == [3, 4]
+    assert loaded.errors["error"].to_list() == [
+        "malformed JSON: Expecting ',' delimiter at column 16",
+        "a document must be a JSON object, not a string",
+    ]
+
+
+@pytest.mark.parametrize("content", ['[{"text": "One."},]', "{", "[" * 100_000, '{"n": ' + "9" * 10_000 + "}"])
+def test_a_malformed_json_file_is_one_error(tmp_path: Path, content: str) -> None:
+    assert "JSON" in only_error(load(tmp_path, {"a.json": content}))["error"]
+
+
+def test_a_damaged_parquet_file_is_one_error(tmp_path: Path) -> None:
+    good = structured("parquet")
+    for content in (b"PAR1 nothing PAR1", good[:-20], good[:100] + b"\xff" * 50 + good[150:]):
+        assert "Parquet" in only_error(load(tmp_path, {"a.parquet": content}))["error"]
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "null", '""', "NaN"])
+def test_a_row_without_text_is_an_error_and_the_others_load(tmp_path: Path, empty: str) -> None:
+    if empty in ("", "  "):
+        files: dict[str, str | bytes] = {"a.csv": f"text,n\nOne.,1\n{empty},2\n"}
+    else:
+        files = {"a.jsonl": f'{{"text": "One."}}\n{{"text": {empty}, "n": 2}}\n'}
+    loaded = load(tmp_path, files)
+    assert texts(loaded) == ["One."]
+    assert (only_error(loaded)["row_number"], only_error(loaded)["error"]) == (2, "no text in column 'text'")
+
+
+def test_a_number_is_text_and_a_list_is_not(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.json": '[{"text": 1866}, {"text": ["a"]}]'})
+    assert texts(loaded) == ["1866"]
+    assert only_error(loaded)["row_number"] == 2
+
+
+def test_the_second_row_with_an_id_is_an_error(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": "id,text\nk,One.\nl,Two.\nk,Three.\n"})
+    assert texts(loaded) == ["One.", "Two."]
+    assert (only_error(loaded)["row_number"], only_error(loaded)["error"]) == (
+        3,
+        "the id 'k' is already that of row 1",
+    )
+
+
+def test_ragged_rows_are_errors_and_good_ones_kept(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": "text,n\nOne.,1\nTwo, too.,2\n\nThree\nFour.,4\n"})
+    assert texts(loaded) == ["One.", "Four."]
+    assert loaded.documents["row_number"].to_list() == [1, 4]
+    assert loaded.errors["error"].to_list() == [
+        "line 3 has 3 fields, the header has 2",
+        "line 5 has 1 fields, the header has 2",
+    ]
+
+
+def test_quoted_line_breaks_quotes_and_delimiters_are_text(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": '\ufefftext,n\r\n"One, ""two""\r\n\r\nthree",1\r\nFour,2'})
+    assert texts(loaded) == ['One, "two"\n\nthree', "Four"]
+    assert loaded.errors.height == 0
+
+
+def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": 'text,n\nOne.,1\n"Two.,2\nThree.,3\n'})
+    assert texts(loaded) == ["One.", "Three."]
+    assert only_error(loaded)["row_number"] == 2
+    assert "lines 3 to 4" in only_error(loaded)["error"]
+
+
+def test_a_field_of_a_million_characters_is_read(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": f"text\n{'word ' * 200_000}\n"})
+    assert len(texts(loaded)[0]) == 1_000_000
+
+
+def test_semicolons_separate_where_the_header_says_so(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"a.csv": 'title;"text"\nA, b;It broke, again.\n'})
+    assert texts(loaded) == ["It broke, again."]
+
+
+def test_columns_of_the_same_name_are_all_kept(tmp_path: Path) -> None:
+    (raw,) = load(tmp_path, {"a.csv": "text,n,n\nIt broke.,1,2\n"}).documents["raw_data"]
+    assert json.loads(raw) == {"n": "1", "n_2": "2"}
+
+
+def test_a_title_is_one_line_of_bounded_length(tmp_path: Path) -> None:
+    rows = [{"text": "a", "title": "two\n lines"}, {"text": "b", "title": "x" * 1000}, {"text": "c"}]
+    titles = load(tmp_path, {"a.json": json.dumps(rows)}).documents["title"].to_list()
+    assert titles == ["two lines", "x" * 299 + "…", "a.json (3)"]

@@ -1,0 +1,167 @@
+"""The input folder: what is a batch, which files it has, and when its digest changes."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from upath import UPath
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.store.input_folder import InputFolder
+
+
+def write(root: Path, *paths: str) -> InputFolder:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(f"content of {path}".encode())
+    return InputFolder(str(root))
+
+
+def paths(folder: InputFolder, batch: str) -> list[str]:
+    return [file.path for file in folder.files(batch)]
+
+
+def test_every_entry_is_a_batch_be_it_folder_or_file(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/x.md", "a.txt", "c/d/e.csv")
+    assert folder.batches() == ["a.txt", "b", "c"]
+    assert paths(folder, "a.txt") == ["a.txt"]
+    assert paths(folder, "c") == ["c/d/e.csv"]
+
+
+def test_an_empty_folder_has_no_batches_and_an_empty_batch_no_files(tmp_path: Path) -> None:
+    (tmp_path / "input" / "empty").mkdir(parents=True)
+    assert InputFolder(str(tmp_path / "input" / "empty")).batches() == []
+    assert paths(InputFolder(str(tmp_path / "input")), "empty") == []
+
+
+def test_hidden_and_temporary_entries_do_not_count(tmp_path: Path) -> None:
+    ignored = [".DS_Store", ".git/config", "~$report.docx", "x.part", "x.TMP", ".x.swp", "x.swp"]
+    folder = write(tmp_path, "b/x.md", *ignored, *(f"b/{name}" for name in ignored))
+    assert folder.batches() == ["b"]
+    assert paths(folder, "b") == ["b/x.md"]
+
+
+def test_files_come_by_path_with_size_time_and_content(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/z.md", "b/sub/y.md", "b/A.md")
+    os.utime(tmp_path / "b/A.md", (1_000_000_000, 1_000_000_000))
+    assert paths(folder, "b") == ["b/A.md", "b/sub/y.md", "b/z.md"]
+    first = next(folder.files("b"))
+    assert first.modified == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+    assert first.read() == b"content of b/A.md"
+    assert first.size == len(first.read())
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "100%", "x; DROP TABLE documents", "电缆 😀", "a#b?c", " a "])
+def test_odd_names_work(tmp_path: Path, name: str) -> None:
+    folder = write(tmp_path, f"{name}/{name}.txt")
+    assert folder.batches() == [name]
+    assert paths(folder, name) == [f"{name}/{name}.txt"]
+    assert folder.unusable_names() == []
+
+
+@pytest.mark.parametrize("name", ["a...b", "a\nb", "a\tb", "a\x07b"])
+def test_a_name_that_cannot_be_a_partition_key_is_reported_and_the_rest_is_listed(tmp_path: Path, name: str) -> None:
+    folder = write(tmp_path, f"{name}/x.txt", "good/x.txt")
+    assert folder.batches() == ["good"]
+    (problem,) = folder.unusable_names()
+    assert problem.name == name
+    assert repr(name) in problem.error
+    assert "Rename" in problem.hint
+
+
+def test_a_name_that_is_not_utf8_is_reported_as_a_batch_and_escaped_as_a_file(tmp_path: Path) -> None:
+    write(tmp_path, "good/x.txt")
+    for folder in (tmp_path, tmp_path / "good"):
+        (folder / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    found = InputFolder(str(tmp_path))
+    assert found.batches() == ["good"]
+    assert [problem.name for problem in found.unusable_names()] == [r"caf\xe9.txt"]
+    assert paths(found, "good") == [r"good/caf\xe9.txt", "good/x.txt"]
+
+
+@pytest.mark.parametrize("location", ["missing", "a-file.txt"])
+def test_a_folder_that_cannot_be_listed_is_an_error_and_not_empty(tmp_path: Path, location: str) -> None:
+    (tmp_path / "a-file.txt").write_text("x")
+    folder = InputFolder(str(tmp_path / location))
+    for call in (folder.batches, folder.unusable_names, lambda: folder.files("b"), lambda: folder.digest("b")):
+        with pytest.raises(InputError, match="GRAPHRAG_INPUT"):
+            call()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_inside_a_batch_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/sub/x.txt", "b/y.txt")
+    (tmp_path / "b/sub").chmod(0)
+    with pytest.raises(InputError, match="cannot be read"):
+        folder.files("b")
+    (tmp_path / "b/sub").chmod(0o700)
+
+
+@pytest.mark.parametrize("batch", ["nothing", "..", "b/x.md", ""])
+def test_only_an_entry_of_the_folder_is_a_batch(tmp_path: Path, batch: str) -> None:
+    with pytest.raises(InputError, match="no batch"):
+        write(tmp_path, "b/x.md").files(batch)
+
+
+def test_link_loops_end_and_links_to_other_folders_are_followed(tmp_path: Path) -> None:
+    folder = write(tmp_path / "input", "b/x.md")
+    write(tmp_path, "elsewhere/y.md")
+    (tmp_path / "input/b/again").symlink_to(tmp_path / "input/b")
+    (tmp_path / "input/b/up").symlink_to(tmp_path / "input")
+    (tmp_path / "input/b/other").symlink_to(tmp_path / "elsewhere")
+    assert paths(folder, "b") == ["b/other/y.md", "b/x.md"]
+
+
+def test_a_broken_link_is_a_file_that_cannot_be_read_and_a_pipe_is_none(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/x.md")
+    (tmp_path / "b/broken.md").symlink_to(tmp_path / "nowhere.md")
+    os.mkfifo(tmp_path / "b/pipe.md")
+    broken, _ = folder.files("b")
+    assert broken.path == "b/broken.md"
+    with pytest.raises(FileNotFoundError):
+        broken.read()
+
+
+def test_the_digest_tells_contents_and_names_and_nothing_else(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/x.md", "b/y.md", "c/z.md")
+    before = folder.digest("b")
+    os.utime(tmp_path / "b/x.md", (1, 1))
+    write(tmp_path, "b/.DS_Store", "c/new.md")
+    assert folder.digest("b") == before
+
+    (tmp_path / "b/x.md").write_text("edited")
+    edited = folder.digest("b")
+    (tmp_path / "b/x.md").rename(tmp_path / "b/renamed.md")
+    renamed = folder.digest("b")
+    (tmp_path / "b/renamed.md").unlink()
+    assert len({before, edited, renamed, folder.digest("b")}) == 4
+
+
+def test_the_digest_does_not_mix_up_names_and_contents(tmp_path: Path) -> None:
+    for root, left, right in (("one", b"12", b"3"), ("two", b"1", b"23")):
+        write(tmp_path / root, "b/x", "b/y")
+        (tmp_path / root / "b/x").write_bytes(left)
+        (tmp_path / root / "b/y").write_bytes(right)
+    assert InputFolder(str(tmp_path / "one")).digest("b") != InputFolder(str(tmp_path / "two")).digest("b")
+
+
+def test_a_file_that_cannot_be_read_is_in_the_digest_until_it_can(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/x.md")
+    (tmp_path / "b/late.md").symlink_to(tmp_path / "late.md")
+    broken = folder.digest("b")
+    (tmp_path / "late.md").write_text("now it is here")
+    assert folder.digest("b") != broken
+
+
+def test_any_file_system_of_universal_pathlib_serves() -> None:
+    for name, content in (("b/sub/x.md", b"hello"), ("a.txt", b"there"), ("b/.hidden", b"")):
+        file = UPath("memory://corpus") / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    folder = InputFolder("memory://corpus")
+    assert folder.batches() == ["a.txt", "b"]
+    assert [(file.path, file.size, file.read()) for file in folder.files("b")] == [("b/sub/x.md", 5, b"hello")]
+    with pytest.raises(InputError, match="missing"):
+        InputFolder("memory://no-such-corpus").batches()

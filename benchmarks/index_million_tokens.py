@@ -49,13 +49,12 @@ def write_corpus(folder: Path, tokens: int, texts: list[Path]) -> int:
     """Batches of documents with at least `tokens` tokens in all; returns how many there are."""
     from graphrag_assets.text import count_tokens
 
-    written, number = 0, 0
-    for text in repetitions([path.read_text(encoding="utf-8") for path in texts]):
+    written = 0
+    for number, text in enumerate(repetitions([path.read_text(encoding="utf-8") for path in texts])):
         batch = folder / f"batch-{number // DOCUMENTS_PER_BATCH:03}"
         batch.mkdir(parents=True, exist_ok=True)
         (batch / f"document-{number:04}.md").write_text(text, encoding="utf-8")
         written += count_tokens([text])[0]
-        number += 1
         if written >= tokens:
             return written
     raise SystemExit("There is no text to repeat.")

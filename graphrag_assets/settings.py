@@ -25,9 +25,7 @@ class Settings(BaseSettings):
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that tells rows apart.")
-    max_document_mb: float = Field(
-        10, gt=0, description="Longer documents are refused, with an index_errors row."
-    )
+    max_document_mb: float = Field(10, gt=0, description="Longer documents are refused, with an index_errors row.")
 
     encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
     chunking: Literal["anchored", "tokens", "sentences"] = Field(

@@ -14,6 +14,7 @@ from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import GraphIndex
 
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
+SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
 
 
 @dataclass
@@ -36,9 +37,7 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def run(
-        self, job: str, partition: str | None = None, succeed: bool = True, **more
-    ) -> dg.ExecuteInProcessResult:
+    def run(self, job: str, partition: str | None = None, succeed: bool = True, **more) -> dg.ExecuteInProcessResult:
         result = (
             defs()
             .get_repository_def()
@@ -87,3 +86,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     (tmp_path / "input").mkdir()
     with dg.DagsterInstance.ephemeral() as instance:
         yield Project(tmp_path, instance)
+
+
+@pytest.fixture(scope="session")
+def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The sample corpus of data/input, indexed once for all tests that only read it."""
+    root = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+        for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+            patch.delenv(name)
+        patch.setenv("GRAPHRAG_DATA", str(root))
+        patch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+        project = Project(root, instance)
+        project.index_all()
+        yield project

@@ -5,7 +5,7 @@ from rich.table import Table
 
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.publishing import POINTER
+from graphrag_assets.store.published import POINTER
 from graphrag_assets.store.working import WorkingDatabase
 
 _SHOWN_ERRORS = 20

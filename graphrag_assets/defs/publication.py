@@ -9,7 +9,8 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.models.offline import EXTRACTOR, REPORTER
 from graphrag_assets.models.offline.embeddings import MODEL
 from graphrag_assets.store import schema
-from graphrag_assets.store.publishing import STABLE_NAME, publish
+from graphrag_assets.store.published import STABLE_NAME
+from graphrag_assets.store.publishing import publish
 from graphrag_assets.store.working import replace_table
 
 

@@ -93,7 +93,7 @@ class GraphRAG:
                 return primer_context(reader, asked, _options(DriftOptions, options))
         raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
 
-    def ask(self, method: str, question: str, **options: Any) -> Answer:
+    def search(self, method: str, question: str, **options: Any) -> Answer:
         """The answer by the method of that name: local, global, drift or basic."""
         searches = {"local": self.local, "global": self.global_, "drift": self.drift, "basic": self.basic}
         if method not in searches:
@@ -105,7 +105,7 @@ class GraphRAG:
 
         >>> GraphRAG().sql("SELECT title FROM entities WHERE degree > $least", {"least": 10})  # doctest: +SKIP
         """
-        return self.index.reader().rows(query, parameters)
+        return self.index.reader().query(query, parameters)
 
     def quote(self, citation: Citation, around: int = 0) -> str:
         """The cited passage as its document has it, with `around` characters on both sides."""

@@ -152,30 +152,33 @@ def entity_rows(reader: Reader, entities: list[int]) -> pl.DataFrame:
 
 
 def relationships_around(reader: Reader, entities: list[int], limit_outside: int) -> pl.DataFrame:
-    """Relationships inside the selection by weight, then those leading out of it: first the ones whose other end
-    is linked with most selected entities."""
-    return reader.rows(
+    """Relationships inside the selection by weight, then at most `limit_outside` that lead out of it: first those
+    whose other end is linked with most of the selected entities, then by weight."""
+    touching = reader.rows(
         """
-        WITH selected AS (SELECT unnest($entities::INT[]) AS entity),
-        touching AS (SELECT * FROM edges WHERE entity IN (FROM selected)),
-        inside AS (
-            SELECT DISTINCT relationship, 0 AS links, weight, combined_degree
-            FROM touching WHERE neighbour IN (FROM selected)
-        ), outside AS (
-            SELECT relationship, count(*) OVER (PARTITION BY neighbour) AS links, weight, combined_degree
-            FROM touching WHERE neighbour NOT IN (FROM selected)
-            ORDER BY links DESC, weight DESC, combined_degree DESC, relationship LIMIT $limit
-        ), chosen AS MATERIALIZED (
-            SELECT *, true AS in_network FROM inside UNION ALL SELECT *, false FROM outside
+        SELECT relationship AS human_readable_id, in_network, CASE WHEN in_network THEN 0 ELSE linked END AS links,
+               combined_degree
+        FROM (
+            SELECT relationship, neighbour IN (SELECT unnest($entities::INT[])) AS in_network,
+                   count(*) OVER (PARTITION BY neighbour) AS linked, weight, combined_degree
+            FROM edges WHERE entity IN (SELECT unnest($entities::INT[]))
         )
-        SELECT r.human_readable_id, r.id, r.source, r.target, r.source || ' – ' || r.target AS title,
-               r.description, round(r.weight, 2) AS weight, c.combined_degree, c.links, c.in_network
-        FROM chosen c JOIN relationships r ON r.human_readable_id = c.relationship
-        WHERE r.human_readable_id IN (SELECT relationship FROM chosen)
-        ORDER BY c.in_network DESC, c.links DESC, c.weight DESC, c.combined_degree DESC, r.human_readable_id
+        ORDER BY in_network DESC, links DESC, weight DESC, combined_degree DESC, relationship LIMIT $limit
         """,
-        {"entities": entities, "limit": limit_outside},
+        {"entities": entities, "limit": limit_outside + len(entities) ** 2},
     )
+    inside = touching.filter("in_network").unique("human_readable_id", maintain_order=True)  # found from both ends
+    outside = touching.filter(~pl.col("in_network")).head(limit_outside)
+    chosen = pl.concat([inside, outside])
+    details = reader.rows(
+        """
+        SELECT human_readable_id, id, source, target, source || ' – ' || target AS title, description,
+               round(weight, 2) AS weight
+        FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
+        """,
+        {"numbers": chosen["human_readable_id"].to_list()},
+    )
+    return details.join(chosen, on="human_readable_id", maintain_order="right")
 
 
 def claims_about(reader: Reader, entities: list[int], units: list[int]) -> pl.DataFrame:

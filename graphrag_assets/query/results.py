@@ -49,7 +49,7 @@ class Answer:
         """The answer, then its citations: what is cited, where it stands."""
         lines = [self.answer]
         if self.citations:
-            lines += ["", "Citations", *(f"  {line}" for line in _citation_lines(self.citations))]
+            lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
         if self.unresolved:
             lines += ["", f"References that lead nowhere: {', '.join(self.unresolved)}"]
         return "\n".join(lines)
@@ -67,19 +67,18 @@ def answer_to_markdown(answer: Answer) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _citation_lines(citations: list[Citation]) -> list[str]:
-    return [line for line, _ in _grouped(citations)]
-
-
 def _grouped(citations: list[Citation]) -> list[tuple[str, list[Citation]]]:
-    """A line per cited row, naming all its passages."""
-    order = {key: place for place, key in enumerate(dict.fromkeys((c.table, c.number) for c in citations))}
-    ordered = sorted(citations, key=lambda c: order[c.table, c.number])
+    """A line per passage, or set of passages, naming all rows that are cited for it; with the citations."""
+    rows: dict[tuple[str, int], list[Citation]] = {}
+    for citation in citations:
+        rows.setdefault((citation.table, citation.number), []).append(citation)
+    by_places: dict[str, list[tuple[str, int]]] = {}
+    for row, cited in rows.items():
+        by_places.setdefault(_places(cited), []).append(row)
     lines = []
-    for (table, number), found in groupby(ordered, key=lambda c: (c.table, c.number)):
-        group = list(found)
-        title = "" if table == "Sources" else f" {_one_line(group[0].title, 60)}:"
-        lines.append((f"{table} ({number}):{title} {_places(group)}", group))
+    for places, cited_rows in by_places.items():
+        names = "; ".join(f"{table} ({number})" for table, number in cited_rows)
+        lines.append((f"{names}: {places}", rows[cited_rows[0]]))
     return lines
 
 

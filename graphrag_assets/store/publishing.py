@@ -16,11 +16,10 @@ import duckdb
 
 from graphrag_assets import __version__
 from graphrag_assets.store.postings import write_postings
+from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, PUBLISHED, SEARCH
 from graphrag_assets.store.working import CONNECTION_CONFIG, WorkingDatabase
 
-POINTER = "CURRENT"
-STABLE_NAME = "graphrag.duckdb"
 FOLDER = "publications"
 _OPERATIONAL = {"batch_state", "index_runs", "index_errors"}
 

@@ -39,9 +39,7 @@ def test_every_index_table_is_an_asset_with_its_lineage():
 def test_what_a_batch_contributes_is_partitioned_and_what_crosses_batches_is_not():
     graph = defs().resolve_asset_graph()
     partitioned = {
-        key.to_user_string()
-        for key in graph.get_all_asset_keys()
-        if graph.get(key).partitions_def is not None
+        key.to_user_string() for key in graph.get_all_asset_keys() if graph.get(key).partitions_def is not None
     }
     assert partitioned == {"source_files", *(table.name for table in schema.BATCH_TABLES)}
 
@@ -58,8 +56,5 @@ def test_assets_have_descriptions_groups_and_column_schemas():
 
 def test_definitions_load_without_litellm_and_the_like():
     heavy = "{'litellm', 'sklearn', 'textblob', 'matplotlib', 'torch'}"
-    code = (
-        "import sys; from graphrag_assets.definitions import defs; defs();"
-        f"print(sorted({heavy} & set(sys.modules)))"
-    )
+    code = f"import sys; from graphrag_assets.definitions import defs; defs();print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -78,10 +78,7 @@ def test_the_published_columns_include_all_of_graphrag_3(cables):
         "end_date source_text text_unit_id",
     }
     for table, columns in graphrag.items():
-        found = {
-            row[0]
-            for row in cables.sql(f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'")
-        }
+        found = {row[0] for row in cables.sql(f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'")}
         assert set(columns.split()) <= found, table
 
 
@@ -189,8 +186,7 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     cables.write("three/long.txt", text)
     cables.index_all("three")
     before = {
-        row[0]
-        for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
+        row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
     }
     assert len(before) > 8
     cables.write(
@@ -203,10 +199,7 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     real = batch_index.extract_unit
     monkeypatch.setattr(batch_index, "extract_unit", lambda text: (extracted.append(text), real(text))[1])
     cables.run("index_batches", "three")
-    after = {
-        row[0]
-        for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()
-    }
+    after = {row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()}
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 

@@ -16,9 +16,7 @@ TEXTS = [
 
 def test_centrality_is_the_mean_similarity_within_the_group():
     groups = [0, 0, 0, 1, 1]
-    vectors = (
-        TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b").fit_transform(TEXTS).toarray()
-    )
+    vectors = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b").fit_transform(TEXTS).toarray()
     similar = vectors @ vectors.T
     expected = [np.mean([similar[i, j] for j in range(5) if groups[j] == groups[i]]) for i in range(5)]
     assert centrality(TEXTS, groups) == pytest.approx(expected, abs=1e-6)
@@ -37,15 +35,11 @@ def described(*rows: tuple[str, str, str]) -> pl.DataFrame:
 
 
 def test_a_single_description_is_kept_as_it_is():
-    assert summarise(described(("a", "A", "Only this."), ("a", "A", "Only this."))).rows() == [
-        ("a", "Only this.")
-    ]
+    assert summarise(described(("a", "A", "Only this."), ("a", "A", "Only this."))).rows() == [("a", "Only this.")]
 
 
 def test_of_several_the_central_ones_are_kept_and_the_odd_one_is_not():
-    summary = summarise(described(*(("cable", "xyz", text) for text in TEXTS)), max_sentences=2)[
-        "description"
-    ].item()
+    summary = summarise(described(*(("cable", "xyz", text) for text in TEXTS)), max_sentences=2)["description"].item()
     assert "Potatoes" not in summary
     assert summary.count(".") == 2
 

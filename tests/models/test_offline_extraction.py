@@ -17,9 +17,7 @@ def predicates_of(text: str) -> set[tuple[str, str, str]]:
 
 
 def test_people_lose_their_honorifics_and_the_surname_alone_means_the_same_person() -> None:
-    unit = extract_unit(
-        "Mr. Cyrus Field met Professor Thomson in London. Field was a merchant. Mrs. Gamp came."
-    )
+    unit = extract_unit("Mr. Cyrus Field met Professor Thomson in London. Field was a merchant. Mrs. Gamp came.")
     assert {e.title: (e.type, e.n_sentences) for e in unit.entities} == {
         "Cyrus Field": ("PERSON", 2),
         "Thomson": ("PERSON", 1),
@@ -77,9 +75,7 @@ def test_concepts_are_specific_noun_phrases() -> None:
 
 
 def test_singular_and_plural_of_a_concept_are_one_entity() -> None:
-    unit = extract_unit(
-        "A submarine cable is costly. Few submarine cables last. Each submarine cable is tested."
-    )
+    unit = extract_unit("A submarine cable is costly. Few submarine cables last. Each submarine cable is tested.")
     assert [(e.title, e.n_sentences) for e in unit.entities] == [("submarine cable", 3)]
 
 
@@ -109,9 +105,7 @@ def test_a_capital_at_a_sentence_start_is_believed_when_the_unit_or_the_title_co
 
 
 def test_a_description_prefers_the_sentence_that_defines() -> None:
-    unit = extract_unit(
-        "They feared that the gale would sink the *Niagara*. The *Niagara* was a steam frigate."
-    )
+    unit = extract_unit("They feared that the gale would sink the *Niagara*. The *Niagara* was a steam frigate.")
     descriptions = {e.title: e.description for e in unit.entities}
     assert descriptions["Niagara"] == "The Niagara was a steam frigate."
 
@@ -171,10 +165,7 @@ def test_markdown_is_stripped_from_descriptions_but_not_from_the_source() -> Non
     text = "# Ships\n\n- The **Great Eastern** left [Valentia](http://example.org/v) on\n  23 July 1865.\n"
     [claim] = [c for c in extract_unit(text).claims if c.type == "DATED EVENT"]
     assert claim.description == "The Great Eastern left Valentia on 23 July 1865."
-    assert (
-        claim.source_text
-        == "- The **Great Eastern** left [Valentia](http://example.org/v) on\n  23 July 1865."
-    )
+    assert claim.source_text == "- The **Great Eastern** left [Valentia](http://example.org/v) on\n  23 July 1865."
     assert (claim.subject, claim.object) == ("Great Eastern", "Valentia")
 
 

@@ -53,9 +53,7 @@ def test_a_dated_sentence_is_a_claim_about_its_first_name() -> None:
     ],
 )
 def test_an_amount_is_the_object_of_a_claim(text: str, kind: str, amount: str) -> None:
-    assert [(c.subject, c.type, c.object) for c in extract_unit(text).claims] == [
-        ("Cyrus Field", kind, amount)
-    ]
+    assert [(c.subject, c.type, c.object) for c in extract_unit(text).claims] == [("Cyrus Field", kind, amount)]
 
 
 def test_a_sentence_without_a_name_or_a_figure_is_no_claim() -> None:

@@ -5,9 +5,7 @@ from graphrag_assets.models.offline.reports import Evidence, ReportMaterial, wri
 CABLE = (
     Evidence("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),
     Evidence("Entities", 1, ("James Anderson",), "James Anderson was a captain."),
-    Evidence(
-        "Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."
-    ),
+    Evidence("Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."),
     Evidence("Claims", 7, ("James Anderson",), "James Anderson commanded the Great Eastern."),
 )
 MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), evidence=CABLE)

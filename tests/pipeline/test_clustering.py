@@ -61,9 +61,7 @@ def clique(nodes: range) -> list[Edge]:
     return [(a, b, 1.0) for a, b in combinations(nodes, 2)]
 
 
-def nested_planted_graph(
-    seed: int, blocks: int = 10, teams: int = 5, size: int = 8
-) -> tuple[int, list[Edge]]:
+def nested_planted_graph(seed: int, blocks: int = 10, teams: int = 5, size: int = 8) -> tuple[int, list[Edge]]:
     """`blocks` of `teams` of `size` nodes: dense within a team, some edges in a block, few between blocks."""
     rng = random.Random(seed)
     total = blocks * teams * size
@@ -86,9 +84,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
 
 @given(graphs(), st.integers(2, 10))
 @settings(max_examples=150, deadline=None)
-def test_every_entity_is_in_exactly_one_community_per_level(
-    graph: tuple[int, list[Edge]], largest: int
-) -> None:
+def test_every_entity_is_in_exactly_one_community_per_level(graph: tuple[int, list[Edge]], largest: int) -> None:
     size, edges = graph
     members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
     levels = members["level"].unique().sort().to_list()
@@ -192,12 +188,8 @@ def test_parallel_rows_weigh_as_their_sum() -> None:
     )
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(1e-9, 1e9)), max_size=60), st.randoms()
-)
-def test_sums_of_weights_are_the_same_to_the_last_bit_in_any_order(
-    edges: list[Edge], rng: random.Random
-) -> None:
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(1e-9, 1e9)), max_size=60), st.randoms())
+def test_sums_of_weights_are_the_same_to_the_last_bit_in_any_order(edges: list[Edge], rng: random.Random) -> None:
     shuffled = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for a, b, w in edges]
     rng.shuffle(shuffled)
     pairs, weights = edge_arrays(ids_of(4), relationships_of(edges))
@@ -300,9 +292,7 @@ def test_igraph_draws_from_python_s_random_again_afterwards() -> None:
 def test_community_table_lists_what_is_inside() -> None:
     edges = [*clique(range(0, 3)), *clique(range(3, 6)), (2, 3, 1.0), (5, 5, 1.0)]
     relationships = relationships_of(edges)
-    entities = pl.DataFrame(
-        {"id": ids_of(6), "text_unit_ids": [["a", "b"], ["b"], [], ["c"], None, ["c", "a"]]}
-    )
+    entities = pl.DataFrame({"id": ids_of(6), "text_unit_ids": [["a", "b"], ["b"], [], ["c"], None, ["c", "a"]]})
     table = community_table(cluster(ids_of(6), relationships), entities, relationships).sort("entity_ids")
     assert table["entity_ids"].to_list() == [[node(0), node(1), node(2)], [node(3), node(4), node(5)]]
     assert table["relationship_ids"].to_list() == [

@@ -169,9 +169,7 @@ def test_no_id_is_given_to_two_communities(before: list[Row], after: list[Row], 
     assert ids["key"].to_list() == sorted(current["key"])
     assert ids["id"].is_unique().all()
     sizes = {name: set(letters) for name, _, letters in before}
-    for (key, id_), letters in (
-        (row, next(w for k, _, w in after if k == row[0])) for row in ids.iter_rows()
-    ):
+    for (key, id_), letters in ((row, next(w for k, _, w in after if k == row[0])) for row in ids.iter_rows()):
         if id_ in sizes:
             union = sizes[id_] | set(letters)
             assert len(sizes[id_] & set(letters)) / len(union) >= threshold
@@ -183,9 +181,7 @@ def test_no_id_is_given_to_two_communities(before: list[Row], after: list[Row], 
 @settings(max_examples=200, deadline=None)
 def test_births_deaths_and_survivors_add_up(before: list[Row], after: list[Row]) -> None:
     matched = match_communities(previous_of(*before), current_of(*after))
-    born, died = (
-        set(matched.history.filter(pl.col("event") == event)["community_id"]) for event in ("born", "died")
-    )
+    born, died = (set(matched.history.filter(pl.col("event") == event)["community_id"]) for event in ("born", "died"))
     old, new = {name for name, *_ in before}, set(matched.ids["id"])
     assert born == new - old
     assert died == old - new
@@ -216,9 +212,7 @@ def test_the_same_communities_again_change_nothing(rows: list[Row]) -> None:
 def test_many_communities_are_matched_without_comparing_all_pairs() -> None:
     rows = [(f"p{i:05d}", 0, [f"e{10 * i + j}" for j in range(10)]) for i in range(20_000)]
     previous = pl.DataFrame(rows, schema=previous_of().schema, orient="row")
-    current = previous.select(
-        pl.concat_str(pl.lit("k"), "id").alias("key"), "level", pl.col("entity_ids").list.head(9)
-    )
+    current = previous.select(pl.concat_str(pl.lit("k"), "id").alias("key"), "level", pl.col("entity_ids").list.head(9))
     matched = match_communities(previous, current)
     assert matched.ids["id"].to_list() == previous["id"].to_list()
     assert matched.history["event"].unique().to_list() == ["changed"]

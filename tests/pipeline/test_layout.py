@@ -69,9 +69,7 @@ def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Ran
     entities, members, relationships = (
         frame.sample(fraction=1, shuffle=True, seed=rng.randrange(99)) for frame in frames
     )
-    assert_frame_equal(
-        layout(entities, members, relationships, seed=3), layout(*frames, seed=3), check_exact=True
-    )
+    assert_frame_equal(layout(entities, members, relationships, seed=3), layout(*frames, seed=3), check_exact=True)
 
 
 def test_two_runs_agree_whatever_random_did_in_between() -> None:

@@ -106,9 +106,7 @@ def test_an_alias_of_a_document_is_applied_there_only():
         ("d1#1", "Field", "PERSON", "b"),
         ("d2#1", "Field", "NAME", "c"),
     )
-    graph = merge(
-        mentions, relationship_mentions(), text_units(d1__1=1), aliases(("d1", "field", "cyrus field"))
-    )
+    graph = merge(mentions, relationship_mentions(), text_units(d1__1=1), aliases(("d1", "field", "cyrus field")))
     assert dict(graph.entities.select("title", "text_unit_ids").iter_rows()) == {
         "Cyrus Field": ["d1#1"],
         "Field": ["d2#1"],
@@ -142,9 +140,7 @@ words = st.sampled_from(["laid the cable", "sailed west", "was a ship", "kept th
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(units, titles, kinds, words), max_size=12, unique_by=lambda r: r[:3]),
-    st.lists(
-        st.tuples(units, titles, titles, st.integers(1, 9).map(float)), max_size=12, unique_by=lambda r: r[:3]
-    ),
+    st.lists(st.tuples(units, titles, titles, st.integers(1, 9).map(float)), max_size=12, unique_by=lambda r: r[:3]),
     st.randoms(use_true_random=False),
 )
 def test_the_graph_does_not_depend_on_the_order_of_mentions(entity_rows, pair_rows, random):

@@ -131,9 +131,7 @@ def test_without_reports_a_context_is_cut_at_the_limit(entities, claims):
 
 @pytest.mark.parametrize("limit", [200, 300, 400, 600, 1000])
 def test_no_context_is_longer_than_the_limit(entities, claims, limit):
-    reports = pl.DataFrame(
-        {"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 50, "two " * 50]}
-    )
+    reports = pl.DataFrame({"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 50, "two " * 50]})
     contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(LONG), claims), reports, limit)
     context = contexts.contexts["context"].item()
     assert 0 < count_tokens([context])[0] <= limit

@@ -70,16 +70,14 @@ def test_middle_names_that_contradict_each_other_join_nothing() -> None:
 
 
 def test_a_name_inside_one_longer_name_is_that_person() -> None:
-    assert aliases(
-        ("a", "edward orange wildman whitehouse", "PERSON"), ("b", "wildman whitehouse", "PERSON")
-    ) == {(None, "edward orange wildman whitehouse", "wildman whitehouse", "middle_name")}
+    assert aliases(("a", "edward orange wildman whitehouse", "PERSON"), ("b", "wildman whitehouse", "PERSON")) == {
+        (None, "edward orange wildman whitehouse", "wildman whitehouse", "middle_name")
+    }
 
 
 def test_initials_stand_for_the_only_full_name_they_fit() -> None:
     brett = ("a", "john watkins brett", "PERSON")
-    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {
-        (None, "j. w. brett", "john watkins brett", "initials")
-    }
+    assert aliases(brett, ("b", "j. w. brett", "PERSON")) == {(None, "j. w. brett", "john watkins brett", "initials")}
     assert aliases(brett, ("a", "jane wilma brett", "PERSON"), ("b", "j. w. brett", "PERSON")) == set()
 
 
@@ -144,9 +142,7 @@ def test_no_mentions_no_aliases() -> None:
 
 
 def test_a_documents_own_alias_goes_before_the_general_one_and_rejected_ones_do_not_count() -> None:
-    frame = pl.DataFrame(
-        {"document_id": ["a", "b", "c"], "source_key": ["x"] * 3, "target_key": ["y", "x", None]}
-    )
+    frame = pl.DataFrame({"document_id": ["a", "b", "c"], "source_key": ["x"] * 3, "target_key": ["y", "x", None]})
     table = pl.DataFrame(
         [("a", "x", "of a", "r", True), (None, "x", "general", "r", True), (None, "y", "no", "r", False)],
         schema=ALIAS_SCHEMA,

@@ -19,7 +19,7 @@ HUDSON = "Captain William Hudson commanded the Niagara."
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_with_a_citation_that_stands_in_a_document(rag: GraphRAG, method: str) -> None:
-    answer = rag.ask(method, "Who commanded the Niagara?")
+    answer = rag.search(method, "Who commanded the Niagara?")
     assert HUDSON in answer.answer
     assert answer.unresolved == []
     assert answer.citations[0].quote == HUDSON
@@ -31,21 +31,21 @@ def test_every_method_answers_with_a_citation_that_stands_in_a_document(rag: Gra
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_says_when_the_data_does_not_tell(rag: GraphRAG, method: str) -> None:
-    answer = rag.ask(method, "What is the capital of Mongolia?")
+    answer = rag.search(method, "What is the capital of Mongolia?")
     assert answer.answer == NO_ANSWER
     assert answer.citations == []
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_question_has_the_same_answer(index_file: Path, method: str) -> None:
-    one, other = (GraphRAG(index_file).ask(method, "What did the Great Eastern do?") for _ in range(2))
+    one, other = (GraphRAG(index_file).search(method, "What did the Great Eastern do?") for _ in range(2))
     assert (one.answer, one.citations, one.actions) == (other.answer, other.citations, other.actions)
     assert all(one.context[name].equals(other.context[name]) for name in one.context)
 
 
 def test_a_fact_only_the_text_has_is_found_by_local_basic_and_drift_search(rag: GraphRAG) -> None:
     for method in ("local", "basic", "drift"):
-        assert "nine pence a gallon" in rag.ask(method, "What did the oil of the lamps cost?").answer
+        assert "nine pence a gallon" in rag.search(method, "What did the oil of the lamps cost?").answer
 
 
 def test_a_question_about_everything_is_answered_from_the_weightiest_reports(rag: GraphRAG) -> None:
@@ -86,7 +86,7 @@ def test_drift_asks_no_question_twice(rag: GraphRAG) -> None:
 
 def test_unknown_methods_and_options_are_named(rag: GraphRAG) -> None:
     with pytest.raises(QueryError, match="local, global, drift, basic"):
-        rag.ask("lokal", "Niagara")
+        rag.search("lokal", "Niagara")
     with pytest.raises(QueryError, match="local, global, drift, basic"):
         rag.context("lokal", "Niagara")
     with pytest.raises(QueryError, match=r"top_k\b.*top_k_entities"):
@@ -179,3 +179,10 @@ def test_importing_the_query_module_imports_nothing_heavy() -> None:
     code = f"import sys, graphrag_assets.query; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_rows_that_are_cited_for_the_same_passage_share_a_line(rag: GraphRAG) -> None:
+    lines = str(rag.local("Who commanded the Niagara?")).split("Citations\n")[1].splitlines()
+    assert lines[0] == (
+        "  Sources (0); Entities (2); Reports (0); Reports (3): Document 0, b/document-0.txt, characters 61-106"
+    )

@@ -9,10 +9,10 @@ from graphrag_assets.query.context import Layout, fill
 from graphrag_assets.query.local import (
     LocalOptions,
     claims_about,
-    relationships_around,
-    reports_about,
     local_context,
     ranked_text_units,
+    relationships_around,
+    reports_about,
 )
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.published import Reader

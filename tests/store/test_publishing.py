@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 
 from graphrag_assets.store import schema
+from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import PUBLISHED
-from graphrag_assets.store.publishing import POINTER, STABLE_NAME, publish
+from graphrag_assets.store.publishing import publish
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
 UNITS = pl.DataFrame(
@@ -126,9 +127,7 @@ def test_postings_count_the_terms_of_each_text(working, tmp_path):
 
 def test_every_published_table_and_column_has_its_comment(working, tmp_path):
     publish(working, tmp_path)
-    found = set(
-        rows(tmp_path, "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
-    )
+    found = set(rows(tmp_path, "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"))
     declared = {(t.name, c.name, c.comment) for t in PUBLISHED for c in t.columns}
     assert found == declared
 
@@ -169,9 +168,7 @@ def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(wo
 def test_a_failed_publication_leaves_the_present_one(working, tmp_path):
     publish(working, tmp_path)
     with working.transaction() as connection:
-        connection.execute(
-            "UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'"
-        )  # not of the others' length
+        connection.execute("UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'")  # not of the others' length
     with pytest.raises(duckdb.Error):
         publish(working, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]

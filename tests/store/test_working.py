@@ -43,9 +43,7 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
 
 
 def test_every_declared_table_and_column_exists_with_its_comment(working):
-    comments = working.read(
-        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
-    )
+    comments = working.read("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
     stored = {(table, column): comment for table, column, comment in comments.iter_rows()}
     declared = {(t.name, c.name): c.comment for t in schema.WORKING for c in t.columns}
     assert declared.items() <= stored.items()
@@ -80,9 +78,7 @@ def test_columns_may_come_in_any_order(working):
     assert working.read("SELECT id, batch, text FROM text_units").row(0) == ("a-0", "a", "x")
 
 
-@pytest.mark.parametrize(
-    "title", ["O'Brien", "100 %", "x'; DROP TABLE entities; --", "船 🚢", 'a "b"', "\\n $1 {}"]
-)
+@pytest.mark.parametrize("title", ["O'Brien", "100 %", "x'; DROP TABLE entities; --", "船 🚢", 'a "b"', "\\n $1 {}"])
 def test_any_name_is_stored_as_it_is(working, title):
     row = {"document_id": None, "alias_key": title, "title_key": title, "rule": "user", "accepted": True}
     frame = pl.DataFrame([row], schema_overrides={"document_id": pl.String})
@@ -93,9 +89,13 @@ def test_any_name_is_stored_as_it_is(working, title):
 
 
 def test_an_exception_rolls_back_and_leaves_the_file_free(working):
-    with pytest.raises(ZeroDivisionError), working.transaction() as connection:
-        replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
-        raise ZeroDivisionError
+    def write_and_fail():
+        with working.transaction() as connection:
+            replace_batch(connection, schema.TEXT_UNITS, "a", text_units("a", "x"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
     assert working.read("SELECT count(*) FROM text_units").item() == 0
 
 

@@ -103,7 +103,8 @@ def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Ca
         return []
     own = [stems(candidate.text) for candidate in pool]
     weights = asked.weights(own)
-    matches = _matches(asked, pool, own)
+    has = _occurrences(asked, own)
+    matches = _matches(asked, pool, own, has)
     eligible = matches @ weights >= _LEAST_COVERAGE
     if not eligible.any() or (asked.named and asked.named.isdisjoint(set().union(*own))):
         return []
@@ -126,6 +127,8 @@ def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Ca
         if gain[best] < least:
             break
         chosen.append((pool[best], float(np.clip(gain[best] / best_possible, 0, 1))))
+        if has[best].all() and kinds[best].all():  # nothing is left to be said
+            break
         eligible[best] = False
         weights = weights * (1 - _COVERED * matches[best])
         wanted = wanted * (1 - _COVERED * kinds[best])
@@ -136,12 +139,11 @@ def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Ca
     return chosen
 
 
-def _matches(asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]]) -> np.ndarray:
+def _matches(asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray) -> np.ndarray:
     """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.
 
     Several weak signs add up as independent ones do: 1 - (1 - a)(1 - b)…
     """
-    has = _occurrences(asked, own)
     before, after = np.zeros_like(has), np.zeros_like(has)
     for place, candidate in enumerate(pool):
         if candidate.before is not None:  # a sentence that passages share may have a later one before it

@@ -70,9 +70,7 @@ def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
     ranked = distinct.with_columns(
         score=pl.Series(centrality(distinct["description"].to_list(), distinct["group"].to_list()))
         * (1 + pl.col("n").log1p() / 4)
-        * pl.when(opening.str.contains(pl.col("title").str.to_lowercase(), literal=True))
-        .then(2.0)
-        .otherwise(1.0)
+        * pl.when(opening.str.contains(pl.col("title").str.to_lowercase(), literal=True)).then(2.0).otherwise(1.0)
     ).sort("key", pl.col("score").round(6).neg(), "description")
     # The first is always kept; further ones as long as they fit.
     length = pl.col("description").str.len_chars().cum_sum().over("key")

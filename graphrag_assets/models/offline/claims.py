@@ -76,8 +76,7 @@ def claims_in(
     if measures:
         claims.append(("MEASUREMENT", measures[0]))
     return [
-        ClaimRecord(subject, object_, kind, description, source_text, status, start, end)
-        for kind, object_ in claims
+        ClaimRecord(subject, object_, kind, description, source_text, status, start, end) for kind, object_ in claims
     ]
 
 

@@ -49,11 +49,7 @@ def concepts_in(
         first, last = match.span()
         while first < last - 1 and kinds[first] == "E":
             first += 1
-        if (
-            first
-            and masked[first - 1] == "j"
-            and frequent[sentence.words[first - 1], sentence.words[first]] > 1
-        ):
+        if first and masked[first - 1] == "j" and frequent[sentence.words[first - 1], sentence.words[first]] > 1:
             first -= sentence.words[first - 1] not in word_list("generic_words:adjectives")
         last_word = sentence.words[last - 1]
         if singular(last_word.rsplit("-", 1)[-1]) in word_list("generic_roles") or last - first > 4:
@@ -73,7 +69,5 @@ def _specific(word: str, frequent: Counter[str | tuple[str, str]]) -> bool:
         return False
     if "-" in word:
         parts = word.split("-")
-        return all(
-            len(part) > 2 and not is_generic_noun(part) and part not in _HYPHEN_STOPS for part in parts
-        )
+        return all(len(part) > 2 and not is_generic_noun(part) and part not in _HYPHEN_STOPS for part in parts)
     return len(word) > 6 and frequent[word] > 1 and not known_word(word)

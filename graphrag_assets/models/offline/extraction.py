@@ -93,24 +93,14 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
     by_word: dict[str, set[str]] = defaultdict(set)
     for key, thing in things.items():
         words = key.split()
-        if (
-            len(words) > 1
-            and thing.type == cues.PERSON
-            and "of" not in words
-            and words[0] not in _FEMALE_TITLES
-        ):
+        if len(words) > 1 and thing.type == cues.PERSON and "of" not in words and words[0] not in _FEMALE_TITLES:
             by_word[words[-1]].add(key)
             if words[0] in word_list("given_names"):
                 by_word[words[0]].add(key)
     for word, keys in by_word.items():
         short = things.get(word)
         forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
-        if (
-            short
-            and len(forms) == 1
-            and short.type in (cues.PERSON, cues.NAME, cues.GEO)
-            and not _placed(short)
-        ):
+        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not _placed(short):
             full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
@@ -148,14 +138,10 @@ def _entities(found: _Found) -> list[EntityRecord]:
             score = _telling(sentence, mention, rank) - number / 1000
             if mention.title not in best or score > best[mention.title][0]:
                 best[mention.title] = (score, sentence.text)
-    return [
-        EntityRecord(name, kind, shortened(best[name][1]), named_in[name]) for name, kind in types.items()
-    ]
+    return [EntityRecord(name, kind, shortened(best[name][1]), named_in[name]) for name, kind in types.items()]
 
 
-_DEFINES = re.compile(
-    r"['\"]?(?:, (?:the|a|an|who|which|one) | (?:was|is|were|are|became) (?:a|an|the|one|born)? ?)"
-)
+_DEFINES = re.compile(r"['\"]?(?:, (?:the|a|an|who|which|one) | (?:was|is|were|are|became) (?:a|an|the|one|born)? ?)")
 _PRONOUN_FIRST = re.compile(
     r"(?:he|she|it|they|this|that|these|those|but|and|so|then|here|there)\b|[\"'(]", re.IGNORECASE
 )
@@ -206,9 +192,7 @@ def _relationships(found: _Found) -> list[RelationshipRecord]:
     records = []
     for pair, shared in together.items():
         typed = pair in types
-        source, target, best = (
-            shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]][0].text, s[2]))
-        )
+        source, target, best = shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]][0].text, s[2]))
         strength = len(shared) - typed
         text = shortened(found[best][0].text)
         records.append(RelationshipRecord(source, target, text, float(strength), types.get(pair, "")))

@@ -176,9 +176,7 @@ _NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
 _DETERMINED = re.compile(r"[tD][j#J]?$")
 
 
-def _joined(
-    spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested
-) -> list[tuple[int, int]]:
+def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
     """Adjoining runs of capitals made one name where the words between allow it ("Bank of England")."""
     joined: list[tuple[int, int]] = []
     for first, last in spans:
@@ -270,12 +268,7 @@ def _named(
     honorific = words[first - 1].lower().rstrip(".") if first and kinds[first - 1] == "H" else ""
     ship = kinds[first] == "P"
     inner = words[first + ship : last]
-    if (
-        last - first - ship == 1
-        and not honorific
-        and not ship
-        and not _stands_alone(inner[0], kinds, first, seen)
-    ):
+    if last - first - ship == 1 and not honorific and not ship and not _stands_alone(inner[0], kinds, first, seen):
         return None
     kind, evidence = cues.type_by_form(inner, "I" in kinds[first : last - 1], kinds[:first].endswith("t"))
     if ship:
@@ -313,11 +306,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
         return True
     if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
         # "the cable … the Cable": a common word that somebody capitalised
-        return (
-            kinds[:first].endswith("t")
-            and word_tag(lower).startswith(("NN", "JJ"))
-            and not is_generic_noun(lower)
-        )
+        return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
     return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen)
 
 
@@ -326,9 +315,7 @@ def is_surname_like(lower: str, seen: Attested) -> bool:
     return any(lower == right for _, right in seen.pairs) or lower in word_list("given_names")
 
 
-def _type_by_context(
-    sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int
-) -> tuple[str, int]:
+def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int) -> tuple[str, int]:
     words = sentence.words
     before = words[first - 1].lower() if first else ""
     after = words[last].lower() if last < len(words) else ""
@@ -351,9 +338,7 @@ def _type_by_context(
         article
         and nautical
         and not (
-            last - first == 1
-            and word_tag(words[first].lower()).startswith("NN")
-            and known_word(words[first].lower())
+            last - first == 1 and word_tag(words[first].lower()).startswith("NN") and known_word(words[first].lower())
         )
     ):
         return cues.SHIP, nautical

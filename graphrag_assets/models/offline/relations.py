@@ -47,15 +47,11 @@ _VERBS: list[tuple[str, str]] = [
 _PREDICATES = {verb: name for name, verbs in _VERBS for verb in verbs.split("|")}
 _ANY_VERB = "|".join(verbs for _, verbs in _VERBS)
 _ACTIVE = re.compile(rf"{_OPEN}(?P<verb>{_ANY_VERB}){_CLOSE}", re.IGNORECASE)
-_PASSIVE = re.compile(
-    rf"{_OPEN}(?:{_BE} )?{_ADVERBS}(?P<verb>{_ANY_VERB})(?: [a-z]+ly)? by{_CLOSE}", re.IGNORECASE
-)
+_PASSIVE = re.compile(rf"{_OPEN}(?:{_BE} )?{_ADVERBS}(?P<verb>{_ANY_VERB})(?: [a-z]+ly)? by{_CLOSE}", re.IGNORECASE)
 _OF_SHIP = re.compile(r"^,? (?:of|in command of|in) (?:the )?(?:HMS|USS|SS)? ?$")
 _CAPTAINS = ("captain", "capt", "commander")
 _IS = rf"^,? (?:{_BE} )?(?:the |an? )?(?:[a-z]+ )?"  # "…, the younger …", "… was a …"
-_OFFICE = (
-    rf"(?:{_BE} |became |as )?(?:(?:the|a|an|chief|first|managing|deputy|consulting) )*{_any('offices')}"
-)
+_OFFICE = rf"(?:{_BE} |became |as )?(?:(?:the|a|an|chief|first|managing|deputy|consulting) )*{_any('offices')}"
 _SOMEBODY = ("PERSON", "NAME")
 _SOMETHING = ("PERSON", "NAME", "ORGANIZATION", "GEO", "SHIP", "EVENT", "CONCEPT")
 _PLACE = ("GEO", "NAME")

@@ -167,8 +167,7 @@ def lower_kind(word: str) -> str:
         return "f"
     kind = _TAG_KINDS.get(word_tag(word), "z")
     if kind == "n" and (
-        word in word_list("generic_words:adjectives")
-        or (word.endswith(("iest", "ier")) and not known_word(word))
+        word in word_list("generic_words:adjectives") or (word.endswith(("iest", "ier")) and not known_word(word))
     ):
         return "j"
     if kind == "n":
@@ -184,13 +183,7 @@ def lower_kind(word: str) -> str:
 def is_generic_noun(word: str) -> bool:
     """Whether a lower-case noun names nothing in particular."""
     nouns = word_list("generic_words:nouns")
-    return (
-        word in nouns
-        or singular(word) in nouns
-        or word in NUMBERS
-        or word in CALENDAR
-        or singular(word) in NUMBERS
-    )
+    return word in nouns or singular(word) in nouns or word in NUMBERS or word in CALENDAR or singular(word) in NUMBERS
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -290,9 +283,7 @@ def _tagged(start: int, end: int, raw: str) -> TaggedSentence:
     heading = raw.startswith("#") or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
     joined = _NOUN_FOR_VERB.sub("x", joined)
-    return TaggedSentence(
-        start, end, "".join(parts).strip(), words, offsets, joined, frozenset(italic), heading
-    )
+    return TaggedSentence(start, end, "".join(parts).strip(), words, offsets, joined, frozenset(italic), heading)
 
 
 # Where any word has a capital letter, a capital is no evidence of a name.

@@ -1,0 +1,117 @@
+"""The pictures of the README, made by doing what the README says: from a fresh data folder to a full index by clicks.
+
+    pip install playwright && python docs/make_pictures.py
+
+Needs a Chromium on the machine (PATH, or the variable CHROMIUM). Starts `dagster dev` on data of its own, clicks
+through Dagster's UI, and fails when the index is not complete at the end.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "img"
+MINUTE = 60_000
+
+
+def main() -> None:
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, dagster_dev(Path(folder)) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1500, "height": 900})
+        index_by_clicking(page, url)
+        take_pictures(page, url)
+        browser.close()
+        with duckdb.connect(str(Path(folder) / "index" / "graphrag.duckdb"), read_only=True) as index:
+            print(index.sql("SELECT count(*) AS documents FROM documents"), index.sql("FROM publication"))
+
+
+@contextmanager
+def dagster_dev(folder: Path) -> Iterator[str]:
+    """`dagster dev` with its state and the index in `folder`; yields its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shutil.copy(ROOT / "dagster.yaml", folder)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHRAG_")}
+    environment |= {
+        "DAGSTER_HOME": str(folder),
+        "GRAPHRAG_DATA": str(folder),
+        "GRAPHRAG_INPUT": str(ROOT / "data" / "input"),
+    }
+    command = [sys.executable, "-m", "dagster", "dev", "-p", str(port), "-w", str(ROOT / "workspace.yaml")]
+    # Inherited from a shell's background job, SIGINT would be ignored.
+    server = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(url)
+        yield url
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+def wait_for(url: str) -> None:
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(f"{url}/server_info", timeout=2)
+            return
+        except OSError:
+            time.sleep(0.5)
+    raise SystemExit("dagster dev did not start")
+
+
+def index_by_clicking(page: Page, url: str) -> None:
+    page.goto(f"{url}/locations/graphrag_assets/jobs/scan_input/playground")
+    page.get_by_role("button", name="Launch Run").click()
+    expect(page.get_by_text("RUN_SUCCESS").first).to_be_visible(timeout=MINUTE)
+    page.goto(f"{url}/asset-groups")
+    page.get_by_role("button", name="Materialize all").click()
+    page.get_by_role("button", name="All", exact=True).click()
+    page.get_by_role("button", name="Launch backfill").click()
+    for _ in range(60):
+        page.goto(f"{url}/runs?show_runs_within_backfills=false")
+        page.wait_for_timeout(4000)
+        if page.get_by_text("Success", exact=True).count() >= 2:
+            return
+    raise SystemExit("the backfill did not succeed")
+
+
+def take_pictures(page: Page, url: str) -> None:
+    PICTURES.mkdir(exist_ok=True)
+    page.goto(f"{url}/asset-groups")
+    page.wait_for_timeout(4000)
+    page.mouse.click(900, 780, button="right")
+    page.get_by_text("Expand all groups", exact=True).click()
+    page.wait_for_timeout(3000)
+    page.screenshot(path=PICTURES / "asset-graph.png")
+    page.goto(f"{url}/assets/entities?view=events")
+    page.wait_for_timeout(5000)
+    page.screenshot(path=PICTURES / "entities.png")
+    page.goto(f"{url}/assets/documents?view=partitions")
+    page.wait_for_timeout(5000)
+    page.screenshot(path=PICTURES / "partitions.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The command line as people call it: a process of its own, real files."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import Project
+
+TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
+
+
+def run(project: Project, *arguments: str, status: int = 0, **environment: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-m", "graphrag_assets", *arguments],
+        cwd=project.root,
+        env={**os.environ, "COLUMNS": "200", "DAGSTER_HOME": "", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def test_index_then_status_then_query(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two.txt", "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson.\n")
+    indexed = run(project, "index")
+    assert "2 indexed, 0 unchanged" in indexed
+    assert "graphrag.duckdb" in indexed
+    status = run(project, "status")
+    assert "two.txt" in status
+    assert "publications/graphrag-1.duckdb" in status
+    answer = run(project, "query", "local", "Who commanded the Great Eastern?")
+    assert "James Anderson commanded" in answer
+    assert "one/a.txt" in answer
+    assert "-----Sources-----" in run(project, "query", "basic", "galvanometer", "--context")
+
+
+def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two/b.txt", TEXT)
+    run(project, "index")
+    assert "0 indexed, 2 unchanged" in run(project, "index")
+    project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
+    assert "1 indexed, 1 unchanged" in run(project, "index")
+    (project.input / "one" / "a.txt").unlink()
+    (project.input / "one").rmdir()
+    assert "1 indexed, 1 unchanged" in run(project, "index")
+    assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
+
+
+def test_another_input_folder_and_a_single_batch(project, tmp_path):
+    folder = tmp_path / "elsewhere"
+    for batch in ("x", "y"):
+        (folder / batch).mkdir(parents=True)
+        (folder / batch / "a.txt").write_text(TEXT)
+    run(project, "index", "--input", str(folder), "--batch", "y")
+    assert project.sql("SELECT DISTINCT batch FROM documents") == [("y",)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("index", "--input", "nowhere"), "nowhere"),
+        (("index", "--batch", "nope"), "No batch 'nope'"),
+        (("query", "local", "Who?"), "Nothing is published"),
+    ],
+)
+def test_errors_are_one_clear_line_without_a_traceback(project, arguments, message):
+    output = run(project, *arguments, status=1)
+    assert message in output
+    assert "Traceback" not in output
+
+
+def test_a_bad_setting_names_the_variable(project):
+    output = run(project, "index", status=1, GRAPHRAG_CHUNK_SIZE="many")
+    assert "GRAPHRAG_CHUNK_SIZE='many'" in output
+    assert "Traceback" not in output
+
+
+def test_status_of_an_empty_project_says_what_to_do(project):
+    assert "python -m graphrag_assets index" in run(project, "status")
+
+
+def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
+    import dagster as dg
+
+    home = project.root / "home"
+    home.mkdir()
+    project.write("one/a.txt", TEXT)
+    run(project, "index", DAGSTER_HOME=str(home))
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        assert instance.get_dynamic_partitions("document_batches") == ["one"]
+        assert instance.get_latest_materialization_event(dg.AssetKey("published_index")) is not None

@@ -1,0 +1,113 @@
+"""The sample corpus is ground truth: what the embedded default makes of it must be worth using."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.text import count_tokens
+from tests.conftest import SAMPLE_INPUT
+
+TRUTH = json.loads((Path(__file__).parent / "ground_truth.json").read_text(encoding="utf-8"))
+
+# Judged by hand: people, ships, places, companies and things of the subject.
+SUBJECT = {
+    "William Thomson", "Charles Bright", "Samuel Canning", "Cyrus Field", "Field", "Newfoundland", "Niagara",
+    "Great Eastern", "Valentia", "Richard Glass", "London", "Daniel Gooch", "Atlantic Telegraph Company",
+    "John Watkins Brett", "Gutta Percha Company", "Cromwell Varley", "Cromwell Fleetwood Varley", "Glasgow",
+    "James Anderson", "Agamemnon", "Thames", "Manchester", "Ireland", "Greenwich", "Isambard Kingdom Brunel",
+    "New York", "Latimer Clark", "Glass, Elliot & Co.", "Robert Halpin", "Wildman Whitehouse", "gutta-percha",
+    "Birkenhead", "America", "John Pender", "Telegraph Construction and Maintenance Company", "Fleeming Jenkin",
+    "Charles Wheatstone", "England", "Joint Committee", "George Elliot", "Brunel", "Heart's Content", "Trinity Bay",
+    "United States Navy", "Royal Navy", "Willoughby Smith", "William L. Hudson", "Liverpool", "Britain",
+}  # fmt: skip
+
+
+def test_the_corpus_has_four_batches_of_five_documents_in_several_formats(sample_index):
+    assert sample_index.sql("SELECT count(*) FROM documents GROUP BY batch") == [(5,)] * 4
+    assert {row[0] for row in sample_index.sql("SELECT DISTINCT format FROM documents")} == {
+        "txt",
+        "md",
+        "csv",
+        "jsonl",
+    }
+    texts = [row[0] for row in sample_index.sql("SELECT text FROM documents")]
+    assert 12_000 <= sum(count_tokens(texts)) <= 20_000
+    assert sample_index.sql("SELECT count(*) FROM index_errors") == [(0,)]
+
+
+def test_the_thirty_most_connected_entities_are_things_of_the_subject(sample_index):
+    top = [row[0] for row in sample_index.sql("SELECT title FROM entities ORDER BY degree DESC, title LIMIT 30")]
+    assert set(top) <= SUBJECT, set(top) - SUBJECT
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("Great Eastern", "SHIP"),
+        ("Agamemnon", "SHIP"),
+        ("Niagara", "SHIP"),
+        ("William Thomson", "PERSON"),
+        ("Cyrus Field", "PERSON"),
+        ("Samuel Canning", "PERSON"),
+        ("Newfoundland", "GEO"),
+        ("Valentia", "GEO"),
+        ("Atlantic Telegraph Company", "ORGANIZATION"),
+        ("Gutta Percha Company", "ORGANIZATION"),
+    ],
+)
+def test_the_main_things_have_their_type(sample_index, title, kind):
+    assert sample_index.sql(f"SELECT type FROM entities WHERE title = '{title}'") == [(kind,)]
+
+
+def test_surface_variants_of_one_ship_are_one_entity(sample_index):
+    ships = sample_index.sql(
+        "SELECT title FROM entities WHERE title ILIKE '%great eastern%' OR title ILIKE '%agamemnon%'"
+    )
+    assert sorted(row[0] for row in ships) == ["Agamemnon", "Great Eastern"]
+
+
+def test_every_report_has_a_title_a_rating_and_citations_that_resolve(sample_index):
+    assert sample_index.sql("SELECT count(*) FROM community_reports WHERE title = '' OR rank NOT BETWEEN 0 AND 10") == [
+        (0,)
+    ]
+    assert sample_index.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
+    large = "SELECT min(len(findings)), max(len(findings)) FROM community_reports WHERE size >= 10"
+    fewest, most = sample_index.sql(large)[0]
+    assert 5 <= fewest <= most <= 10
+
+
+def test_ground_truth_stands_in_the_documents_it_names():
+    for item in TRUTH:
+        texts = " ".join(
+            " ".join((SAMPLE_INPUT / name).read_text(encoding="utf-8").split()) for name in item["documents"]
+        )
+        missing = [answer for answer in item["answer_contains"] if answer not in texts]
+        assert not missing, (item["question"], missing)
+
+
+def answered(rag: GraphRAG, method: str, item: dict) -> bool:
+    answer = " ".join(rag.search(method, item["question"]).answer.split())
+    return all(expected.lower() in answer.lower() for expected in item["answer_contains"])
+
+
+def in_context(rag: GraphRAG, item: dict) -> bool:
+    text = " ".join(rag.context("local", item["question"]).text.split())
+    return all(expected.lower() in text.lower() for expected in item["answer_contains"])
+
+
+def test_local_search_finds_and_answers_facts_of_the_corpus(sample_index):
+    rag = GraphRAG(sample_index.root / "index")
+    facts = [item for item in TRUTH if item["kind"] == "fact"]
+    found = [item["question"] for item in facts if in_context(rag, item)]
+    right = [item["question"] for item in facts if answered(rag, "local", item)]
+    assert len(found) >= 0.9 * len(facts), [i["question"] for i in facts if i["question"] not in found]
+    assert len(right) >= 0.6 * len(facts), [i["question"] for i in facts if i["question"] not in right]
+
+
+def test_the_context_of_local_search_joins_documents_for_questions_over_several(sample_index):
+    rag = GraphRAG(sample_index.root / "index")
+    hops = [item for item in TRUTH if item["kind"] == "multi_hop"]
+    found = [item["question"] for item in hops if in_context(rag, item)]
+    assert len(found) >= 0.8 * len(hops), [i["question"] for i in hops if i["question"] not in found]

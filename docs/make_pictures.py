@@ -31,7 +31,7 @@ def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, dagster_dev(Path(folder)) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1500, "height": 900})
+        page = browser.new_page(viewport={"width": 1600, "height": 1000})
         index_by_clicking(page, url)
         take_pictures(page, url)
         browser.close()
@@ -101,16 +101,18 @@ def take_pictures(page: Page, url: str) -> None:
     PICTURES.mkdir(exist_ok=True)
     page.goto(f"{url}/asset-groups")
     page.wait_for_timeout(4000)
-    page.mouse.click(900, 780, button="right")
-    page.get_by_text("Expand all groups", exact=True).click()
-    page.wait_for_timeout(3000)
+    page.mouse.click(1000, 850, button="right")
+    page.get_by_role("menuitem", name="Expand all groups").click()
+    page.wait_for_timeout(5000)
+    page.reload()  # the view fits the expanded graph when it is loaded
+    page.wait_for_timeout(6000)
     page.screenshot(path=PICTURES / "asset-graph.png")
-    page.goto(f"{url}/assets/entities?view=events")
+    page.goto(f"{url}/assets/entities")
     page.wait_for_timeout(5000)
     page.screenshot(path=PICTURES / "entities.png")
-    page.goto(f"{url}/assets/documents?view=partitions")
+    page.goto(f"{url}/assets/documents?view=partitions&partition=4-great-eastern")
     page.wait_for_timeout(5000)
-    page.screenshot(path=PICTURES / "partitions.png")
+    page.screenshot(path=PICTURES / "partition.png")
 
 
 if __name__ == "__main__":

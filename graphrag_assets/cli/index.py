@@ -1,9 +1,10 @@
 """`index`: every changed batch, then the global assets, as Dagster runs in this process, with progress."""
 
+import contextlib
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import dagster as dg
 from rich.console import Console
@@ -40,36 +41,34 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     index = GraphIndex(database=str(settings.index_folder / "working.duckdb"))
     instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     todo, kept = _choose(index, batches, everything)
-    instance.add_dynamic_partitions(str(document_batches.name), [*todo, *kept])
-    repository = defs().get_repository_def()
     started = time.monotonic()
-    failed: list[str] = []
-    run_ids: list[str] = []
-    with instance, _progress() as progress:
-        task = progress.add_task("batches", total=len(todo) + 1)
-        handler = _ProgressLog(progress)
-        logging.getLogger("graphrag_assets").addHandler(handler)
-        for batch in todo:
-            progress.update(task, description=f"batch {batch}")
-            job = repository.get_job("index_batches")
-            run = job.execute_in_process(
-                partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
-            )
-            run_ids.append(run.run_id)
-            failed += [] if run.success else [f"batch {batch}: {_reason(run)}"]
-            progress.advance(task)
-        progress.update(task, description="graph, communities, reports, embeddings, publication")
-        run = repository.get_job("refresh_graph").execute_in_process(
-            instance=instance, raise_on_error=False, run_config=_QUIET
-        )
-        run_ids.append(run.run_id)
-        failed += [] if run.success else [f"refresh: {_reason(run)}"]
-        progress.advance(task)
-        logging.getLogger("graphrag_assets").removeHandler(handler)
-    _summarise(index, run_ids, len(todo), len(kept), time.monotonic() - started)
-    for line in failed:
-        console.print(f"[bold red]Failed[/] {line}", highlight=False)
+    with instance, _progress() as progress, _progress_log(progress):
+        instance.add_dynamic_partitions(str(document_batches.name), [*todo, *kept])
+        runs = dict(_execute(instance, todo, progress))
+    _summarise(index, [run.run_id for run in runs.values()], len(todo), len(kept), time.monotonic() - started)
+    failed = {name: _reason(run) for name, run in runs.items() if not run.success}
+    for name, reason in failed.items():
+        console.print(f"[bold red]Failed[/] {name}: {reason}", highlight=False)
     return not failed
+
+
+def _execute(
+    instance: dg.DagsterInstance, batches: list[str], progress: Progress
+) -> Iterator[tuple[str, dg.ExecuteInProcessResult]]:
+    """One run per batch, then one for everything global; a failed batch does not stop the others."""
+    repository = defs().get_repository_def()
+    steps = [*(("index_batches", batch) for batch in batches), ("refresh_graph", None)]
+    task = progress.add_task("", total=len(steps))
+    for job, batch in steps:
+        name = f"batch {batch}" if batch else "graph, communities, reports, embeddings, publication"
+        progress.update(task, description=name)
+        yield (
+            name,
+            repository.get_job(job).execute_in_process(
+                partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
+            ),
+        )
+        progress.advance(task)
 
 
 def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tuple[list[str], list[str]]:
@@ -96,7 +95,18 @@ class _ProgressLog(logging.Handler):
         self.progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.progress.console.print(f"  {record.getMessage()}", style="dim")
+        self.progress.console.print(f"  {record.getMessage()}", style="dim", highlight=False)
+
+
+@contextlib.contextmanager
+def _progress_log(progress: Progress) -> Iterator[None]:
+    logger, handler = logging.getLogger("graphrag_assets"), _ProgressLog(progress)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _progress() -> Progress:
@@ -124,13 +134,14 @@ def _reason(run: dg.ExecuteInProcessResult) -> str:
 def _summarise(index: GraphIndex, run_ids: list[str], n_indexed: int, n_kept: int, seconds: float) -> None:
     print_rows(console, index.working)
     stages = index.working.read(
-        "SELECT stage, sum(rows)::BIGINT, sum(inserted)::BIGINT, sum(deleted)::BIGINT, round(sum(seconds), 1) "
+        "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
+        "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "
         "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
         {"runs": run_ids},
     )
     table = Table("stage", title="what this run did")
-    for column in ("rows", "added or changed", "removed or changed", "seconds"):
-        table.add_column(column, justify="right")
+    for column in ("rows", "written", "removed", "seconds", "rows/s"):
+        table.add_column(column, justify="right", no_wrap=True)
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)

@@ -35,8 +35,8 @@ def show_status() -> None:
 
 
 _SHORT = {
-    "documents": "documents",
-    "text_units": "text units",
+    "documents": "docs",
+    "text_units": "units",
     "entity_mentions": "entities",
     "relationship_mentions": "relations",
     "covariates": "claims",
@@ -47,7 +47,8 @@ def print_rows(console: Console, working: WorkingDatabase) -> None:
     """Two tables: what each batch contributes, rows of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b ORDER BY b.batch")
-    batches = Table("batch", title="what each batch contributes")
+    batches = Table(title="what each batch contributes")
+    batches.add_column("batch", overflow="fold")
     for label in (*_SHORT.values(), "skipped"):
         batches.add_column(label, justify="right", no_wrap=True)
     for row in rows.iter_rows():

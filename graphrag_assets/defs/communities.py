@@ -28,9 +28,9 @@ _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d 
     name="detect_communities",
     specs=[
         asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
-        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["entities", "relationships", "communities"]),
+        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["communities"]),
         asset_spec(schema.COMMUNITY_HISTORY, "communities", ["communities"]),
-        asset_spec(schema.ENTITY_POSITIONS, "communities", ["communities", "community_members"]),
+        asset_spec(schema.ENTITY_POSITIONS, "communities", ["community_members"]),
     ],
 )
 def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:

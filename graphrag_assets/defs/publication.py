@@ -16,7 +16,7 @@ from graphrag_assets.store.working import replace_table
 
 @dg.asset(
     group_name="publication",
-    deps=[table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)],
+    deps=["embeddings", "citations", "community_history", "entity_positions"],  # and through them, all tables
     kinds={"duckdb"},
     description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
     "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",

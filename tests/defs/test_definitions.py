@@ -17,13 +17,13 @@ LINEAGE = {
     "entities": {"entity_mentions", "relationship_mentions", "entity_aliases"},
     "relationships": {"entity_mentions", "relationship_mentions", "entity_aliases"},
     "communities": {"entities", "relationships"},
-    "community_members": {"entities", "relationships", "communities"},
+    "community_members": {"communities"},
     "community_history": {"communities"},
-    "entity_positions": {"communities", "community_members"},
+    "entity_positions": {"community_members"},
     "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
-    "published_index": {table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)},
+    "published_index": {"embeddings", "citations", "community_history", "entity_positions"},
 }
 
 

@@ -69,7 +69,7 @@ def community_reports(
             .join(at_level.select("community"), on="community", how="anti")
             .select("entity_id", child=pl.col("community").cast(pl.Int64))
         )
-        sub_reports = _empty_reports() if not done else pl.concat(done)
+        sub_reports = empty_reports() if not done else pl.concat(done)
         contexts = level_contexts(
             own.select("community", "entity_id"),
             below,
@@ -86,7 +86,7 @@ def community_reports(
         materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
         written = _report_frame(write(materials), fresh, reporter)
         done += [reused.select(_report_columns()), written]
-    reports = pl.concat(done) if done else _empty_reports()
+    reports = pl.concat(done) if done else empty_reports()
     return reports.select(schema.COMMUNITY_REPORTS.column_names).sort("community")
 
 
@@ -122,7 +122,8 @@ _WRITTEN = [
 ]
 
 
-def _empty_reports() -> pl.DataFrame:
+def empty_reports() -> pl.DataFrame:
+    """The table community_reports without rows."""
     numbers = dict.fromkeys(("human_readable_id", "community", "level", "parent", "size"), pl.Int64)
     special = {**REPORT_TYPES, **numbers, "children": pl.List(pl.Int64)}
     return pl.DataFrame(schema={name: special.get(name, pl.String) for name in schema.COMMUNITY_REPORTS.column_names})

@@ -1,0 +1,73 @@
+"""Checks as Dagster runs them: a broken index is not published, and the failing check shows rows and cure."""
+
+import dagster as dg
+import pytest
+
+TEXT = """Captain James Anderson commanded the Great Eastern. The Great Eastern left Valentia with Cyrus Field.
+
+William Thomson met Cyrus Field in London. William Thomson sailed in the Agamemnon with Samuel Canning.
+"""
+
+
+@pytest.fixture
+def indexed(project):
+    project.write("one/a.txt", TEXT)
+    project.index_all()
+    return project
+
+
+def failing(project) -> dict[str, dg.AssetCheckEvaluation]:
+    """Failed checks of the index as it is."""
+    result = project.run("check_index", succeed=False)
+    return {e.check_name: e for e in result.get_asset_check_evaluations() if not e.passed}
+
+
+def _checks() -> list[dg.AssetCheckKey]:
+    from graphrag_assets.definitions import defs
+
+    return list(defs().resolve_asset_graph().asset_check_keys)
+
+
+def corrupt(project, statement: str) -> None:
+    with project.index.working.transaction() as connection:
+        connection.execute(statement)
+
+
+def test_all_checks_pass_on_a_good_index(indexed):
+    result = indexed.run("refresh_graph")
+    evaluations = result.get_asset_check_evaluations()
+    assert len(evaluations) == len(_checks())
+    assert [e.check_name for e in evaluations if not e.passed] == []
+
+
+def test_a_failing_check_shows_offending_rows_and_the_cure(indexed):
+    corrupt(indexed, "UPDATE relationships SET target_id = 'nobody'")
+    evaluation = failing(indexed)["relationship_ends_are_entities"]
+    assert evaluation.metadata["offending_rows"].value > 0
+    assert "| id |" in evaluation.metadata["sample"].value
+    assert "Materialise entities" in evaluation.metadata["cure"].value
+
+
+def test_a_disconnected_community_is_found(indexed):
+    corrupt(indexed, "DELETE FROM relationships")
+    assert "communities_are_connected" in failing(indexed)
+
+
+def test_a_report_of_an_older_graph_is_found(indexed):
+    corrupt(indexed, "UPDATE entities SET description = 'Something else.'")
+    assert "reports_are_current" in failing(indexed)
+
+
+def test_a_blocking_failure_keeps_the_publication_as_it_is(indexed):
+    before = indexed.sql("SELECT content_digest FROM publication")
+    indexed.write("one/b.txt", "Robert Halpin met Daniel Gooch in London.")
+    indexed.run("index_batches", "one")
+    # Mentions of a document that is gone: what a lost delete would leave.
+    corrupt(
+        indexed,
+        "INSERT INTO text_units BY NAME SELECT * REPLACE ('ghost' AS id, 'gone' AS document_id) FROM text_units LIMIT 1",
+    )
+    result = indexed.run("refresh_graph", succeed=False)
+    failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
+    assert failed == {"nothing_stems_from_a_gone_document"}
+    assert indexed.sql("SELECT content_digest FROM publication") == before

@@ -1,0 +1,77 @@
+import polars as pl
+
+from graphrag_assets.pipeline.citations import report_citations
+from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.embedding_texts import embedding_texts
+
+TABLE = pl.DataFrame(
+    {
+        "key": ["root", "left", "right"],
+        "level": [0, 1, 1],
+        "parent": [None, "root", "root"],
+        "children": [["right", "left"], [], []],
+        "entity_ids": [["a", "b"], ["a"], ["b"]],
+        "relationship_ids": [["ab"], [], []],
+        "text_unit_ids": [["u1", "u2"], ["u1"], ["u2"]],
+        "size": [2, 1, 1],
+    }
+)
+IDS = pl.DataFrame({"key": ["root", "left", "right"], "id": ["R", "kept", "S"]})
+NUMBERS = pl.DataFrame({"id": ["R", "kept", "S"], "human_readable_id": [4, 9, 7]})
+
+
+def test_communities_name_parents_and_children_by_number():
+    dated = pl.DataFrame({"id": ["u1", "u2"], "creation_date": ["1866-07-27T10:00:00", "1858-08-05T10:00:00"]})
+    finished = finish_communities(TABLE, IDS, NUMBERS, periods(dated, TABLE))
+    shown = finished.select("id", "community", "human_readable_id", "parent", "children", "title", "period").rows()
+    assert shown == [
+        ("R", 4, 4, -1, [7, 9], "Community 4", "1866-07-27"),
+        ("S", 7, 7, 4, [], "Community 7", "1858-08-05"),
+        ("kept", 9, 9, 4, [], "Community 9", "1866-07-27"),
+    ]
+
+
+def test_members_carry_the_number_of_their_community():
+    members = pl.DataFrame({"level": [0, 1], "cluster": ["root", "left"], "entity_id": ["a", "a"]})
+    assert finish_members(members, IDS, NUMBERS).rows() == [(4, 0, "a"), (9, 1, "a")]
+
+
+def test_references_are_counted_once_and_resolved():
+    reports = pl.DataFrame(
+        {
+            "id": ["r"],
+            "full_content": [
+                "A. [Data: Entities (5, 7); Claims (2)] B. [Data: Entities (5, +more); Reports (1); Gossip (3)] [Data: ()]"
+            ],
+        }
+    )
+    numbers = pl.DataFrame(
+        {
+            "table_name": ["entities", "covariates", "community_reports"],
+            "id": ["five", "two", "one"],
+            "human_readable_id": [5, 2, 1],
+        }
+    )
+    assert report_citations(reports, numbers).rows() == [
+        ("r", "community_reports", 1, "one"),
+        ("r", "covariates", 2, "two"),
+        ("r", "entities", 5, "five"),
+        ("r", "entities", 7, None),
+    ]
+
+
+def test_an_embedding_text_has_a_fingerprint_of_text_and_model():
+    def prints(model: str, text: str) -> dict[str, str]:
+        frame = embedding_texts(
+            pl.DataFrame({"id": ["u"], "text": [text]}),
+            pl.DataFrame({"id": ["e"], "title": ["Ada"], "description": ["A person."]}),
+            pl.DataFrame({"id": ["c"], "full_content": ["# Report"]}),
+            model,
+        )
+        assert frame.select("kind", "text").rows()[1] == ("entity", "Ada:A person.")
+        return dict(frame.select("kind", "fingerprint").iter_rows())
+
+    first, again, edited, other = prints("m", "x"), prints("m", "x"), prints("m", "y"), prints("n", "x")
+    assert first == again
+    assert {kind for kind in first if first[kind] != edited[kind]} == {"text_unit"}
+    assert {kind for kind in first if first[kind] != other[kind]} == {"text_unit", "entity", "community_report"}

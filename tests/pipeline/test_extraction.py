@@ -1,0 +1,126 @@
+import logging
+
+import polars as pl
+import pytest
+
+from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.pipeline.alias_decisions import with_decisions
+from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
+from graphrag_assets.pipeline.extraction import extract_text_units
+from graphrag_assets.store import schema
+
+UNITS = pl.DataFrame(
+    {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
+    schema_overrides={"extractor": pl.String},
+)
+
+
+def fixed(text: str) -> UnitExtraction:
+    """The same records from every text."""
+    return UnitExtraction(
+        entities=[EntityRecord("Ada’s", "person", "She."), EntityRecord("“ ”", "person", "Nobody.")],
+        relationships=[RelationshipRecord("Ada", "Ben", "They met.", 2.0, "met")],
+        claims=[ClaimRecord("Ada", "NONE", "date", "In 1866.", text, start_date="1866")],
+    )
+
+
+def test_records_become_rows_with_keys_lineage_and_upper_case_types():
+    found = extract_text_units(UNITS, fixed, "x")
+    assert found.entity_mentions.select("text_unit_id", "document_id", "batch", "title", "title_key", "type").sort(
+        "text_unit_id"
+    ).rows() == [("u1", "d", "b", "Ada’s", "ada", "PERSON"), ("u2", "d", "b", "Ada’s", "ada", "PERSON")]
+    pair = found.relationship_mentions.row(0, named=True)
+    assert (pair["source_key"], pair["target_key"], pair["type"], pair["strength"]) == ("ada", "ben", "MET", 2.0)
+    claim = found.covariates.sort("text_unit_id").row(0, named=True)
+    assert (claim["covariate_type"], claim["subject_key"], claim["source_text"]) == ("claim", "ada", "one")
+    assert found.errors.is_empty()
+
+
+def test_frames_have_the_declared_columns_even_when_there_is_nothing():
+    found = extract_text_units(UNITS, lambda text: UnitExtraction(), "x")
+    assert found.entity_mentions.columns == schema.ENTITY_MENTIONS.column_names
+    assert found.relationship_mentions.columns == schema.RELATIONSHIP_MENTIONS.column_names
+    assert found.covariates.columns == schema.COVARIATES.column_names
+
+
+def test_ids_differ_between_units_and_stay_between_runs():
+    first, second = (extract_text_units(UNITS, fixed, "x") for _ in range(2))
+    assert first.entity_mentions["id"].n_unique() == 2
+    assert first.entity_mentions.equals(second.entity_mentions)
+
+
+def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
+    def sometimes(text: str) -> UnitExtraction:
+        if text == "one":
+            raise RuntimeError("broken")
+        return fixed(text)
+
+    found = extract_text_units(UNITS, sometimes, "x")
+    assert found.entity_mentions["text_unit_id"].to_list() == ["u2"]
+    assert found.errors.select("batch", "source", "stage", "error").rows() == [
+        ("b", "u1", "extract", "RuntimeError: broken")
+    ]
+
+
+def test_long_extraction_tells_its_progress_and_rate(monkeypatch, caplog):
+    monkeypatch.setattr("graphrag_assets.pipeline.extraction.SECONDS_BETWEEN_PROGRESS", -1.0)
+    with caplog.at_level(logging.INFO):
+        extract_text_units(UNITS, fixed, "x")
+    assert "extracted 2 of 2 text units" in caplog.text
+    assert "per second" in caplog.text
+
+
+def test_only_text_units_that_are_not_known_are_extracted():
+    known = extract_text_units(UNITS.head(1), fixed, "x")
+    gone = extract_text_units(UNITS.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
+    facts = KnownFacts(
+        pl.Series("id", ["u0", "u1"]),
+        pl.concat([known.entity_mentions, gone.entity_mentions]),
+        known.relationship_mentions,
+        known.covariates,
+    )
+    asked: list[str] = []
+
+    def counting(text: str) -> UnitExtraction:
+        asked.append(text)
+        return fixed(text)
+
+    batch = extract_facts(pl.DataFrame(), UNITS, known.errors, facts, counting, "x")
+    assert asked == ["two"]
+    assert sorted(batch.entity_mentions["text_unit_id"]) == ["u1", "u2"]
+    assert batch.text_units["extractor"].to_list() == ["x", "x"]
+
+
+ALIASES = {
+    "document_id": pl.String,
+    "alias_key": pl.String,
+    "title_key": pl.String,
+    "rule": pl.String,
+    "accepted": pl.Boolean,
+}
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ([], [("d", "field", "cyrus field", "surname", True)]),
+        ([("d", "field", "cyrus field", "surname", False)], [("d", "field", "cyrus field", "surname", False)]),
+        ([("d", "field", "matthew field", "user", True)], [("d", "field", "matthew field", "user", True)]),
+        ([("d", "gone", "long gone", "surname", True)], [("d", "field", "cyrus field", "surname", True)]),
+        (
+            [(None, "h. m. s.", "navy", "user", True)],
+            [(None, "h. m. s.", "navy", "user", True), ("d", "field", "cyrus field", "surname", True)],
+        ),
+    ],
+    ids=[
+        "a proposal is taken",
+        "a rejected one is not",
+        "a person's decision wins",
+        "an old proposal goes",
+        "both stay",
+    ],
+)
+def test_what_people_decided_on_aliases_stays(stored, expected):
+    proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
+    decided = with_decisions(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"))
+    assert decided.rows() == expected

@@ -1,0 +1,124 @@
+"""Reports of a small hierarchy: community 0 = {a, b, c} with sub-communities 1 = {a, b} and 2 = {c}."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+
+from graphrag_assets.models.offline.reports import ReportMaterial, write_reports
+from graphrag_assets.models.records import ReportRecord
+from graphrag_assets.pipeline.reports import ReportInputs, empty_reports, community_reports, stale_reports
+
+
+def graph(description: str = "Ada was first.") -> ReportInputs:
+    communities = pl.DataFrame(
+        {
+            "id": ["R", "L", "S"],
+            "human_readable_id": [0, 1, 2],
+            "community": [0, 1, 2],
+            "level": [0, 1, 1],
+            "parent": [-1, 0, 0],
+            "children": [[1, 2], [], []],
+            "title": ["Community 0", "Community 1", "Community 2"],
+            "entity_ids": [["a", "b", "c"], ["a", "b"], ["c"]],
+            "relationship_ids": [["ab", "bc"], ["ab"], []],
+            "text_unit_ids": [["u1", "u2"], ["u1"], ["u2"]],
+            "period": ["1866-01-01"] * 3,
+            "size": [3, 2, 1],
+        },
+        schema_overrides={"children": pl.List(pl.Int64)},
+    )
+    members = pl.DataFrame(
+        {"community": [0, 0, 0, 1, 1, 2], "level": [0, 0, 0, 1, 1, 1], "entity_id": ["a", "b", "c", "a", "b", "c"]}
+    )
+    entities = pl.DataFrame(
+        {
+            "id": ["a", "b", "c"],
+            "human_readable_id": [0, 1, 2],
+            "title": ["Ada", "Ben", "Cork"],
+            "type": ["PERSON", "PERSON", "GEO"],
+            "description": [description, "Ben was second.", "Cork is a town."],
+            "degree": [1, 2, 1],
+        }
+    )
+    relationships = pl.DataFrame(
+        {
+            "id": ["ab", "bc"],
+            "human_readable_id": [0, 1],
+            "source": ["Ada", "Ben"],
+            "target": ["Ben", "Cork"],
+            "description": ["Ada met Ben.", "Ben went to Cork."],
+            "combined_degree": [3, 3],
+            "source_id": ["a", "b"],
+            "target_id": ["b", "c"],
+        }
+    )
+    claims = pl.DataFrame(
+        schema={
+            **dict.fromkeys(
+                ("subject_entity_id", "subject_id", "type", "status", "start_date", "end_date", "description"),
+                pl.String,
+            ),
+            "human_readable_id": pl.Int64,
+        }
+    )
+    return ReportInputs(communities, members, entities, relationships, claims)
+
+
+@pytest.fixture
+def written() -> list[int]:
+    return []
+
+
+def counting(written: list[int]):
+    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        written.append(len(materials))
+        return write_reports(materials)
+
+    return write
+
+
+def test_every_community_has_a_report_and_the_deepest_level_is_written_first(written):
+    reports = community_reports(graph(), empty_reports(), counting(written), "w")
+    assert written == [2, 1]
+    assert reports.select("community", "level", "parent", "size", "title").rows() == [
+        (0, 0, -1, 3, "Ben, Ada and Cork"),
+        (1, 1, 0, 2, "Ben and Ada"),
+        (2, 1, 0, 1, "Cork"),
+    ]
+    assert "Ben went to Cork. [Data: Relationships (1)]" in reports["full_content"][0]
+
+
+def test_unchanged_reports_are_kept_without_writing(written):
+    first = community_reports(graph(), empty_reports(), write_reports, "w")
+    again = community_reports(graph(), first, counting(written), "w")
+    assert sum(written) == 0
+    assert again.equals(first)
+
+
+def test_a_changed_description_rewrites_the_reports_of_its_communities_only(written):
+    first = community_reports(graph(), empty_reports(), write_reports, "w")
+    second = community_reports(graph("Ada was last."), first, counting(written), "w")
+    assert sum(written) == 2  # {a, b} and the whole; {c} stays
+    changed = first.join(second, on="community", suffix="_new").filter(
+        pl.col("fingerprint") != pl.col("fingerprint_new")
+    )
+    assert changed["community"].to_list() == [0, 1]
+
+
+def test_another_reporter_rewrites_all(written):
+    first = community_reports(graph(), empty_reports(), write_reports, "w")
+    community_reports(graph(), first, counting(written), "other")
+    assert sum(written) == 3
+
+
+def test_reports_written_from_other_inputs_are_stale():
+    reports = community_reports(graph(), empty_reports(), write_reports, "w")
+    assert stale_reports(graph(), reports, "w").to_list() == []
+    assert stale_reports(graph("Ada was last."), reports, "w").to_list() == [0, 1]
+    assert stale_reports(graph(), reports.filter(pl.col("community") != 2), "w").to_list() == [2]
+
+
+def test_no_communities_have_no_reports():
+    inputs = ReportInputs(*(frame.clear() for frame in graph()))
+    assert community_reports(inputs, empty_reports(), write_reports, "w").is_empty()

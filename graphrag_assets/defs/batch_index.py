@@ -7,8 +7,6 @@ import polars as pl
 
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.offline import EXTRACTOR
-from graphrag_assets.models.offline.extraction import extract_unit
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
@@ -48,7 +46,7 @@ def batch_digest(index: GraphIndex, batch: str) -> str:
     """Hash of the batch's files and of everything that decides what is made of them."""
     settings, folder = index.settings, index.input_folder
     content = folder.digest(batch) if batch in folder.batches() else "gone"
-    return stable_id(content, load_options(settings), chunk_options(settings), EXTRACTOR)
+    return stable_id(content, load_options(settings), chunk_options(settings), index.backend.extractor)
 
 
 def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = True) -> IndexedBatch:
@@ -63,15 +61,16 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
     folder = index.input_folder
     files = folder.files(batch) if batch in folder.batches() else iter(())
     documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
-    stored = known_facts(index.working, batch, EXTRACTOR)
+    backend = index.backend
+    stored = known_facts(index.working, batch, backend.extractor)
     known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
     if extract:
-        facts = extract_facts(documents, text_units, errors, known, extract_unit, EXTRACTOR)
+        facts = extract_facts(documents, text_units, errors, known, backend.extract, backend.extractor)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
         done = pl.col("id").is_in(known.text_unit_ids.implode())
-        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(EXTRACTOR)))
+        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(backend.extractor)))
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started
     changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds)

@@ -8,7 +8,6 @@ import dagster as dg
 from graphrag_assets.defs.communities import REPORT_INPUTS
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.models.offline import REPORTER
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
 from graphrag_assets.store.invariants import INVARIANTS
@@ -64,7 +63,9 @@ def communities_are_connected(index: GraphIndex) -> dg.AssetCheckResult:
 def reports_are_current(index: GraphIndex) -> dg.AssetCheckResult:
     *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
     settings = index.settings
-    stale = stale_reports(ReportInputs(*tables), stored, REPORTER, settings.report_input_tokens, settings.encoding)
+    stale = stale_reports(
+        ReportInputs(*tables), stored, index.backend.reporter, settings.report_input_tokens, settings.encoding
+    )
     return dg.AssetCheckResult(
         passed=stale.is_empty(),
         metadata={"offending_rows": len(stale), "communities": str(stale.to_list()[:20])},

@@ -8,8 +8,6 @@ import polars as pl
 
 from graphrag_assets.defs.reporting import asset_spec, table_metadata
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.models.offline import REPORTER
-from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
@@ -88,11 +86,16 @@ def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> 
 def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
-    settings = index.settings
+    settings, backend = index.settings, index.backend
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     reports = community_reports(
-        inputs, previous, write_reports, REPORTER, settings.report_input_tokens, settings.encoding
+        inputs,
+        previous,
+        backend.write_reports,
+        backend.reporter,
+        settings.report_input_tokens,
+        settings.encoding,
     )
     report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
     live = _live_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)

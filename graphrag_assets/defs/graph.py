@@ -38,7 +38,7 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
     mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
-    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions)
+    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, index.backend.summarise)
     with index.working.transaction() as connection:
         for table, order in (
             ("documents", _DOCUMENT_ORDER),

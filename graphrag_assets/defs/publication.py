@@ -6,8 +6,6 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.models.offline import EXTRACTOR, REPORTER
-from graphrag_assets.models.offline.embeddings import MODEL
 from graphrag_assets.store import schema
 from graphrag_assets.store.published import STABLE_NAME
 from graphrag_assets.store.publishing import publish
@@ -25,7 +23,13 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
     """Publish the working database, unless the newest publication has the same content."""
     started = time.monotonic()
     settings = index.settings
-    made_with = {**settings.as_rows(), "extractor": EXTRACTOR, "reporter": REPORTER, "embedding_model": MODEL}
+    backend = index.backend
+    made_with = {
+        **settings.as_rows(),
+        "extractor": backend.extractor,
+        "reporter": backend.reporter,
+        "embedding_model": backend.embedding_model,
+    }
     rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)

@@ -9,6 +9,7 @@ import duckdb
 from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
+from graphrag_assets.models.backend import Backend, backend_for
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.working import WorkingDatabase
@@ -36,6 +37,10 @@ class GraphIndex(DuckDBResource):
     @property
     def settings(self) -> Settings:
         return Settings.load()
+
+    @property
+    def backend(self) -> Backend:
+        return backend_for(self.settings)
 
     @property
     def input_folder(self) -> InputFolder:

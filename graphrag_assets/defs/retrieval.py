@@ -7,7 +7,6 @@ import polars as pl
 
 from graphrag_assets.defs.reporting import asset_spec, table_metadata
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.models.offline.embeddings import MODEL, embed
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
@@ -25,9 +24,10 @@ def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.Mate
     entities = index.working.read("SELECT id, title, description FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
     stored = index.working.read("SELECT fingerprint, vector FROM embeddings").unique("fingerprint")
-    texts = embedding_texts(text_units, entities, reports, MODEL)
+    backend = index.backend
+    texts = embedding_texts(text_units, entities, reports, backend.embedding_model)
     new = texts.join(stored, on="fingerprint", how="anti").unique("fingerprint", maintain_order=True)
-    vectors = pl.Series("vector", embed(new["text"].to_list())).cast(pl.List(pl.Float32))
+    vectors = pl.Series("vector", backend.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
     known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
     frame = texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
     with index.working.transaction() as connection:

@@ -1,4 +1,4 @@
-"""What extraction yields for one text unit, whoever extracts: the embedded default or a language model."""
+"""What goes into and comes out of models, whichever they are: the embedded default or a language model."""
 
 from dataclasses import dataclass, field
 
@@ -45,6 +45,31 @@ class UnitExtraction:
     entities: list[EntityRecord] = field(default_factory=list)
     relationships: list[RelationshipRecord] = field(default_factory=list)
     claims: list[ClaimRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A row of a report's context: its section, its number, the names it is about, and its text."""
+
+    section: str
+    number: int
+    names: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMaterial:
+    """What a community report is written from.
+
+    `leading`: the best connected members' titles, best first. `rows` and `context` hold the same evidence, row by
+    row and as the text that a prompt takes.
+    """
+
+    size: int
+    n_text_units: int
+    leading: tuple[str, ...]
+    rows: tuple[ReportRow, ...]
+    context: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -15,8 +15,6 @@ from graphrag_assets.text import title_key
 log = logging.getLogger(__name__)
 SECONDS_BETWEEN_PROGRESS = 5.0
 
-Extract = Callable[[str], UnitExtraction]
-
 
 class Extraction(NamedTuple):
     """The facts of a batch: frames as the tables of the same names, and index_errors rows of failed units."""
@@ -27,12 +25,16 @@ class Extraction(NamedTuple):
     errors: pl.DataFrame
 
 
+Extract = Callable[[Iterable[tuple[str, str]]], Iterator[tuple[str, UnitExtraction | Exception]]]
+
+
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:
     """Extract entities, relationships and claims from each text unit.
 
     Args:
         text_units: id, batch, document_id, text.
-        extract: what finds the records in one text; its exceptions make the unit a failed one, not the batch.
+        extract: from (id, text) of the units to what was found in each, in any order, or the exception that makes
+            the unit a failed one.
         extractor: fingerprint of `extract`, stored with each row.
     """
     entities: list[tuple[str, EntityRecord]] = []
@@ -40,11 +42,9 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     claims: list[tuple[str, ClaimRecord]] = []
     failures: list[tuple[str, str]] = []
     started = reported = time.monotonic()
-    for done, (unit_id, text) in enumerate(text_units.select("id", "text").iter_rows(), start=1):
-        try:
-            found = extract(text)
-        except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
-            failures.append((unit_id, f"{type(error).__name__}: {error}"))
+    for done, (unit_id, found) in enumerate(extract(text_units.select("id", "text").iter_rows()), start=1):
+        if isinstance(found, Exception):
+            failures.append((unit_id, f"{type(found).__name__}: {found}"))
             continue
         entities += [(unit_id, record) for record in found.entities]
         relationships += [(unit_id, record) for record in found.relationships]
@@ -53,6 +53,8 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
             reported = time.monotonic()
             rate = done / (reported - started)
             log.info("extracted %d of %d text units, %.1f per second", done, text_units.height, rate)
+    for records in (entities, relationships, claims, failures):
+        records.sort(key=lambda record: record[0])  # whatever order they came in; stable within a unit
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
     return Extraction(
         _entity_frame(entities, lineage, extractor),

@@ -6,16 +6,20 @@ co-occurrence counted by the embedded default is damped by normalised pointwise 
 two things named everywhere do not look related merely because they meet often.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import with_id
 from graphrag_assets.models.offline import EXTRACTOR
-from graphrag_assets.models.offline.centrality import summarise
+from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.pipeline.resolution import apply_aliases
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
+
+
+Summarise = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Graph(NamedTuple):
@@ -31,6 +35,7 @@ def merge(
     text_units: pl.DataFrame,
     aliases: pl.DataFrame,
     min_concept_mentions: int = 2,
+    summarise: Summarise = most_central,
 ) -> Graph:
     """The graph of all mentions.
 
@@ -40,6 +45,7 @@ def merge(
         aliases: accepted rows of entity_aliases.
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
+        summarise: from descriptions (key, title, description, n) to one description per key (key, description).
 
     Returns:
         entities: id, title, type, description, text_unit_ids, frequency, degree, title_key, types.
@@ -57,8 +63,8 @@ def merge(
         .filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
     )
     mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
-    entities = _entities(mentions)
-    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities)
+    entities = _entities(mentions, summarise)
+    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities, summarise)
     degree = (
         pl.concat([relationships["source_id"], relationships["target_id"]])
         .rename("id")
@@ -116,7 +122,7 @@ def _majority_type(frame: pl.DataFrame, key: str) -> pl.DataFrame:
     )
 
 
-def _entities(mentions: pl.DataFrame) -> pl.DataFrame:
+def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
     titles = (
         mentions.filter(pl.col("own_key") == pl.col("title_key"))
         .group_by("title_key", "title")
@@ -141,7 +147,7 @@ def _entities(mentions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _relationships(
-    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame
+    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame, summarise: Summarise
 ) -> pl.DataFrame:
     forward = pl.col("source_key") < pl.col("target_key")
     undirected = pairs.with_columns(
@@ -158,17 +164,14 @@ def _relationships(
         pl.col("strength").filter(pl.col("counted")).sum().alias("together"),
         pl.col("text_unit_id").unique().sort().alias("text_unit_ids"),
     )
-    descriptions = undirected.select(key="pair", title=pl.lit(""), description="description", n=pl.lit(1, pl.Int64))
+    descriptions = undirected.select(
+        key="pair", title=pl.concat_str("low", pl.lit(" – "), "high"), description="description", n=pl.lit(1, pl.Int64)
+    )
     names = entities.select("title_key", "title", "id")
     relationships = (
         _with_weight(merged, mentions, n_sentences)
         .join(_majority_type(undirected, "pair"), on="pair")
-        .join(
-            summarise(descriptions, max_sentences=2, max_characters=500),
-            left_on="pair",
-            right_on="key",
-            how="left",
-        )
+        .join(summarise(descriptions), left_on="pair", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
         .join(names.rename({"title_key": "low", "title": "low_title", "id": "low_id"}), on="low")
         .join(names.rename({"title_key": "high", "title": "high_title", "id": "high_id"}), on="high")

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.offline.reports import Evidence, ReportMaterial
-from graphrag_assets.models.records import ReportRecord
+from graphrag_assets.models.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
 from graphrag_assets.store import schema
 
@@ -204,16 +203,17 @@ def _materials(
         .group_by("community", maintain_order=True)
         .agg(pl.col("title").head(10).alias("leading"))
     )
-    table = communities.select("community", "size", "n_text_units").join(leading, on="community", how="left")
+    table = communities.select("community", "size", "n_text_units", "context").join(leading, on="community", how="left")
     table = table.join(evidence_rows, on="community", how="left").sort("community")
     return [
         ReportMaterial(
             size=row["size"],
             n_text_units=row["n_text_units"],
             leading=tuple(row["leading"] or ()),
-            evidence=tuple(
-                Evidence(e["section"], e["number"], tuple(e["names"]), e["text"]) for e in row["evidence"] or ()
+            rows=tuple(
+                ReportRow(e["section"], e["number"], tuple(e["names"]), e["text"]) for e in row["evidence"] or ()
             ),
+            context=row["context"],
         )
         for row in table.iter_rows(named=True)
     ]

@@ -1,14 +1,15 @@
 import re
 
-from graphrag_assets.models.offline.reports import Evidence, ReportMaterial, write_reports
+from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.models.records import ReportMaterial, ReportRow
 
 CABLE = (
-    Evidence("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),
-    Evidence("Entities", 1, ("James Anderson",), "James Anderson was a captain."),
-    Evidence("Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."),
-    Evidence("Claims", 7, ("James Anderson",), "James Anderson commanded the Great Eastern."),
+    ReportRow("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),
+    ReportRow("Entities", 1, ("James Anderson",), "James Anderson was a captain."),
+    ReportRow("Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."),
+    ReportRow("Claims", 7, ("James Anderson",), "James Anderson commanded the Great Eastern."),
 )
-MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), evidence=CABLE)
+MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), rows=CABLE, context="")
 
 
 def test_a_report_names_its_leading_members_and_rates_by_text_units():
@@ -40,17 +41,17 @@ def test_full_content_is_markdown_with_title_summary_and_findings():
 
 def test_there_are_at_most_ten_findings():
     names = [f"Ship {i}" for i in range(30)]
-    rows = tuple(Evidence("Entities", i, (name,), f"{name} sailed.") for i, name in enumerate(names))
-    report = write_reports([ReportMaterial(30, 30, tuple(names[:10]), rows)])[0]
+    rows = tuple(ReportRow("Entities", i, (name,), f"{name} sailed.") for i, name in enumerate(names))
+    report = write_reports([ReportMaterial(30, 30, tuple(names[:10]), rows, "")])[0]
     assert len(report.findings) == 10
 
 
 def test_a_community_of_one_without_text_still_has_a_report():
-    report = write_reports([ReportMaterial(1, 1, ("Sark",), (Evidence("Entities", 3, ("Sark",), ""),))])[0]
+    report = write_reports([ReportMaterial(1, 1, ("Sark",), (ReportRow("Entities", 3, ("Sark",), ""),), "")])[0]
     assert (report.title, report.summary, report.findings) == ("Sark", "Sark stands by itself.", [])
 
 
 def test_more_than_five_numbers_are_shortened_as_graphrag_does():
-    rows = tuple(Evidence("Claims", i, ("A",), "The same.") for i in range(7))
-    report = write_reports([ReportMaterial(1, 1, ("A",), rows)])[0]
+    rows = tuple(ReportRow("Claims", i, ("A",), "The same.") for i in range(7))
+    report = write_reports([ReportMaterial(1, 1, ("A",), rows, "")])[0]
     assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation

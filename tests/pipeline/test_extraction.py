@@ -15,13 +15,25 @@ UNITS = pl.DataFrame(
 )
 
 
-def fixed(text: str) -> UnitExtraction:
-    """The same records from every text."""
+def records(text: str) -> UnitExtraction:
     return UnitExtraction(
         entities=[EntityRecord("Ada’s", "person", "She."), EntityRecord("“ ”", "person", "Nobody.")],
         relationships=[RelationshipRecord("Ada", "Ben", "They met.", 2.0, "met")],
         claims=[ClaimRecord("Ada", "NONE", "date", "In 1866.", text, start_date="1866")],
     )
+
+
+def each(find):
+    """An extractor that applies `find` to each text."""
+
+    def extract(units):
+        for unit_id, text in units:
+            yield unit_id, find(text)
+
+    return extract
+
+
+fixed = each(records)
 
 
 def test_records_become_rows_with_keys_lineage_and_upper_case_types():
@@ -37,7 +49,7 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
 
 
 def test_frames_have_the_declared_columns_even_when_there_is_nothing():
-    found = extract_text_units(UNITS, lambda text: UnitExtraction(), "x")
+    found = extract_text_units(UNITS, each(lambda text: UnitExtraction()), "x")
     assert found.entity_mentions.columns == schema.ENTITY_MENTIONS.column_names
     assert found.relationship_mentions.columns == schema.RELATIONSHIP_MENTIONS.column_names
     assert found.covariates.columns == schema.COVARIATES.column_names
@@ -49,13 +61,19 @@ def test_ids_differ_between_units_and_stay_between_runs():
     assert first.entity_mentions.equals(second.entity_mentions)
 
 
-def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
-    def sometimes(text: str) -> UnitExtraction:
-        if text == "one":
-            raise RuntimeError("broken")
-        return fixed(text)
+def test_the_order_in_which_units_are_done_does_not_matter():
+    def backwards(units):
+        return reversed(list(fixed(units)))
 
-    found = extract_text_units(UNITS, sometimes, "x")
+    first, second = extract_text_units(UNITS, fixed, "x"), extract_text_units(UNITS, backwards, "x")
+    assert all(a.equals(b) for a, b in zip(first, second, strict=True))
+
+
+def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
+    def sometimes(text: str) -> UnitExtraction | Exception:
+        return RuntimeError("broken") if text == "one" else records(text)
+
+    found = extract_text_units(UNITS, each(sometimes), "x")
     assert found.entity_mentions["text_unit_id"].to_list() == ["u2"]
     assert found.errors.select("batch", "source", "stage", "error").rows() == [
         ("b", "u1", "extract", "RuntimeError: broken")
@@ -83,9 +101,9 @@ def test_only_text_units_that_are_not_known_are_extracted():
 
     def counting(text: str) -> UnitExtraction:
         asked.append(text)
-        return fixed(text)
+        return records(text)
 
-    batch = extract_facts(pl.DataFrame(), UNITS, known.errors, facts, counting, "x")
+    batch = extract_facts(pl.DataFrame(), UNITS, known.errors, facts, each(counting), "x")
     assert asked == ["two"]
     assert sorted(batch.entity_mentions["text_unit_id"]) == ["u1", "u2"]
     assert batch.text_units["extractor"].to_list() == ["x", "x"]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from graphrag_assets.models.offline.reports import ReportMaterial, write_reports
-from graphrag_assets.models.records import ReportRecord
-from graphrag_assets.pipeline.reports import ReportInputs, empty_reports, community_reports, stale_reports
+from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.pipeline.reports import ReportInputs, community_reports, empty_reports, stale_reports
 
 
 def graph(description: str = "Ada was first.") -> ReportInputs:

@@ -10,31 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_assets.models.offline.centrality import centrality
-from graphrag_assets.models.records import Finding, ReportRecord
+from graphrag_assets.models.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.text import sentences
 
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A row of a report's context: its section, its number, the names it is about, and its text."""
-
-    section: str
-    number: int
-    names: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReportMaterial:
-    """What one report is written from. `leading`: the best connected members' titles, best first."""
-
-    size: int
-    n_text_units: int
-    leading: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
 
 
 @dataclass
@@ -54,7 +34,7 @@ class _Statement:
 
 def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
     """One report per material, in order. Sentences are ranked by centrality within their community."""
-    statements = [_statements(material.evidence) for material in materials]
+    statements = [_statements(material.rows) for material in materials]
     texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
     scores = iter(centrality([text for _, text in texts], [place for place, _ in texts]).tolist())
     for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
@@ -85,10 +65,10 @@ def _opening(material: ReportMaterial) -> str:
     return f"{_count(material.size, 'entity')} around {_enumerate(material.leading[:3])}."
 
 
-def _statements(evidence: Iterable[Evidence]) -> list[_Statement]:
+def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
     """One statement per distinct sentence, citing every row that carries it."""
     statements: dict[str, _Statement] = {}
-    for row in evidence:
+    for row in rows:
         for span in sentences(row.text):
             text = row.text[span.start : span.end].strip()
             if text:

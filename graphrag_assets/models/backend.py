@@ -1,0 +1,59 @@
+"""Which models the index is made with: the one place where the choice falls.
+
+Unset settings mean the embedded default. Assets ask for a `Backend` and never for a model by name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.models.offline import EXTRACTOR, REPORTER
+from graphrag_assets.models.offline.centrality import summarise
+from graphrag_assets.models.offline.embeddings import MODEL, embed
+from graphrag_assets.models.offline.extraction import extract_unit
+from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.models.records import ReportMaterial, ReportRecord, UnitExtraction
+from graphrag_assets.settings import Settings
+
+Extracted = tuple[str, UnitExtraction | Exception]
+"""A text unit's id with what was found in it, or with why it failed."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What extracts, summarises, reports and embeds, each with the fingerprint that rows made by it carry.
+
+    Attributes:
+        extract: from (id, text) of text units to what was found in each, in any order, as it comes.
+        summarise: from descriptions (key, title, description, n) to one description per key.
+        write_reports: a report per material, in order.
+        embed: unit vectors, float32 (n, dimensions), of n texts.
+    """
+
+    extractor: str
+    extract: Callable[[Iterable[tuple[str, str]]], Iterator[Extracted]]
+    summarise: Callable[[pl.DataFrame], pl.DataFrame]
+    reporter: str
+    write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
+    embedding_model: str
+    embed: Callable[[Sequence[str]], np.ndarray]
+
+
+def backend_for(settings: Settings) -> Backend:
+    """The backend that the settings choose."""
+    return offline_backend()
+
+
+def offline_backend() -> Backend:
+    """The embedded default: no key, no network."""
+    return Backend(EXTRACTOR, _extract_offline, summarise, REPORTER, write_reports, MODEL, embed)
+
+
+def _extract_offline(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+    for unit_id, text in units:
+        try:
+            yield unit_id, extract_unit(text)
+        except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
+            yield unit_id, error

@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 
 

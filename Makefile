@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Dagster keeps its state where dagster.yaml is, so that what runs here shows in `make dev` too.
 export DAGSTER_HOME := $(CURDIR)
+# Dagster announces successors of its commands at each start.
+export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test check bench clean
+.PHONY: help install install-dev demo dev test test-fast check bench clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
-	@echo "make test    the whole test suite"
+	@echo "make test    the whole test suite (about five minutes)"
+	@echo "make test-fast  without the slow ones"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make bench   seconds and memory per stage for a million tokens"
 	@echo "make clean   remove the index and Dagster's state, not the input"
@@ -21,6 +24,7 @@ install-dev: .venv/.installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml | .venv/bin/python
+	@echo "Installing into .venv: one to three minutes, 1.2 GB."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
@@ -38,6 +42,9 @@ dev: .venv/.installed
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest
+
+test-fast: .venv/.installed-dev
+	$(BIN)/python -m pytest -m "not slow"
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -77,6 +77,13 @@ class Settings(BaseSettings):
         return self.input or str(self.data / "input")
 
     @cached_property
+    def input_as_given(self) -> str:
+        """The input folder as a name that does not change when the project is moved."""
+        if not self.input:
+            return "the default input folder"
+        return self.input if "://" in self.input else str(Path(self.input).resolve())
+
+    @cached_property
     def index_folder(self) -> Path:
         """Where the databases are."""
         return self.data / "index"

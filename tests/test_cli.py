@@ -49,7 +49,7 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(project)
     assert "1 indexed, 1 unchanged" in run(project, "index")
     (project.input / "one" / "a.txt").unlink()
     (project.input / "one").rmdir()
-    assert "1 indexed, 1 unchanged" in run(project, "index")
+    assert "1 indexed (1 of them gone from the folder), 1 unchanged" in run(project, "index")
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
@@ -96,3 +96,51 @@ def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert instance.get_dynamic_partitions("document_batches") == ["one"]
         assert instance.get_latest_materialization_event(dg.AssetKey("published_index")) is not None
+
+
+def test_a_failed_text_unit_is_tried_again_by_the_next_index(project):
+    project.write("one/a.txt", TEXT)
+    run(project, "index")
+    with project.index.working.transaction() as connection:
+        connection.execute("UPDATE text_units SET extractor = NULL")
+        connection.execute(
+            "INSERT INTO index_errors SELECT batch, id, NULL, 'extract', 'x', 'y', now()::TIMESTAMP FROM text_units"
+        )
+    assert "1 indexed, 0 unchanged" in run(project, "index")
+    assert project.index.working.read("SELECT count(*) FROM index_errors").item() == 0
+    assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
+
+
+def test_another_input_folder_does_not_replace_the_index_unasked(project, tmp_path):
+    project.write("one/a.txt", TEXT)
+    run(project, "index")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.txt").write_text(TEXT)
+    refused = run(project, "index", "--input", str(tmp_path / "other"), status=1)
+    assert "GRAPHRAG_DATA" in refused
+    assert "--replace" in refused
+    assert project.sql("SELECT source FROM documents") == [("one/a.txt",)]
+    assert "1 of them gone" in run(project, "index", "--input", str(tmp_path / "other"), "--replace")
+    assert project.sql("SELECT source FROM documents") == [("b.txt",)]
+
+
+def test_names_with_markup_are_shown_as_they_are(project):
+    project.write("a[b]*.csv", "[/i],a\n1,2\n")
+    project.write("[bold]good.txt", TEXT)
+    assert "[bold]good.txt" in run(project, "index")
+    status = run(project, "status")
+    assert "a[b]*.csv" in status
+    assert "[/i]" in status
+    assert "No batch '[/zz]'" in run(project, "index", "--batch", "[/zz]", status=1)
+
+
+def test_nothing_is_called_published_when_a_check_fails(project):
+    project.write("one/a.txt", TEXT)
+    run(project, "index")
+    with project.index.working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO documents BY NAME SELECT * REPLACE ('ghost' AS id, 'ghost' AS batch) FROM documents"
+        )
+    output = run(project, "index", status=1)
+    assert "Published" not in output
+    assert "Every row goes back to a document that exists. Materialise the batches named" in output

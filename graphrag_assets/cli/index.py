@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import dagster as dg
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,39 +18,45 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import record_unusable_names, scan
+from graphrag_assets.defs.scanning import Scan, claim_input_folder, record_unusable_names, scan
 from graphrag_assets.errors import InputError
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.published import STABLE_NAME
 
 console = Console()
+_REFRESH = "graph, communities, reports, embeddings, publication"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool) -> bool:
+def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
     """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
 
     With DAGSTER_HOME set the runs are recorded there and show in the Dagster UI; otherwise nowhere.
+
+    Raises:
+        InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for.
     """
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
-    settings = Settings.load()
-    index = GraphIndex(database=str(settings.index_folder / "working.duckdb"))
+    index = GraphIndex(database=str(Settings.load().index_folder / "working.duckdb"))
+    claim_input_folder(index, replace)
+    record_unusable_names(index)
+    found = scan(index)
+    todo = _choose(index, found, batches, everything)
     instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
-    todo, kept = _choose(index, batches, everything)
     started = time.monotonic()
     with instance, _progress() as progress, _progress_log(progress):
-        instance.add_dynamic_partitions(str(document_batches.name), [*todo, *kept])
+        instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])
         runs = dict(_execute(instance, todo, progress))
-    _summarise(index, [run.run_id for run in runs.values()], len(todo), len(kept), time.monotonic() - started)
-    failed = {name: _reason(run) for name, run in runs.items() if not run.success}
-    for name, reason in failed.items():
-        console.print(f"[bold red]Failed[/] {name}: {reason}", highlight=False)
-    return not failed
+    n_kept, n_gone = len(set(found.unchanged) - set(todo)), len(set(found.gone) & set(todo))
+    _summarise(index, runs, todo, n_kept, n_gone, time.monotonic() - started)
+    return all(run.success for run in runs.values())
 
 
 def _execute(
@@ -60,8 +67,8 @@ def _execute(
     steps = [*(("index_batches", batch) for batch in batches), ("refresh_graph", None)]
     task = progress.add_task("", total=len(steps))
     for job, batch in steps:
-        name = f"batch {batch}" if batch else "graph, communities, reports, embeddings, publication"
-        progress.update(task, description=name)
+        name = f"batch {batch}" if batch else _REFRESH
+        progress.update(task, description=escape(name))
         yield (
             name,
             repository.get_job(job).execute_in_process(
@@ -71,10 +78,8 @@ def _execute(
         progress.advance(task)
 
 
-def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tuple[list[str], list[str]]:
-    """Batches to index, and batches left as they are."""
-    record_unusable_names(index)
-    found = scan(index)
+def _choose(index: GraphIndex, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
+    """The batches to index: those asked for, or those that differ from the index."""
     known = [*found.changed, *found.unchanged, *found.gone]
     unknown = [batch for batch in batches if batch not in known]
     if unknown:
@@ -82,9 +87,7 @@ def _choose(index: GraphIndex, batches: tuple[str, ...], everything: bool) -> tu
             f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
             f"It has: {', '.join(known) or 'nothing'}. A batch is an entry directly under the input folder."
         )
-    due = [*found.changed, *found.gone, *(found.unchanged if everything else ())]
-    todo = list(batches) or due
-    return todo, [batch for batch in found.unchanged if batch not in todo]
+    return list(batches) or [*found.changed, *found.gone, *(found.unchanged if everything else ())]
 
 
 class _ProgressLog(logging.Handler):
@@ -95,7 +98,7 @@ class _ProgressLog(logging.Handler):
         self.progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.progress.console.print(f"  {record.getMessage()}", style="dim", highlight=False)
+        self.progress.console.print(Text(f"  {record.getMessage()}", style="dim"))
 
 
 @contextlib.contextmanager
@@ -121,18 +124,49 @@ def _progress() -> Progress:
 
 
 def _reason(run: dg.ExecuteInProcessResult) -> str:
-    """Why a run failed: the failed steps' errors, or the blocking checks that did not pass."""
+    """Why a run failed: the blocking checks that did not pass, with their cures, or the failed steps' errors."""
+    checks = [e for e in run.get_asset_check_evaluations() if not e.passed and e.blocking]
+    if checks:
+        return " ".join(f"{e.description or e.check_name} {e.metadata['cure'].value}" for e in checks)
     errors: Iterable[str] = (
         (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
         for event in run.all_events
         if event.is_step_failure and event.step_failure_data.error
     )
-    checks = [e.check_name for e in run.get_asset_check_evaluations() if not e.passed and e.blocking]
-    return "; ".join([*errors, *(f"check {name} does not hold" for name in checks)]) or "see the Dagster log"
+    return "; ".join(errors) or "see the Dagster log"
 
 
-def _summarise(index: GraphIndex, run_ids: list[str], n_indexed: int, n_kept: int, seconds: float) -> None:
-    print_rows(console, index.working)
+def _summarise(
+    index: GraphIndex,
+    runs: dict[str, dg.ExecuteInProcessResult],
+    todo: list[str],
+    n_kept: int,
+    n_gone: int,
+    seconds: float,
+) -> None:
+    """What was done: tables when anything changed, then one line, then what failed."""
+    if todo:
+        print_rows(console, index.working)
+        _print_stages(index, [run.run_id for run in runs.values()])
+    skipped = index.working.read("SELECT count(*) FROM index_errors").item()
+    removed = f" ({n_gone} of them gone from the folder)" if n_gone else ""
+    console.print(
+        f"Batches: {len(todo)} indexed{removed}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
+        f"Indexing took {seconds:.1f} s.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    failed = {name: run for name, run in runs.items() if not run.success}
+    for name, run in failed.items():
+        console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {_reason(run)}"), soft_wrap=True)
+    published = runs[_REFRESH].asset_materializations_for_node("published_index") if _REFRESH not in failed else []
+    for event in published:
+        number, path = event.metadata["publication"].value, index.settings.index_folder / STABLE_NAME
+        state = "Published" if event.metadata["new"].value else "Up to date"
+        console.print(Text(f"{state}: publication {number}, {path}"), soft_wrap=True)
+
+
+def _print_stages(index: GraphIndex, run_ids: list[str]) -> None:
     stages = index.working.read(
         "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
         "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "
@@ -145,10 +179,3 @@ def _summarise(index: GraphIndex, run_ids: list[str], n_indexed: int, n_kept: in
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
-    skipped = index.working.read("SELECT count(*) FROM index_errors").item()
-    console.print(
-        f"Batches: {n_indexed} indexed, {n_kept} unchanged. Rows in index_errors: {skipped}. Seconds: {seconds:.1f}.\n"
-        f"Published: {index.settings.index_folder / 'graphrag.duckdb'}",
-        highlight=False,
-        soft_wrap=True,
-    )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import GraphRAGError
@@ -19,7 +20,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except GraphRAGError as error:
-            Console(stderr=True).print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
+            message = Text.assemble(("Error: ", "bold red"), str(error))
+            Console(stderr=True).print(message, soft_wrap=True)
             sys.exit(1)
 
 
@@ -33,11 +35,12 @@ def main() -> None:
 @click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
 @click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
 @click.option("--all", "everything", is_flag=True, help="Index unchanged batches again too.")
-def index(input_folder: str | None, batches: tuple[str, ...], everything: bool) -> None:
+@click.option("--replace", is_flag=True, help="Let another input folder replace what the index holds.")
+def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
     """Index what changed in the input folder, refresh the graph, publish."""
     from graphrag_assets.cli.index import run_index
 
-    if not run_index(input_folder, batches, everything):
+    if not run_index(input_folder, batches, everything, replace):
         sys.exit(1)
 
 

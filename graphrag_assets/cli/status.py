@@ -2,6 +2,7 @@
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
@@ -27,11 +28,13 @@ def show_status() -> None:
     if errors.height:
         table = Table("batch", "source", "row", "error", "what to do", title=f"{errors.height} skipped")
         for row in errors.head(_SHOWN_ERRORS).iter_rows():
-            table.add_row(*("" if value is None else str(value) for value in row))
+            table.add_row(*(Text("" if value is None else str(value)) for value in row))
         console.print(table)
     pointer = settings.index_folder / POINTER
     current = pointer.read_text().strip() if pointer.exists() else "none yet"
-    console.print(f"Current publication: {current}", highlight=False)
+    published_at = working.read("SELECT max(published_at) FROM publications").item()
+    when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""
+    console.print(f"Current publication: {current}{when}", highlight=False)
 
 
 _SHORT = {
@@ -46,13 +49,16 @@ _SHORT = {
 def print_rows(console: Console, working: WorkingDatabase) -> None:
     """Two tables: what each batch contributes, rows of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
-    rows = working.read(f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b ORDER BY b.batch")
+    rows = working.read(
+        f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b "
+        "WHERE b.n_documents > 0 OR b.n_errors > 0 ORDER BY b.batch"
+    )
     batches = Table(title="what each batch contributes")
     batches.add_column("batch", overflow="fold")
     for label in (*_SHORT.values(), "skipped"):
         batches.add_column(label, justify="right", no_wrap=True)
     for row in rows.iter_rows():
-        batches.add_row(str(row[0]), *(f"{value:,}" for value in row[1:]))
+        batches.add_row(Text(str(row[0])), *(f"{value:,}" for value in row[1:]))
     console.print(batches)
     totals = " UNION ALL ".join(
         f"SELECT {place} AS place, '{table.name}' AS name, count(*) AS n FROM {table.name}"

@@ -1,5 +1,6 @@
 """A batch through the pipeline and into the database: read what is known, compute, commit."""
 
+import importlib.util
 import time
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, known_facts
 from graphrag_assets.store.working import Changes
+
+CORPUS_VERSION = 1
+"""Raised when loading or chunking makes something else of the same files."""
 
 
 class IndexedBatch(NamedTuple):
@@ -45,8 +49,10 @@ def chunk_options(settings: Settings) -> ChunkOptions:
 def batch_digest(index: GraphIndex, batch: str) -> str:
     """Hash of the batch's files and of everything that decides what is made of them."""
     settings, folder = index.settings, index.input_folder
-    content = folder.digest(batch) if batch in folder.batches() else "gone"
-    return stable_id(content, load_options(settings), chunk_options(settings), index.backend.extractor)
+    content = folder.digest(batch) if folder.has(batch) else "gone"
+    converters = bool(importlib.util.find_spec("markitdown"))  # installing them mends files they can read
+    options = load_options(settings), chunk_options(settings)
+    return stable_id(content, *options, index.backend.extractor, converters, CORPUS_VERSION)
 
 
 def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = True) -> IndexedBatch:
@@ -58,8 +64,7 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
     started = time.monotonic()
     settings = index.settings
     digest = batch_digest(index, batch)
-    folder = index.input_folder
-    files = folder.files(batch) if batch in folder.batches() else iter(())
+    files = index.input_folder.files(batch)
     documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
     backend = index.backend
     stored = known_facts(index.working, batch, backend.extractor)

@@ -1,9 +1,12 @@
 """Asset checks: the invariants of the index. Blocking ones stand between the tables and their publication."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
 from graphrag_assets.defs.communities import REPORT_INPUTS
 from graphrag_assets.defs.reporting import markdown_table
@@ -13,89 +16,109 @@ from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
 from graphrag_assets.store.invariants import INVARIANTS
 
 
-def invariant_checks(asset: str) -> dg.AssetChecksDefinition:
-    """All invariants of one asset as one step, which looks for offending rows as of one moment.
+@dataclass(frozen=True)
+class Check:
+    """A check of one asset: what must hold, how to find the rows that break it, and what to do about them."""
+
+    name: str
+    asset: str
+    blocking: bool
+    statement: str
+    cure: str
+    find: Callable[[GraphIndex], pl.DataFrame]
+
+    def result(self, index: GraphIndex) -> dg.AssetCheckResult:
+        rows = self.find(index)
+        metadata: dict[str, Any] = {"offending_rows": rows.height}
+        if rows.height:
+            metadata |= {"cure": self.cure, "sample": dg.MetadataValue.md(markdown_table(rows))}
+        return dg.AssetCheckResult(
+            check_name=self.name,
+            asset_key=self.asset,
+            passed=rows.is_empty(),
+            severity=dg.AssetCheckSeverity.ERROR if self.blocking else dg.AssetCheckSeverity.WARN,
+            description=self.statement,
+            metadata=metadata,
+        )
+
+
+def _by_query(query: str, index: GraphIndex) -> pl.DataFrame:
+    return index.working.read(f"SELECT * FROM ({query}) ORDER BY ALL")
+
+
+def _disconnected(index: GraphIndex) -> pl.DataFrame:
+    return disconnected_communities(*index.working.read_tables("community_members", "relationships")).to_frame()
+
+
+def _stale(index: GraphIndex) -> pl.DataFrame:
+    *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
+    settings, reporter = index.settings, index.backend.reporter
+    inputs = ReportInputs(*tables)
+    return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
+
+
+def _too_many_failed(index: GraphIndex) -> pl.DataFrame:
+    return index.working.read(
+        "SELECT source AS text_unit, error FROM index_errors WHERE stage = 'extract' AND "
+        "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
+        {"share": index.settings.max_failed_units},
+    )
+
+
+CHECKS = (
+    *(Check(i.name, i.asset, i.blocking, i.statement, i.cure, partial(_by_query, i.query)) for i in INVARIANTS),
+    Check(
+        "few_text_units_failed",
+        "entities",
+        True,
+        "No more text units failed to be extracted than GRAPHRAG_MAX_FAILED_UNITS allows.",
+        "Run `python -m graphrag_assets index`, or materialise the batches: only failed text units are tried again.",
+        _too_many_failed,
+    ),
+    Check(
+        "communities_are_connected",
+        "communities",
+        True,
+        "Every community is connected.",
+        "Launch the job refresh_graph.",
+        _disconnected,
+    ),
+    Check(
+        "reports_are_current",
+        "community_reports",
+        True,
+        "Every report was written from what its community is now.",
+        "Launch the job refresh_graph.",
+        _stale,
+    ),
+)
+
+
+def broken_gates(index: GraphIndex) -> list[dg.AssetCheckResult]:
+    """The blocking checks that do not hold of the working database as it is."""
+    results = (check.result(index) for check in CHECKS if check.blocking)
+    return [result for result in results if not result.passed]
+
+
+def checks_of(asset: str) -> dg.AssetChecksDefinition:
+    """All checks of one asset, as one step.
 
     One step per asset, not one for all: a blocking check that waits for a late asset must not hold up the assets
     before it.
     """
-    invariants = [invariant for invariant in INVARIANTS if invariant.asset == asset]
+    own = [check for check in CHECKS if check.asset == asset]
 
     @dg.multi_asset_check(
         name=f"check_{asset}",
-        specs=[
-            dg.AssetCheckSpec(i.name, asset=asset, blocking=i.blocking, description=i.statement) for i in invariants
-        ],
+        specs=[dg.AssetCheckSpec(c.name, asset=asset, blocking=c.blocking, description=c.statement) for c in own],
     )
-    def check(index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
-        with index.working.connect() as connection:
-            broken = [connection.sql(f"SELECT * FROM ({i.query}) ORDER BY ALL").pl() for i in invariants]
-        for invariant, rows in zip(invariants, broken, strict=True):
-            metadata: dict[str, Any] = {"offending_rows": rows.height}
-            if rows.height:
-                metadata |= {"cure": invariant.cure, "sample": dg.MetadataValue.md(markdown_table(rows))}
-            yield dg.AssetCheckResult(
-                check_name=invariant.name,
-                asset_key=asset,
-                passed=rows.is_empty(),
-                severity=dg.AssetCheckSeverity.ERROR if invariant.blocking else dg.AssetCheckSeverity.WARN,
-                metadata=metadata,
-            )
+    def check_asset(index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
+        for check in own:
+            yield check.result(index)
 
-    return check
-
-
-@dg.asset_check(asset="communities", blocking=True, description="Every community is connected.")
-def communities_are_connected(index: GraphIndex) -> dg.AssetCheckResult:
-    members, relationships = index.working.read_tables("community_members", "relationships")
-    broken = disconnected_communities(members, relationships)
-    return dg.AssetCheckResult(
-        passed=broken.is_empty(),
-        metadata={"offending_rows": len(broken), "communities": str(broken.to_list()[:20])},
-    )
-
-
-@dg.asset_check(
-    asset="community_reports",
-    blocking=True,
-    description="Every report was written from what its community is now.",
-)
-def reports_are_current(index: GraphIndex) -> dg.AssetCheckResult:
-    *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
-    settings = index.settings
-    stale = stale_reports(
-        ReportInputs(*tables), stored, index.backend.reporter, settings.report_input_tokens, settings.encoding
-    )
-    return dg.AssetCheckResult(
-        passed=stale.is_empty(),
-        metadata={"offending_rows": len(stale), "communities": str(stale.to_list()[:20])},
-    )
-
-
-@dg.asset_check(
-    asset="entities",
-    blocking=True,
-    description="No more text units failed to be extracted than GRAPHRAG_MAX_FAILED_UNITS allows.",
-)
-def few_text_units_failed(index: GraphIndex) -> dg.AssetCheckResult:
-    counts = index.working.read(
-        "SELECT (SELECT count(*) FROM index_errors WHERE stage = 'extract') AS failed, count(*) AS n FROM text_units"
-    )
-    failed, total = counts.row(0)
-    share = failed / total if total else 0.0
-    return dg.AssetCheckResult(
-        passed=share <= index.settings.max_failed_units,
-        metadata={"failed": failed, "share": round(share, 4), "allowed": index.settings.max_failed_units},
-    )
+    return check_asset
 
 
 @dg.definitions
 def checks() -> dg.Definitions:
-    return dg.Definitions(
-        asset_checks=[
-            *(invariant_checks(asset) for asset in sorted({i.asset for i in INVARIANTS})),
-            communities_are_connected,
-            reports_are_current,
-            few_text_units_failed,
-        ]
-    )
+    return dg.Definitions(asset_checks=[checks_of(asset) for asset in sorted({check.asset for check in CHECKS})])

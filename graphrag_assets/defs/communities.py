@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.reporting import asset_spec, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
@@ -24,6 +24,7 @@ _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d 
 
 @dg.multi_asset(
     name="detect_communities",
+    can_subset=True,
     specs=[
         asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
         asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["communities"]),
@@ -68,12 +69,15 @@ def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> 
         )
     seconds = time.monotonic() - started
     for written, frame in frames.items():
+        if written.name not in selected(context):
+            continue
         metadata = table_metadata(changes[written.name], seconds, frame)
         yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
 
 
 @dg.multi_asset(
     name="write_community_reports",
+    can_subset=True,
     specs=[
         asset_spec(
             schema.COMMUNITY_REPORTS,
@@ -116,15 +120,14 @@ def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex
     reused = reports.join(previous, on="fingerprint", how="semi").height
     more = {"reports_written": reports.height - reused, "reports_kept": reused}
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
-    yield dg.MaterializeResult(
-        asset_key="community_reports",
-        metadata=table_metadata(changes["community_reports"], seconds, ranked, **more),
-    )
     unresolved = citations["cited_id"].null_count()
-    yield dg.MaterializeResult(
-        asset_key="citations",
-        metadata=table_metadata(changes["citations"], seconds, citations, unresolved=unresolved),
-    )
+    results = {
+        "community_reports": table_metadata(changes["community_reports"], seconds, ranked, **more),
+        "citations": table_metadata(changes["citations"], seconds, citations, unresolved=unresolved),
+    }
+    for name, metadata in results.items():
+        if name in selected(context):
+            yield dg.MaterializeResult(asset_key=name, metadata=metadata)
 
 
 def _live_numbers(numbers: pl.DataFrame, *tables: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import dagster as dg
 
 from graphrag_assets.defs.batch_index import index_batch_of
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.reporting import asset_spec, errors_metadata, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, errors_metadata, selected, table_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.store import schema
 
@@ -33,17 +33,18 @@ _DEPENDENCIES = {
 
 @dg.multi_asset(
     name="index_batch",
-    specs=[asset_spec(table, "corpus", _DEPENDENCIES[table.name], skippable=True) for table in schema.BATCH_TABLES],
+    specs=[asset_spec(table, "corpus", _DEPENDENCIES[table.name]) for table in schema.BATCH_TABLES],
     partitions_def=document_batches,
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
 )
 def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Read, chunk and extract each batch of the run; commit it; report it."""
-    selected = {key.to_user_string() for key in context.selected_asset_keys}
+    asked_for = selected(context)
+    extract = bool(asked_for - {"documents", "text_units"})
     for batch in context.partition_keys:
         started = time.monotonic()
-        indexed = index_batch_of(index, batch, context.run.run_id, extract=bool(selected - {"documents", "text_units"}))
+        indexed = index_batch_of(index, batch, context.run.run_id, extract)
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",
@@ -53,12 +54,12 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
             indexed.errors.height,
             seconds,
         )
-        for name in (table.name for table in schema.BATCH_TABLES if table.name in selected):
+        for name in (table.name for table in schema.BATCH_TABLES if table.name in asked_for):
             more = errors_metadata(indexed.errors) if name == "documents" else {}
             metadata = table_metadata(indexed.changes[name], seconds, indexed.frames[name], **more)
             context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
     for table in schema.BATCH_TABLES:
-        if table.name in selected:
+        if table.name in asked_for:
             yield dg.MaterializeResult(asset_key=table.name)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.reporting import asset_spec, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
@@ -26,6 +26,7 @@ _CLAIM_ORDER = (
 
 @dg.multi_asset(
     name="knowledge_graph",
+    can_subset=True,
     specs=[
         asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
         asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
@@ -65,6 +66,8 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
         )
     seconds = time.monotonic() - started
     for written, frame in frames.items():
+        if written.name not in selected(context):
+            continue
         by_degree = frame.sort("degree", descending=True) if "degree" in frame.columns else frame
         metadata = table_metadata(changes[written.name], seconds, by_degree)
         yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)

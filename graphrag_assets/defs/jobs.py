@@ -5,7 +5,7 @@ import dagster as dg
 from graphrag_assets.defs.batch_index import batch_digest
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import record_unusable_names, scan
+from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.store import schema
 
 BATCH_ASSETS = [table.name for table in schema.BATCH_TABLES]
@@ -14,6 +14,7 @@ GLOBAL_ASSETS = [*(table.name for table in schema.GLOBAL_TABLES), "published_ind
 
 @dg.op(description="Register every entry of the input folder as a partition, and say which differ from the index.")
 def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
+    claim_input_folder(index)
     found = scan(index)
     record_unusable_names(index)
     context.instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])

@@ -5,6 +5,7 @@ import time
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.checks import broken_gates
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.store import schema
 from graphrag_assets.store.published import STABLE_NAME
@@ -20,12 +21,19 @@ from graphrag_assets.store.working import replace_table
     "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",
 )
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
-    """Publish the working database, unless the newest publication has the same content."""
+    """Publish the working database, unless the newest publication has the same content.
+
+    The gates are looked at here too: the checks may not have been part of the run.
+    """
     started = time.monotonic()
+    if broken := broken_gates(index):
+        reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
+        raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
     settings = index.settings
     backend = index.backend
     made_with = {
         **settings.as_rows(),
+        "input": settings.input_as_given,
         "extractor": backend.extractor,
         "reporter": backend.reporter,
         "embedding_model": backend.embedding_model,

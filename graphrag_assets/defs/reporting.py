@@ -25,6 +25,7 @@ def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg
         group_name=group,
         description=table.comment,
         kinds={"duckdb", "polars"},
+        skippable=True,
         metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
         **more,
     )
@@ -46,11 +47,11 @@ def table_metadata(
     return metadata
 
 
-def markdown_table(frame: pl.DataFrame) -> str:
+def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     """The first rows as a Markdown table; long values are cut, columns with document text left out."""
-    shown = frame.head(PREVIEW_ROWS).select(c for c in frame.columns if c not in _PRIVATE)
-    rows = [[_cell(value) for value in row] for row in shown.iter_rows()]
-    lines = [shown.columns, ["---"] * shown.width, *rows]
+    shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
+    cells = [[_cell(value) for value in row] for row in shown.iter_rows()]
+    lines = [shown.columns, ["---"] * shown.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -63,8 +64,10 @@ def errors_metadata(errors: pl.DataFrame) -> Mapping[str, Any]:
     """What of a batch was not indexed: its number, and each with its cure."""
     if errors.is_empty():
         return {"skipped": 0}
-    shown = errors.select("source", "row_number", "stage", "error", "hint")
-    rows = [[_cell(value) for value in row] for row in shown.head(50).iter_rows()]
-    lines = [shown.columns, ["---"] * shown.width, *rows]
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50)
     return {"skipped": errors.height, "skipped_rows": dg.MetadataValue.md(table)}
+
+
+def selected(context: dg.AssetExecutionContext) -> set[str]:
+    """Names of the assets this step was asked for. It writes all of its tables, and reports these."""
+    return {key.to_user_string() for key in context.selected_asset_keys}

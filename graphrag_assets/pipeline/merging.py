@@ -123,11 +123,11 @@ def _majority_type(frame: pl.DataFrame, key: str) -> pl.DataFrame:
 
 
 def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
+    # A form of the canonical name itself where there is one; a name that only aliases lead to has none.
     titles = (
-        mentions.filter(pl.col("own_key") == pl.col("title_key"))
-        .group_by("title_key", "title")
-        .agg(pl.col("n_sentences").sum())
-        .sort("title_key", pl.col("n_sentences").neg(), "title")
+        mentions.group_by("title_key", "title")
+        .agg(pl.col("n_sentences").sum(), (pl.col("own_key") == pl.col("title_key")).any().alias("canonical"))
+        .sort("title_key", ~pl.col("canonical"), pl.col("n_sentences").neg(), "title")
         .group_by("title_key", maintain_order=True)
         .agg(pl.col("title").first())
     )

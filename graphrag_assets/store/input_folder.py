@@ -64,11 +64,15 @@ class InputFolder:
             if (error := _name_error(entry.name))
         ]
 
+    def has(self, batch: str) -> bool:
+        """Whether there is an entry of that name, found without listing the others."""
+        return self._entry(batch) is not None
+
     def files(self, batch: str) -> Iterator[SourceFile]:
-        """The files of a batch, also in folders within folders, by path. InputError if it does not exist."""
-        entry = next((entry for entry in self._entries() if entry.name == batch), None)
+        """The files of a batch, also in folders within folders, by path; none for a batch that is not there."""
+        entry = self._entry(batch)
         if entry is None:
-            raise InputError(f"There is no batch {batch!r} in the input folder {self.location}.")
+            return iter(())
         above = frozenset({str(UPath(self.location).resolve())})
         return iter(sorted(_walk(entry, _printable(batch), above), key=lambda file: file.path))
 
@@ -83,10 +87,24 @@ class InputFolder:
             digest.update(f"{file.path}\x1f{content}\x1e".encode())
         return digest.hexdigest()
 
-    def _entries(self) -> list[UPath]:
+    def _root(self) -> UPath:
         root = UPath(self.location)
         root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
-        return _children(root)
+        return root
+
+    def _entries(self) -> list[UPath]:
+        return _children(self._root())
+
+    def _entry(self, batch: str) -> UPath | None:
+        root = self._root()
+        try:
+            if not root.is_dir():
+                _children(root)  # says what is wrong with it
+            entry = root / batch
+            there = not _is_ignored(batch) and "/" not in batch and (entry.exists() or entry.is_symlink())
+        except OSError as error:
+            raise _unreadable(root, error) from error
+        return entry if there else None
 
 
 def _children(folder: UPath) -> list[UPath]:
@@ -97,9 +115,13 @@ def _children(folder: UPath) -> list[UPath]:
             raise InputError(f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder.") from None
         raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InputError(f"The input folder {folder} cannot be read: {reason}. Check who may read it.") from error
+        raise _unreadable(folder, error) from error
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def _unreadable(folder: UPath, error: OSError) -> InputError:
+    reason = error.strerror or type(error).__name__
+    return InputError(f"The input folder {folder} cannot be read: {reason}. Check who may read it.")
 
 
 def _walk(entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:

@@ -24,7 +24,7 @@ class Invariant:
 
 
 _REINDEX = "Materialise the batches named, then everything downstream."
-_REFRESH = "Materialise entities and everything downstream."
+_REFRESH = "Launch the job refresh_graph."
 
 
 def _duplicates(name: str, key: tuple[str, ...]) -> str:
@@ -55,8 +55,9 @@ INVARIANTS = (
         "relationships",
         True,
         "Source and target of every relationship are entities.",
-        "SELECT id, source, target FROM relationships WHERE source_id NOT IN (SELECT id FROM entities) "
-        "OR target_id NOT IN (SELECT id FROM entities)",
+        "SELECT r.id, r.source, r.target FROM relationships r "
+        "WHERE NOT EXISTS (FROM entities e WHERE e.id = r.source_id AND e.title = r.source) "
+        "OR NOT EXISTS (FROM entities e WHERE e.id = r.target_id AND e.title = r.target)",
         _REFRESH,
     ),
     Invariant(
@@ -74,6 +75,16 @@ INVARIANTS = (
                 ("communities", "relationship_ids", "relationships"),
             )
         ),
+        _REFRESH,
+    ),
+    Invariant(
+        "entities_and_relationships_stand_in_text_units",
+        "relationships",
+        True,
+        "Every entity and every relationship is mentioned in at least one text unit.",
+        "SELECT 'entities' AS table_name, id, title FROM entities WHERE len(coalesce(text_unit_ids, [])) = 0 "
+        "UNION ALL SELECT 'relationships', id, source || ' – ' || target FROM relationships "
+        "WHERE len(coalesce(text_unit_ids, [])) = 0",
         _REFRESH,
     ),
     Invariant(
@@ -109,16 +120,37 @@ INVARIANTS = (
         "embeddings",
         True,
         "Every row goes back to a document that exists.",
-        "SELECT 'text_units' AS table_name, id FROM text_units WHERE document_id NOT IN (SELECT id FROM documents) "
+        "SELECT 'documents' AS table_name, id FROM documents WHERE batch NOT IN (SELECT batch FROM batch_state) "
+        "UNION ALL SELECT 'text_units', id FROM text_units WHERE document_id NOT IN (SELECT id FROM documents) "
         + "".join(
             f"UNION ALL SELECT '{name}', id FROM {name} WHERE text_unit_id NOT IN (SELECT id FROM text_units) "
             for name in ("entity_mentions", "relationship_mentions", "covariates")
         )
         + "UNION ALL SELECT 'community_reports', id FROM community_reports "
         "WHERE community NOT IN (SELECT community FROM communities) "
+        "UNION ALL SELECT 'citations', report_id FROM citations "
+        "WHERE report_id NOT IN (SELECT id FROM community_reports) "
         "UNION ALL SELECT 'embeddings', id FROM embeddings WHERE id NOT IN (SELECT id FROM text_units "
         "UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports)",
         _REINDEX,
+    ),
+    Invariant(
+        "everything_searchable_has_an_embedding",
+        "embeddings",
+        True,
+        "Every text unit, entity and community report has a vector.",
+        "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM text_units "
+        "UNION ALL SELECT 'entity', id FROM entities "
+        "UNION ALL SELECT 'community_report', id FROM community_reports) ANTI JOIN embeddings USING (kind, id)",
+        _REFRESH,
+    ),
+    Invariant(
+        "text_units_are_extracted",
+        "entities",
+        False,
+        "Every text unit has been extracted.",
+        "SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL",
+        "Materialise entity_mentions of the batches named: only their open text units are extracted.",
     ),
     Invariant(
         "every_community_has_a_report",
@@ -127,7 +159,7 @@ INVARIANTS = (
         "There is exactly one report per community.",
         "SELECT c.community, count(r.id) AS reports FROM communities c LEFT JOIN community_reports r USING (community) "
         "GROUP BY ALL HAVING reports <> 1",
-        "Materialise community_reports.",
+        "Launch the job refresh_graph.",
     ),
     Invariant(
         "text_units_have_mentions",
@@ -152,7 +184,7 @@ INVARIANTS = (
         False,
         "No entity is named in more than 30 % of the text units.",
         "SELECT id, title, frequency FROM entities, (SELECT count(*) AS n FROM text_units) "
-        "WHERE n >= 50 AND frequency > 0.3 * n",
+        "WHERE n >= 100 AND frequency > 0.3 * n",
         "If it is the subject of the whole corpus, this is right; if it is boilerplate, remove it from the input.",
     ),
     Invariant(
@@ -162,7 +194,7 @@ INVARIANTS = (
         "No two titles differ in punctuation and spaces only.",
         "SELECT regexp_replace(title_key, '[^\\p{L}\\p{N}]', '', 'g') AS letters, list(title ORDER BY title) AS titles "
         "FROM entities GROUP BY 1 HAVING count(*) > 1 AND letters <> ''",
-        "Add an alias to entity_aliases (rule 'user') and materialise entities.",
+        "Add an alias to entity_aliases (rule 'user', accepted) and launch the job refresh_graph.",
     ),
     Invariant(
         "claims_are_about_entities",
@@ -178,15 +210,21 @@ INVARIANTS = (
         "citations",
         False,
         "Everything a report cites exists.",
-        "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL",
-        "Materialise community_reports.",
+        "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL "
+        "OR cited_id NOT IN (SELECT id FROM entities UNION ALL SELECT id FROM relationships "
+        "UNION ALL SELECT id FROM covariates UNION ALL SELECT id FROM community_reports "
+        "UNION ALL SELECT id FROM text_units)",
+        "Launch the job refresh_graph.",
     ),
     Invariant(
-        "documents_yield_text_units",
-        "documents",
+        "documents_have_a_yield",
+        "entities",
         False,
-        "Every document yields at least one text unit.",
-        "SELECT id, source, title FROM documents WHERE id NOT IN (SELECT document_id FROM text_units)",
-        "Look at these documents: they hold no words.",
+        "Every document yields text units, and an entity for every 500 tokens.",
+        "SELECT d.id, d.source, d.title, d.n_tokens, count(DISTINCT t.id) AS text_units, "
+        "count(DISTINCT m.title_key) AS entities FROM documents d LEFT JOIN text_units t ON t.document_id = d.id "
+        "LEFT JOIN entity_mentions m ON m.document_id = d.id GROUP BY ALL "
+        "HAVING text_units = 0 OR entities < d.n_tokens // 500",
+        "Look at these documents: lists, tables and other languages yield little without a language model.",
     ),
 )

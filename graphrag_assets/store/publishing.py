@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+from filelock import FileLock
 
 from graphrag_assets import __version__
 from graphrag_assets.store.postings import write_postings
@@ -38,6 +39,11 @@ def publish(working: WorkingDatabase, index_folder: Path, keep: int = 3) -> Publ
     """Publish the working database into `index_folder`; keep the last `keep` publications."""
     folder = index_folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(index_folder / "publishing.lock"):  # two at once would give two files one number
+        return _publish(working, index_folder, folder, keep)
+
+
+def _publish(working: WorkingDatabase, index_folder: Path, folder: Path, keep: int) -> Publication:
     newest = max(_numbers(folder), default=0)
     with TemporaryDirectory(dir=index_folder, prefix=".publishing-") as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"

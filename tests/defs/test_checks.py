@@ -45,7 +45,7 @@ def test_a_failing_check_shows_offending_rows_and_the_cure(indexed):
     evaluation = failing(indexed)["relationship_ends_are_entities"]
     assert evaluation.metadata["offending_rows"].value > 0
     assert "| id |" in evaluation.metadata["sample"].value
-    assert "Materialise entities" in evaluation.metadata["cure"].value
+    assert "refresh_graph" in evaluation.metadata["cure"].value
 
 
 def test_a_disconnected_community_is_found(indexed):
@@ -71,3 +71,24 @@ def test_a_blocking_failure_keeps_the_publication_as_it_is(indexed):
     failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
     assert failed == {"nothing_stems_from_a_gone_document"}
     assert indexed.sql("SELECT content_digest FROM publication") == before
+
+
+def test_the_publication_itself_refuses_a_broken_index_when_no_check_was_run(indexed):
+    before = indexed.sql("SELECT content_digest FROM publication")
+    corrupt(indexed, "INSERT INTO entities SELECT * FROM entities LIMIT 1")
+    result = indexed.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("published_index")])
+    (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    assert "No table has two rows of one key. Materialise the batches" in failure.user_failure_data.description
+    assert indexed.sql("SELECT content_digest FROM publication") == before
+
+
+@pytest.mark.parametrize("asset", ["entities", "community_members", "citations", "embeddings"])
+def test_a_single_asset_can_be_materialised(indexed, asset):
+    result = indexed.run("refresh_graph", asset_selection=[dg.AssetKey(asset)])
+    keys = {
+        m.asset_key.to_user_string()
+        for n in result.all_events
+        if n.is_step_materialization
+        for m in [n.materialization]
+    }
+    assert keys == {asset}

@@ -55,3 +55,24 @@ def test_more_than_five_numbers_are_shortened_as_graphrag_does():
     rows = tuple(ReportRow("Claims", i, ("A",), "The same.") for i in range(7))
     report = write_reports([ReportMaterial(1, 1, ("A",), rows, "")])[0]
     assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation
+
+
+def test_five_sentences_make_five_findings_even_about_one_thing():
+    rows = tuple(
+        ReportRow("Claims", i, ("Ada",), f"Ada did thing number {word}.")
+        for i, word in enumerate(["one", "two", "three", "four", "five"])
+    )
+    report = write_reports([ReportMaterial(3, 2, ("Ada",), rows, "")])[0]
+    assert len(report.findings) == 5
+    assert sum(finding.explanation.count("Ada did") for finding in report.findings) == 5
+
+
+def test_findings_are_longer_where_there_are_topics_enough():
+    names = [f"Ship {i}" for i in range(6)]
+    rows = tuple(
+        ReportRow("Claims", 10 * i + j, (name,), f"{name} did thing {j}.")
+        for i, name in enumerate(names)
+        for j in range(3)
+    )
+    report = write_reports([ReportMaterial(6, 6, tuple(names), rows, "")])[0]
+    assert [finding.explanation.count("did thing") for finding in report.findings] == [3] * 6

@@ -142,3 +142,27 @@ def test_what_people_decided_on_aliases_stays(stored, expected):
     proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
     decided = with_decisions(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"))
     assert decided.rows() == expected
+
+
+def decide(*rows: tuple[str | None, str, str]) -> dict[tuple[str | None, str], str]:
+    stored = pl.DataFrame([(*row, "user", True) for row in rows], schema=ALIASES, orient="row")
+    proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
+    decided = with_decisions(proposals, stored)
+    return {(document, alias): key for document, alias, key in decided.select(ALIASES_KEYS).rows()}
+
+
+ALIASES_KEYS = ["document_id", "alias_key", "title_key"]
+
+
+def test_an_alias_of_an_alias_stands_for_what_that_stands_for():
+    decided = decide((None, "cyrus field", "cyrus west field"), (None, "cyrus west field", "c. w. field"))
+    assert decided == {
+        (None, "cyrus field"): "c. w. field",
+        (None, "cyrus west field"): "c. w. field",
+        ("d", "field"): "c. w. field",
+    }
+
+
+def test_aliases_that_go_in_a_circle_are_left_out():
+    decided = decide((None, "a", "b"), (None, "b", "a"), (None, "x", "y"))
+    assert decided == {(None, "x"): "y", ("d", "field"): "cyrus field"}

@@ -113,6 +113,17 @@ def test_an_alias_of_a_document_is_applied_there_only():
     }
 
 
+def test_an_alias_to_a_name_that_no_text_has_keeps_the_entity():
+    mentions = entity_mentions(("d#1", "Agamemnon", "SHIP", "a"), ("d#1", "Niagara", "SHIP", "b"))
+    pairs = relationship_mentions(("d#1", "Agamemnon", "Niagara", 1.0))
+    graph = merge(mentions, pairs, text_units(d__1=1), aliases((None, "agamemnon", "hms agamemnon (1852)")))
+    assert dict(graph.entities.select("title_key", "title").iter_rows()) == {
+        "hms agamemnon (1852)": "Agamemnon",
+        "niagara": "Niagara",
+    }
+    assert graph.relationships.height == 1
+
+
 def test_a_relationship_of_a_thing_with_itself_is_dropped():
     mentions = entity_mentions(("d#1", "Cyrus Field", "PERSON", "a"), ("d#1", "Field", "PERSON", "b"))
     graph = merge(

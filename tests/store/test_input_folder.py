@@ -99,10 +99,18 @@ def test_a_folder_inside_a_batch_that_cannot_be_listed_is_an_error(tmp_path: Pat
     (tmp_path / "b/sub").chmod(0o700)
 
 
-@pytest.mark.parametrize("batch", ["nothing", "..", "b/x.md", ""])
-def test_only_an_entry_of_the_folder_is_a_batch(tmp_path: Path, batch: str) -> None:
-    with pytest.raises(InputError, match="no batch"):
-        write(tmp_path, "b/x.md").files(batch)
+def test_a_batch_that_is_not_there_has_no_files(tmp_path: Path) -> None:
+    folder = write(tmp_path, "b/x.md", "b/y/z.md", ".hidden/x.md")
+    assert folder.has("b")
+    for name in ("nope", "b/y", "..", ".", ".hidden", ""):
+        assert not folder.has(name)
+        assert paths(folder, name) == []
+
+
+def test_of_a_folder_that_is_missing_nothing_is_said_about_batches(tmp_path: Path) -> None:
+    folder = InputFolder(str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="missing"):
+        folder.has("b")
 
 
 def test_link_loops_end_and_links_to_other_folders_are_followed(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import multiprocessing
 from pathlib import Path
 
 import duckdb
@@ -173,3 +174,20 @@ def test_a_failed_publication_leaves_the_present_one(working, tmp_path):
         publish(working, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]
     assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
+
+
+def _publish(path: Path, folder: Path) -> None:
+    publish(WorkingDatabase(path), folder)
+
+
+def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]
+    for publisher in publishers:
+        publisher.start()
+    for publisher in publishers:
+        publisher.join()
+    assert [publisher.exitcode for publisher in publishers] == [0, 0, 0]
+    # The same content: one is made, the others find it up to date.
+    assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
+    assert working.read("SELECT number FROM publications").rows() == [(1,)]

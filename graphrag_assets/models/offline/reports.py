@@ -13,6 +13,7 @@ from graphrag_assets.models.offline.centrality import centrality
 from graphrag_assets.models.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.text import sentences
 
+MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
 
@@ -79,24 +80,39 @@ def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
 
 
 def _findings(material: ReportMaterial, central: list[_Statement]) -> list[Finding]:
-    """A finding per topic, the best connected topics first; a sentence is used once."""
+    """At least five findings where there are five sentences: the fewer topics, the shorter the findings."""
+    for sentences_each in range(SENTENCES_PER_FINDING, 0, -1):
+        findings = _topics(material, central, sentences_each)
+        if len(findings) >= MIN_FINDINGS:
+            break
+    return findings
+
+
+def _topics(material: ReportMaterial, central: list[_Statement], sentences_each: int) -> list[Finding]:
+    """A finding per topic, the best connected topics first, in rounds while sentences last; each is used once."""
     mentions = Counter(name for statement in central for name in statement.names)
     place = {name: i for i, name in enumerate(material.leading)}
     topics = sorted(mentions, key=lambda name: (place.get(name, len(place)), -mentions[name], name))
-    used: set[str] = set()
+    unused = {statement.text: statement for statement in central}
     findings: list[Finding] = []
-    for topic in topics:
-        about = [s for s in central if topic in s.names and s.text not in used][:SENTENCES_PER_FINDING]
-        if not about:
-            continue
-        used.update(s.text for s in about)
-        others = Counter(name for s in about for name in s.names if name != topic)
-        linked = [name for name, _ in sorted(others.items(), key=lambda item: (-item[1], item[0]))[:3]]
-        headline = f"{topic}, linked with {_enumerate(linked)}" if linked else topic
-        findings.append(Finding(headline, " ".join(s.with_citation() for s in about)))
-        if len(findings) == MAX_FINDINGS:
+    while unused and len(findings) < MAX_FINDINGS:
+        before = len(findings)
+        for topic in topics:
+            about = [s for s in unused.values() if topic in s.names][:sentences_each]
+            if about and len(findings) < MAX_FINDINGS:
+                findings.append(_finding(topic, about))
+                for statement in about:
+                    del unused[statement.text]
+        if len(findings) == before or sentences_each > 1:
             break
     return findings
+
+
+def _finding(topic: str, about: list[_Statement]) -> Finding:
+    others = Counter(name for statement in about for name in statement.names if name != topic)
+    linked = [name for name, _ in sorted(others.items(), key=lambda item: (-item[1], item[0]))[:3]]
+    headline = f"{topic}, linked with {_enumerate(linked)}" if linked else topic
+    return Finding(headline, " ".join(statement.with_citation() for statement in about))
 
 
 def _enumerate(names: Sequence[str]) -> str:

@@ -42,6 +42,38 @@ class Settings(BaseSettings):
     max_cluster_size: int = Field(10, ge=2, description="Communities with more members are split further.")
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
+    chat_model: str = Field(
+        "", description="Language model as litellm names it (openai/gpt-…, ollama/…); unset: the embedded default."
+    )
+    embedding_model: str = Field(
+        "", description="Embedding model as litellm names it; unset: hashed n-grams, with no model at all."
+    )
+    chat_base_url: str = Field("", description="OpenAI-compatible server of the chat model; key: _CHAT_API_KEY.")
+    embedding_base_url: str = Field(
+        "", description="OpenAI-compatible server of the embedding model; key: _EMBEDDING_API_KEY."
+    )
+    structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
+        "auto", description="How JSON is asked for: auto begins with a schema and steps back when it is rejected."
+    )
+    prompts_dir: str = Field("", description="Folder of prompt templates that go before the built-in ones.")
+    entity_types: str = Field(
+        "organization, person, geo, event", description="Entity types the chat model is asked for."
+    )
+    max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked what it missed.")
+    extract_claims: bool = Field(True, description="Whether the chat model extracts claims too.")
+    language: str = Field("", description="Language of what the chat model writes; unset: that of the documents.")
+    concurrency: int = Field(25, ge=1, description="Most model calls at once.")
+    requests_per_minute: int | None = Field(None, ge=1, description="Most model calls in a minute.")
+    tokens_per_minute: int | None = Field(None, ge=1, description="Most tokens in a minute.")
+    max_retries: int = Field(8, ge=0, description="Retries of a call that fails in a way that may pass.")
+    backoff_seconds: float = Field(1.0, ge=0, description="First retry's longest wait; doubles with each retry.")
+    request_timeout: float = Field(180.0, gt=0, description="Seconds until a model call counts as lost.")
+    budget_usd: float | None = Field(None, ge=0, description="Most US dollars spent on models in a day.")
+    chat_input_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
+    chat_output_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
+    embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
+    ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
+
     report_input_tokens: int = Field(8000, ge=200, description="Most tokens of a community report's context.")
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="With a larger share of failed text units nothing is published."
@@ -84,10 +116,15 @@ class Settings(BaseSettings):
         return self.input if "://" in self.input else str(Path(self.input).resolve())
 
     @cached_property
+    def entity_type_list(self) -> tuple[str, ...]:
+        """The entity types, one by one."""
+        return tuple(kind.strip() for kind in self.entity_types.split(",") if kind.strip())
+
+    @cached_property
     def index_folder(self) -> Path:
         """Where the databases are."""
         return self.data / "index"
 
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
-        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input"}).items()}
+        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input", "ledger_url"}).items()}

@@ -2,7 +2,8 @@
 
 import importlib.util
 import time
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -15,16 +16,20 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, known_facts
 from graphrag_assets.store.working import Changes
 
+if TYPE_CHECKING:
+    from graphrag_assets.models.llm import Usage
+
 CORPUS_VERSION = 1
 """Raised when loading or chunking makes something else of the same files."""
 
 
 class IndexedBatch(NamedTuple):
-    """What was committed: the frames by table, the skipped rows, and the changes by table."""
+    """What was committed: the frames by table, the skipped rows, the changes by table; and what models used."""
 
     frames: dict[str, pl.DataFrame]
     errors: pl.DataFrame
     changes: dict[str, Changes]
+    usage: "Mapping[str, Usage]"
 
 
 def load_options(settings: Settings) -> LoadOptions:
@@ -52,7 +57,7 @@ def batch_digest(index: GraphIndex, batch: str) -> str:
     content = folder.digest(batch) if folder.has(batch) else "gone"
     converters = bool(importlib.util.find_spec("markitdown"))  # installing them mends files they can read
     options = load_options(settings), chunk_options(settings)
-    return stable_id(content, *options, index.backend.extractor, converters, CORPUS_VERSION)
+    return stable_id(content, *options, index.backend().extractor, converters, CORPUS_VERSION)
 
 
 def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = True) -> IndexedBatch:
@@ -66,7 +71,7 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
     digest = batch_digest(index, batch)
     files = index.input_folder.files(batch)
     documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
-    backend = index.backend
+    backend = index.backend(batch, run_id)
     stored = known_facts(index.working, batch, backend.extractor)
     known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
     if extract:
@@ -79,4 +84,4 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started
     changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds)
-    return IndexedBatch(frames, errors, changes)
+    return IndexedBatch(frames, errors, changes, backend.usage)

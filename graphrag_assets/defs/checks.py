@@ -52,7 +52,7 @@ def _disconnected(index: GraphIndex) -> pl.DataFrame:
 
 def _stale(index: GraphIndex) -> pl.DataFrame:
     *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
-    settings, reporter = index.settings, index.backend.reporter
+    settings, reporter = index.settings, index.backend().reporter
     inputs = ReportInputs(*tables)
     return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
@@ -90,7 +90,7 @@ def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> 
 def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
-    settings, backend = index.settings, index.backend
+    settings, backend = index.settings, index.backend(run_id=context.run.run_id)
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     reports = community_reports(
@@ -118,7 +118,7 @@ def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex
         )
     seconds = time.monotonic() - started
     reused = reports.join(previous, on="fingerprint", how="semi").height
-    more = {"reports_written": reports.height - reused, "reports_kept": reused}
+    more = {"reports_written": reports.height - reused, "reports_kept": reused, **usage_metadata(backend.usage)}
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     unresolved = citations["cited_id"].null_count()
     results = {

@@ -10,7 +10,7 @@ import dagster as dg
 
 from graphrag_assets.defs.batch_index import index_batch_of
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.reporting import asset_spec, errors_metadata, selected, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, errors_metadata, selected, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.store import schema
 
@@ -56,6 +56,7 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
         )
         for name in (table.name for table in schema.BATCH_TABLES if table.name in asked_for):
             more = errors_metadata(indexed.errors) if name == "documents" else {}
+            more |= usage_metadata(indexed.usage) if name == "entity_mentions" else {}
             metadata = table_metadata(indexed.changes[name], seconds, indexed.frames[name], **more)
             context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
     for table in schema.BATCH_TABLES:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
@@ -39,7 +39,8 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
     mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
-    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, index.backend.summarise)
+    backend = index.backend(run_id=context.run.run_id)
+    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
     with index.working.transaction() as connection:
         for table, order in (
             ("documents", _DOCUMENT_ORDER),
@@ -69,7 +70,8 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
         if written.name not in selected(context):
             continue
         by_degree = frame.sort("degree", descending=True) if "degree" in frame.columns else frame
-        metadata = table_metadata(changes[written.name], seconds, by_degree)
+        used = usage_metadata(backend.usage) if written.name == "entities" else {}
+        metadata = table_metadata(changes[written.name], seconds, by_degree, **used)
         yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
 
 

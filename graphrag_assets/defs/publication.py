@@ -30,7 +30,7 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
         reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
         raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
     settings = index.settings
-    backend = index.backend
+    backend = index.backend()
     made_with = {
         **settings.as_rows(),
         "input": settings.input_as_given,

@@ -1,13 +1,16 @@
 """How assets present themselves: specs from the declared schema, and results with numbers and a preview."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import polars as pl
 
 from graphrag_assets.store.schema import Table
 from graphrag_assets.store.working import Changes
+
+if TYPE_CHECKING:
+    from graphrag_assets.models.llm import Usage
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80
@@ -60,12 +63,21 @@ def _cell(value: object) -> str:
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
 
 
-def errors_metadata(errors: pl.DataFrame) -> Mapping[str, Any]:
+def errors_metadata(errors: pl.DataFrame) -> dict[str, Any]:
     """What of a batch was not indexed: its number, and each with its cure."""
     if errors.is_empty():
         return {"skipped": 0}
     table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50)
     return {"skipped": errors.height, "skipped_rows": dg.MetadataValue.md(table)}
+
+
+def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
+    """Sums of model calls as numbers the UI plots, and the same by task as JSON; nothing without calls."""
+    if not usage:
+        return {}
+    total = sum(usage.values(), start=type(next(iter(usage.values())))())
+    numbers = {f"llm/{name}": value for name, value in total.as_dict().items()}
+    return {**numbers, "llm/by_task": dg.MetadataValue.json({task: used.as_dict() for task, used in usage.items()})}
 
 
 def selected(context: dg.AssetExecutionContext) -> set[str]:

@@ -38,9 +38,9 @@ class GraphIndex(DuckDBResource):
     def settings(self) -> Settings:
         return Settings.load()
 
-    @property
-    def backend(self) -> Backend:
-        return backend_for(self.settings)
+    def backend(self, batch: str | None = None, run_id: str | None = None) -> Backend:
+        """The models of the settings; batch and run are for the ledger's books."""
+        return backend_for(self.settings, batch, run_id)
 
     @property
     def input_folder(self) -> InputFolder:

@@ -5,7 +5,7 @@ import time
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.reporting import asset_spec, table_metadata
+from graphrag_assets.defs.reporting import asset_spec, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
@@ -24,7 +24,7 @@ def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.Mate
     entities = index.working.read("SELECT id, title, description FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
     stored = index.working.read("SELECT fingerprint, vector FROM embeddings").unique("fingerprint")
-    backend = index.backend
+    backend = index.backend(run_id=context.run.run_id)
     texts = embedding_texts(text_units, entities, reports, backend.embedding_model)
     new = texts.join(stored, on="fingerprint", how="anti").unique("fingerprint", maintain_order=True)
     vectors = pl.Series("vector", backend.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
@@ -41,10 +41,9 @@ def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.Mate
             changes,
             "embeddings",
         )
-    return dg.MaterializeResult(
-        asset_key="embeddings",
-        metadata=table_metadata(changes["embeddings"], time.monotonic() - started, None, embedded=new.height),
-    )
+    more = {"embedded": new.height, **usage_metadata(backend.usage)}
+    metadata = table_metadata(changes["embeddings"], time.monotonic() - started, None, **more)
+    return dg.MaterializeResult(asset_key="embeddings", metadata=metadata)
 
 
 @dg.definitions

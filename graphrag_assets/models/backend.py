@@ -3,8 +3,10 @@
 Unset settings mean the embedded default. Assets ask for a `Backend` and never for a model by name.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,9 @@ from graphrag_assets.models.offline.extraction import extract_unit
 from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.models.records import ReportMaterial, ReportRecord, UnitExtraction
 from graphrag_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from graphrag_assets.models.llm import Usage, UsageMeter
 
 Extracted = tuple[str, UnitExtraction | Exception]
 """A text unit's id with what was found in it, or with why it failed."""
@@ -30,6 +35,7 @@ class Backend:
         summarise: from descriptions (key, title, description, n) to one description per key.
         write_reports: a report per material, in order.
         embed: unit vectors, float32 (n, dimensions), of n texts.
+        meters: what count the calls, tokens and cost of models; none of the embedded default.
     """
 
     extractor: str
@@ -39,11 +45,25 @@ class Backend:
     write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
     embedding_model: str
     embed: Callable[[Sequence[str]], np.ndarray]
+    meters: "tuple[UsageMeter, ...]" = ()
+
+    @property
+    def usage(self) -> "Mapping[str, Usage]":
+        """What its calls have used so far, by task."""
+        return reduce(lambda all_meters, meter: all_meters + meter, self.meters).by_task if self.meters else {}
 
 
-def backend_for(settings: Settings) -> Backend:
-    """The backend that the settings choose."""
-    return offline_backend()
+def backend_for(settings: Settings, batch: str | None = None, run_id: str | None = None) -> Backend:
+    """The backend that the settings choose; `batch` and `run_id` are for the ledger's books."""
+    backend = offline_backend()
+    if settings.chat_model or settings.embedding_model:
+        from graphrag_assets.models import language  # what talks to providers loads only when asked for
+
+        if settings.chat_model:
+            backend = language.with_chat(backend, settings, batch, run_id)
+        if settings.embedding_model:
+            backend = language.with_embeddings(backend, settings, run_id)
+    return backend
 
 
 def offline_backend() -> Backend:

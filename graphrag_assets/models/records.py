@@ -82,13 +82,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ReportRecord:
-    """A community report. `rating` is its importance from 0 to 10."""
+    """A community report. `rating` is its importance from 0 to 10; `writer` tells who stood in for the reporter."""
 
     title: str
     summary: str
     findings: list[Finding]
     rating: float
     rating_explanation: str
+    writer: str = ""
 
     @property
     def full_content(self) -> str:

@@ -58,7 +58,8 @@ def community_reports(
     communities, members, entities, relationships, claims = inputs
     lines = evidence(entities, relationships, claims, encoding)
     details = _details(entities, relationships, claims)
-    previous = previous.unique("fingerprint", keep="first")
+    # A report that another writer had to stand in for is written again.
+    previous = previous.filter(pl.col("model") == reporter).unique("fingerprint", keep="first")
     done: list[pl.DataFrame] = []
     for level in sorted(communities["level"].unique(), reverse=True):
         at_level = communities.filter(pl.col("level") == level)
@@ -230,7 +231,7 @@ def _report_frame(records: Sequence[ReportRecord], communities: pl.DataFrame, re
             "rating_explanation": [record.rating_explanation for record in records],
             "findings": [[asdict(finding) for finding in record.findings] for record in records],
             "full_content_json": [json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records],
-            "model": [reporter] * len(records),
+            "model": [record.writer or reporter for record in records],
         },
         schema={name: REPORT_TYPES.get(name, pl.String) for name in _WRITTEN if name != "fingerprint"},
     )

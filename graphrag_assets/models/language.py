@@ -1,0 +1,260 @@
+"""The backend of language models: extraction, summaries, reports and embeddings through litellm.
+
+The assets' steps are synchronous; here their work becomes concurrent calls on one event loop. How many calls run at
+once, what they may cost and what is never paid twice is the matter of `models/llm`.
+"""
+
+import asyncio
+import functools
+import logging
+import os
+import queue
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.models.backend import Backend, Extracted
+from graphrag_assets.models.event_loop import submit, wait_for
+from graphrag_assets.models.llm import (
+    Budget,
+    ChatModel,
+    ChatOptions,
+    EmbeddingModel,
+    EmbeddingOptions,
+    Ledger,
+    LimitOptions,
+    Limits,
+    PriceOptions,
+)
+from graphrag_assets.models.offline import REPORTER
+from graphrag_assets.models.offline.centrality import summarise as most_central
+from graphrag_assets.models.offline.reports import write_reports as extractive_reports
+from graphrag_assets.models.prompts import Prompts
+from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.models.tasks.answers import ChatAnswerer
+from graphrag_assets.models.tasks.chat import Origin, stops_the_run
+from graphrag_assets.models.tasks.claims import ClaimOptions
+from graphrag_assets.models.tasks.extraction import ExtractionOptions, extract_text_unit
+from graphrag_assets.models.tasks.reports import ReportOptions, write_report
+from graphrag_assets.models.tasks.summaries import SummaryOptions, summarize_descriptions
+from graphrag_assets.settings import Settings
+
+log = logging.getLogger(__name__)
+_SMALL = 2
+"""Communities of so many members are reported from their own rows, without a call."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@functools.lru_cache(maxsize=8)
+def ledger_of(settings: Settings) -> Ledger:
+    """The ledger of these settings; one per process, so that identical calls under way are sent once."""
+    settings.index_folder.mkdir(parents=True, exist_ok=True)
+    return Ledger(settings.ledger_url or settings.index_folder / "ledger.sqlite")
+
+
+@functools.lru_cache(maxsize=8)
+def _budget_of(settings: Settings, run_id: str | None) -> Budget:
+    return Budget(settings.budget_usd, ledger_of(settings).spent_today() if settings.budget_usd is not None else 0.0)
+
+
+@functools.lru_cache(maxsize=8)
+def prompts_of(settings: Settings) -> Prompts:
+    """The prompt templates of these settings."""
+    return Prompts(folder=Path(settings.prompts_dir) if settings.prompts_dir else None, tuned=settings.data / "prompts")
+
+
+def _limits(settings: Settings, model: str, base_url: str | None) -> Limits:
+    options = LimitOptions(
+        concurrency=settings.concurrency,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+        max_retries=settings.max_retries,
+        backoff_seconds=settings.backoff_seconds,
+    )
+    return Limits.of(model, base_url, options)
+
+
+def chat_model(settings: Settings, run_id: str | None = None) -> ChatModel:
+    """The chat model of the settings, with a usage meter of its own. The key comes from the environment."""
+    base_url = settings.chat_base_url or None
+    options = ChatOptions(
+        model=settings.chat_model,
+        base_url=base_url,
+        api_key=os.environ.get("GRAPHRAG_CHAT_API_KEY"),
+        timeout=settings.request_timeout,
+        structured=settings.structured_output,
+        prices=PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million),
+    )
+    limits = _limits(settings, settings.chat_model, base_url)
+    return ChatModel(options, ledger_of(settings), limits, _budget_of(settings, run_id))
+
+
+def embedding_model(settings: Settings, run_id: str | None = None) -> EmbeddingModel:
+    """The embedding model of the settings, with a usage meter of its own."""
+    base_url = settings.embedding_base_url or None
+    options = EmbeddingOptions(
+        model=settings.embedding_model,
+        base_url=base_url,
+        api_key=os.environ.get("GRAPHRAG_EMBEDDING_API_KEY"),
+        prices=PriceOptions(settings.embedding_usd_per_million, 0.0),
+    )
+    limits = _limits(settings, settings.embedding_model, base_url)
+    return EmbeddingModel(options, ledger_of(settings), limits, _budget_of(settings, run_id))
+
+
+def extraction_options(settings: Settings) -> tuple[ExtractionOptions, ClaimOptions | None]:
+    """What is asked of each text unit; no claim options when claims are switched off."""
+    extraction = ExtractionOptions(
+        entity_types=settings.entity_type_list,
+        max_gleanings=settings.max_gleanings,
+        language=settings.language or None,
+    )
+    claims = ClaimOptions(max_gleanings=settings.max_gleanings, language=settings.language or None)
+    return extraction, claims if settings.extract_claims else None
+
+
+def with_chat(backend: Backend, settings: Settings, batch: str | None, run_id: str | None) -> Backend:
+    """`backend` with extraction, summaries and reports by the chat model of the settings."""
+    chat, prompts, language = chat_model(settings, run_id), prompts_of(settings), settings.language or None
+    extraction, claims = extraction_options(settings)
+    summaries = SummaryOptions(language=language, encoding=settings.encoding)
+    reports = ReportOptions(language=language)
+
+    def extract(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+        async def one(unit: tuple[str, str]) -> Extracted:
+            origin = Origin(batch, unit[0], run_id)
+            found = await extract_text_unit(chat, prompts, unit[1], extraction, claims, origin)
+            return unit[0], found.extraction
+
+        for unit, found in as_they_come(one, units):
+            yield (unit[0], found) if isinstance(found, Exception) else found
+
+    def summarise(descriptions: pl.DataFrame) -> pl.DataFrame:
+        return _summaries(descriptions, chat, prompts, summaries, run_id)
+
+    def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        written = extractive_reports(materials)
+        large = [place for place, material in enumerate(materials) if material.size > _SMALL]
+
+        async def one(place: int) -> ReportRecord:
+            return await write_report(chat, prompts, materials[place], reports, Origin(run_id=run_id))
+
+        for place, report in as_they_come(one, large):
+            if isinstance(report, Exception):
+                log.warning("a community report failed and is extractive until the next run: %s", report)
+                report = replace(written[place], writer=REPORTER)
+            written[place] = report
+        return written
+
+    return replace(
+        backend,
+        extractor=_fingerprint(settings, prompts, _EXTRACTION_TASKS, extraction, claims),
+        extract=extract,
+        summarise=summarise,
+        reporter=_fingerprint(settings, prompts, ("community_report",), reports),
+        write_reports=write,
+        meters=(*backend.meters, chat.usage),
+    )
+
+
+_EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
+
+
+def _fingerprint(settings: Settings, prompts: Prompts, tasks: Iterable[str], *options: object) -> str:
+    """The model's name with a hash of the prompts and options that it is asked with."""
+    parts = [prompts.fingerprint(task) for task in tasks]
+    return f"{settings.chat_model}#{stable_id(*parts, *options)[:8]}"
+
+
+def _summaries(
+    descriptions: pl.DataFrame, chat: ChatModel, prompts: Prompts, options: SummaryOptions, run_id: str | None
+) -> pl.DataFrame:
+    """One description per key: summaries of several by the model, a single one as it is."""
+    central = most_central(descriptions)
+    several = (
+        descriptions.filter(pl.col("description") != "")
+        .group_by("key")
+        .agg(pl.col("title").min(), pl.col("description").unique().sort().alias("texts"))
+        .filter(pl.col("texts").list.len() > 1)
+        .sort("key")
+    )
+
+    async def one(row: tuple[str, str, list[str]]) -> str:
+        return await summarize_descriptions(chat, prompts, row[1], row[2], options, Origin(run_id=run_id))
+
+    written: dict[str, str] = {}
+    for row, summary in as_they_come(one, several.rows()):
+        if isinstance(summary, Exception):
+            log.warning("a description summary failed and is extractive until the next run: %s", summary)
+        else:
+            written[row[0]] = summary
+    made = pl.DataFrame(
+        {"key": list(written), "written": list(written.values())}, schema={"key": pl.String, "written": pl.String}
+    )
+    return central.join(made, on="key", how="left").select(
+        "key", pl.coalesce("written", "description").alias("description")
+    )
+
+
+def with_embeddings(backend: Backend, settings: Settings, run_id: str | None) -> Backend:
+    """`backend` with vectors by the embedding model of the settings."""
+    model = embedding_model(settings, run_id)
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        return wait_for(model.embed(texts, run_id=run_id))
+
+    return replace(
+        backend, embedding_model=settings.embedding_model, embed=embed, meters=(*backend.meters, model.usage)
+    )
+
+
+def chat_answerer(settings: Settings) -> ChatAnswerer:
+    """What answers questions by the chat model of the settings."""
+    return ChatAnswerer(chat_model(settings), prompts_of(settings), settings.chat_model)
+
+
+def as_they_come(
+    work: Callable[[Item], Awaitable[Result]], items: Iterable[Item]
+) -> Iterator[tuple[Item, Result | Exception]]:
+    """Items with their results, or what they failed of, in the order they are done.
+
+    Raises:
+        BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the calls not yet made are dropped.
+    """
+    results: queue.SimpleQueue[tuple[Item, Result | Exception] | None] = queue.SimpleQueue()
+    listed = list(items)
+
+    async def one(item: Item) -> None:
+        try:
+            results.put((item, await work(item)))
+        except Exception as error:
+            results.put((item, error))
+            if stops_the_run(error):
+                raise
+
+    async def all_of_them() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for item in listed:
+                    group.create_task(one(item))
+        except* Exception:
+            pass  # the result queue has it
+        finally:
+            results.put(None)
+
+    running = submit(all_of_them())
+    try:
+        while (result := results.get()) is not None:
+            item, found = result
+            if isinstance(found, Exception) and stops_the_run(found):
+                raise found
+            yield item, found
+    finally:
+        running.cancel()  # an abandoned iteration leaves nothing running

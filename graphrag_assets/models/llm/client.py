@@ -1,0 +1,329 @@
+"""Chat: a question to a language model, answered by the ledger or by the provider; the answer is valid or an error."""
+
+import asyncio
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from graphrag_assets.models.llm import provider, structured
+from graphrag_assets.models.llm.budget import Budget, Reservation
+from graphrag_assets.models.llm.calls import Target, call
+from graphrag_assets.models.llm.errors import (
+    EmptyAnswer,
+    InvalidAnswer,
+    ModelError,
+    RefusedAnswer,
+    RequestRejected,
+    RetriesExhausted,
+    TruncatedAnswer,
+)
+from graphrag_assets.models.llm.flights import Trace
+from graphrag_assets.models.llm.ledger import Entry, Hit, Ledger, canonical, key_of
+from graphrag_assets.models.llm.limits import Limits
+from graphrag_assets.models.llm.options import ChatOptions, ChatRequest, Completion, Message, Structured, TokenUsage
+from graphrag_assets.models.llm.prices import Prices
+from graphrag_assets.models.llm.usage import Usage, UsageMeter, used
+from graphrag_assets.text import count_tokens
+
+_UNKNOWN_OUTPUT_TOKENS = 1000  # of a task that was not answered yet and has no limit
+_ways: dict[tuple[str, str | None], Structured] = {}  # how each model takes a schema, learnt once per process
+
+
+class ChatModel:
+    """A chat model; what its calls used is in `usage`.
+
+    As an asynchronous context manager, or by `await close()`, it finishes and stores the calls under way.
+    """
+
+    def __init__(
+        self, options: ChatOptions, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None
+    ):
+        self.options = options
+        self.ledger = ledger
+        self.limits = limits or Limits.of(options.model, options.base_url)
+        self.budget = budget or Budget()
+        self.usage = UsageMeter()
+        self._target = Target(options.model, options.base_url, options.api_key, options.timeout, self.limits)
+        self._output: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # task: answers, completion tokens
+        self._prices: Prices | None = None
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """The valid answer to a request. An identical request under way is joined, not sent.
+
+        Raises:
+            InvalidAnswer: not valid even when asked again (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
+            RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
+        """
+        key = self.key(request)
+        completion, first = await self.ledger.flights.share(key, lambda trace: self._complete(key, request, trace))
+        if first:
+            return completion
+        self.usage.add(request.task, Usage(ledger_hits=1))
+        return replace(completion, from_ledger=True, usage=replace(completion.usage, cost_usd=0.0))
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
+        """The answer in pieces as they come, stored when it is complete; from the ledger it is one piece.
+
+        Failures before the first piece are retried. Raises as `complete` does, and `RetriesExhausted` when the
+        answer breaks off; an answer that turns out truncated or refused raises after its last piece.
+        """
+        key, name, trace, began = self.key(request), _name(request), Trace(), time.monotonic()
+        if (hit := await self.ledger.get(key)) and hit.response:
+            self.usage.add(request.task, Usage(ledger_hits=1))
+            yield hit.response
+            return
+        messages, text, reply = list(request.messages), [], provider.Reply("", "stop", None, 0, 0, None)
+        parameters = self._parameters(request)
+        try:
+            prices = await self._load()
+            with self.budget.reserve(lambda: self._estimate(request, messages), name) as reservation:
+                first, chunks = await call(
+                    self._target,
+                    lambda: provider.open_stream(self.options, messages, parameters),
+                    trace,
+                    name,
+                    self._expected(request, messages),
+                )
+                try:
+                    async for piece, known in provider.pieces(first, chunks):
+                        reply = known
+                        text.append(piece)
+                        if piece:
+                            yield piece
+                except Exception as error:
+                    said = provider.failure(error, self.options.api_key).message
+                    raise RetriesExhausted(f"{name}: the answer broke off. {said} Ask again.") from None
+                finally:
+                    usage = self._settle(prices, request, trace, reservation, reply)
+            reply = replace(reply, text="".join(text))
+            _check(reply)
+            await self.ledger.put(self._entry(key, "chat", request, reply.text, usage, time.monotonic() - began))
+        except Exception as error:
+            self._failed(request, trace, error)
+            raise
+        self._succeeded(request, trace)
+
+    def key(self, request: ChatRequest) -> str:
+        """The ledger's key: all that determines the answer; neither address nor API key nor run are part of it."""
+        schema = structured.schema_text(request.response_model) if request.response_model else None
+        vendor, name = provider.provider_of(self.options.model)
+        return key_of("chat", request.task, vendor, name, self._parameters(request), request.messages, schema)
+
+    async def close(self) -> None:
+        """Let the calls under way finish, and close the connections of this event loop."""
+        await self.ledger.flights.land()
+        await provider.close_clients()
+
+    async def __aenter__(self) -> "ChatModel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _complete(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
+        hit = await self.ledger.get(key)
+        completion = self._from_ledger(request, hit) if hit else None
+        if completion:
+            self.usage.add(request.task, Usage(ledger_hits=1, dropped_records=completion.dropped_records))
+            return completion
+        try:
+            completion = await self._ask(key, request, trace, stale=hit is not None)
+        except Exception as error:
+            self._failed(request, trace, error)
+            raise
+        self._succeeded(request, trace, completion.dropped_records)
+        return completion
+
+    def _from_ledger(self, request: ChatRequest, hit: Hit) -> Completion | None:
+        """The stored answer, unless the response model has become stricter than it."""
+        text = hit.response or ""
+        usage = TokenUsage(hit.prompt_tokens, hit.completion_tokens)
+        if request.response_model is None:
+            return Completion(text, usage=usage, from_ledger=True)
+        try:
+            parsed = structured.parse(text, request.response_model)
+        except InvalidAnswer:
+            return None
+        return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
+
+    async def _ask(self, key: str, request: ChatRequest, trace: Trace, stale: bool) -> Completion:
+        """Ask the provider, once more if the answer is not valid, and store the valid answer."""
+        await self._load()
+        messages, began = list(request.messages), time.monotonic()
+        for last in (False, True):
+            reply, usage = await self._send(request, messages, trace)
+            seconds = time.monotonic() - began - trace.seconds_waiting
+            try:
+                _check(reply)
+                parsed = structured.parse(reply.text, request.response_model) if request.response_model else None
+            except InvalidAnswer as problem:
+                spent = self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds)
+                await self.ledger.put(spent)
+                if last:
+                    kind, where = type(problem), f"{_name(request)}: {self._target}"
+                    raise kind(f"{where} gave no usable answer, asked twice. {problem} {_cure(kind)}") from None
+                said = "" if isinstance(problem, TruncatedAnswer) else reply.text
+                messages = structured.again(messages, said, problem)
+            else:
+                entry = self._entry(key, "chat", request, reply.text, usage, seconds)
+                await self.ledger.put(entry, replace=stale)
+                value, dropped = (parsed.value, parsed.dropped_records) if parsed else (None, 0)
+                return Completion(
+                    reply.text, value, trace.paid, False, trace.retries, seconds, trace.seconds_waiting, dropped
+                )
+        raise AssertionError("unreachable")
+
+    async def _send(
+        self, request: ChatRequest, messages: list[Message], trace: Trace
+    ) -> tuple[provider.Reply, TokenUsage]:
+        """One answer, valid or not, in the strongest way of asking for JSON that the server takes."""
+        prices = await self._load()
+        model, name = request.response_model, _name(request)
+        while True:
+            way = self._way()
+            parameters = self._parameters(request)
+            if wanted := structured.response_format(model, way):
+                parameters["response_format"] = wanted
+            sent = structured.with_schema(messages, model, way)
+            expected = self._expected(request, sent)
+            with self.budget.reserve(lambda: self._estimate(request, sent), name) as reservation:  # noqa: B023
+                try:
+                    reply = await call(
+                        self._target,
+                        lambda: provider.send_chat(self.options, sent, parameters),  # noqa: B023
+                        trace,
+                        name,
+                        expected,
+                    )
+                except RequestRejected as error:
+                    if not wanted or not _about_format(error):
+                        raise
+                    self._weaken(way)
+                    continue
+                self.limits.used(expected, reply.prompt_tokens + reply.completion_tokens)
+                return reply, self._settle(prices, request, trace, reservation, reply)
+
+    async def _load(self) -> Prices:
+        """Import litellm, on the first call that is really sent, without stopping the event loop."""
+        if self._prices is None:
+            self._prices = await asyncio.to_thread(self._introduce)
+        return self._prices
+
+    def _introduce(self) -> Prices:
+        prices = Prices.of(self.options.model, self.options.prices)
+        provider.introduce(self.options.model, "chat")
+        return prices
+
+    def _way(self) -> Structured:
+        place = (self.options.model, self.options.base_url)
+        if place not in _ways:
+            _ways[place] = provider.first_way(self.options)
+        return _ways[place]
+
+    def _weaken(self, refused: Structured) -> None:
+        """The server does not take this way of asking: remember the next one, unless another call already has."""
+        place = (self.options.model, self.options.base_url)
+        if _ways[place] == refused:
+            _ways[place] = structured.WEAKER[refused]
+
+    def _parameters(self, request: ChatRequest) -> dict[str, Any]:
+        options = self.options
+        parameters = {
+            "temperature": options.temperature if request.temperature is None else request.temperature,
+            "max_tokens": options.max_tokens if request.max_tokens is None else request.max_tokens,
+            "seed": options.seed,
+            **options.extra,
+        }
+        return {name: value for name, value in parameters.items() if value is not None}
+
+    def _expected(self, request: ChatRequest, messages: list[Message]) -> int:
+        """Tokens that a call is expected to use, where a limit needs to know."""
+        return sum(self._guess(request, messages)) if self.limits.counts_tokens else 0
+
+    def _estimate(self, request: ChatRequest, messages: list[Message]) -> float:
+        """US dollars that a call is expected to cost."""
+        assert self._prices is not None
+        return self._prices.cost(*self._guess(request, messages))
+
+    def _guess(self, request: ChatRequest, messages: list[Message]) -> tuple[int, int]:
+        """Prompt and completion tokens: counted; the task's mean so far, else its limit."""
+        counted = count_tokens((message["content"] for message in messages), self.options.encoding)
+        answers, tokens = self._output[request.task]
+        limit = request.max_tokens or self.options.max_tokens
+        output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
+        return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
+
+    def _settle(
+        self, prices: Prices, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply
+    ) -> TokenUsage:
+        """Book what a reply used."""
+        answers, tokens = self._output[request.task]
+        self._output[request.task] = (answers + 1, tokens + reply.completion_tokens)
+        cost = prices.cost(reply.prompt_tokens, reply.completion_tokens)
+        if prices.source == "litellm" and reply.cost_usd is not None:
+            cost = reply.cost_usd  # knows of cached and tiered tokens
+        reservation.settle(cost)
+        usage = TokenUsage(reply.prompt_tokens, reply.completion_tokens, cost)
+        trace.paid += usage
+        return usage
+
+    def _entry(
+        self, key: str, kind: str, request: ChatRequest, text: str | None, usage: TokenUsage, seconds: float
+    ) -> Entry:
+        vendor, name = provider.provider_of(self.options.model)
+        return Entry(
+            key=key,
+            kind=kind,
+            task=request.task,
+            provider=vendor,
+            model=name,
+            parameters=canonical(self._parameters(request)),
+            response=text,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+            seconds=seconds,
+            batch=request.batch,
+            unit=request.unit,
+            run_id=request.run_id,
+        )
+
+    def _succeeded(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
+        self.limits.circuit.succeeded()
+        self.usage.add(request.task, replace(used(trace), dropped_records=dropped_records))
+
+    def _failed(self, request: ChatRequest, trace: Trace, error: Exception) -> None:
+        self.usage.add(request.task, replace(used(trace), failures=1))
+        if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
+            self.limits.circuit.gave_up(str(error))
+
+
+def _check(reply: provider.Reply) -> None:
+    """Raise the `InvalidAnswer` that needs no parsing to be seen."""
+    if reply.refusal or reply.finish_reason == "content_filter":
+        raise RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
+    if reply.finish_reason == "length":
+        raise TruncatedAnswer("The answer was cut off at the limit of output tokens; it has to be shorter.")
+    if not reply.text.strip():
+        raise EmptyAnswer("The answer was empty.")
+
+
+def _cure(kind: type[ModelError]) -> str:
+    if kind is TruncatedAnswer:
+        return "Raise the limit of output tokens, or use smaller text units."
+    if kind is RefusedAnswer:
+        return "Use another model for this text."
+    return "Run again, or use a model that follows the format better."
+
+
+def _about_format(error: RequestRejected) -> bool:
+    return any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
+
+
+def _name(request: ChatRequest) -> str:
+    """What a request is called in messages: its task, text unit and batch."""
+    unit = f" of {request.unit}" if request.unit else ""
+    return f"{request.task}{unit}{f' in batch {request.batch}' if request.batch else ''}"

@@ -1,0 +1,233 @@
+"""Embeddings: unit vectors of texts, from the ledger or by the provider, batched by count and tokens."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from graphrag_assets.models.llm import provider
+from graphrag_assets.models.llm.budget import Budget
+from graphrag_assets.models.llm.calls import BadReplyError, Target, call
+from graphrag_assets.models.llm.errors import RequestRejected, RetriesExhausted
+from graphrag_assets.models.llm.flights import Trace
+from graphrag_assets.models.llm.ledger import Entry, Ledger, canonical, key_of
+from graphrag_assets.models.llm.limits import Limits
+from graphrag_assets.models.llm.options import EmbeddingOptions, TokenUsage
+from graphrag_assets.models.llm.prices import Prices
+from graphrag_assets.models.llm.usage import Usage, UsageMeter, used
+from graphrag_assets.text import encode, tokenizer
+
+_formats: dict[tuple[str, str | None], str] = {}  # how each model sends its vectors, learnt once per process
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of a text that fits into a request, with its weight in tokens; most texts are one piece."""
+
+    key: str
+    text: str
+    tokens: int
+
+
+class EmbeddingModel:
+    """An embedding model; what its calls used is in `usage`, under the task given to `embed`."""
+
+    def __init__(
+        self, options: EmbeddingOptions, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None
+    ):
+        self.options = options
+        self.ledger = ledger
+        self.limits = limits or Limits.of(options.model, options.base_url)
+        self.budget = budget or Budget()
+        self.usage = UsageMeter()
+        self.dimensions: int | None = options.dimensions
+        self._target = Target(options.model, options.base_url, options.api_key, options.timeout, self.limits)
+        self._prices: Prices | None = None
+
+    async def embed(
+        self, texts: Sequence[str], *, task: str = "embed", batch: str | None = None, run_id: str | None = None
+    ) -> np.ndarray:
+        """Unit vectors, float32 (n, dimensions), in the order of the texts.
+
+        Equal texts are asked for once, and each vector is stored before it is used. A text longer than the
+        model takes is split at token boundaries; its vector is the mean of its pieces' by their tokens.
+
+        Raises:
+            RetriesExhausted: failed too often, or vectors of a wrong number or size came every time.
+            RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there are no vectors.
+        """
+        split = [self._split(text) for text in texts]
+        pieces = {piece.key: piece for parts in split for piece in parts}
+        stored = await self.ledger.get_many(list(pieces))
+        vectors = {key: np.frombuffer(hit.vector, "<f4") for key, hit in stored.items() if hit.vector}
+        missing = [piece for key, piece in pieces.items() if key not in vectors]
+        if vectors:
+            self.usage.add(task, Usage(ledger_hits=len(vectors)))
+        if missing:
+            books = Entry("", "embedding", task, *provider.provider_of(self.options.model), "{}", batch=batch)
+            books = replace(books, parameters=canonical(self._parameters()), run_id=run_id)
+            vectors |= await self._embed_pieces(missing, books)
+        if not texts:
+            return np.zeros((0, self.dimensions or 0), np.float32)
+        rows = np.stack([_joined(parts, vectors) for parts in split])
+        self.dimensions = rows.shape[1]
+        return rows
+
+    def key(self, text: str) -> str:
+        """The ledger's key of a text's vector."""
+        vendor, name = provider.provider_of(self.options.model)
+        return key_of("embedding", vendor, name, self._parameters(), text)
+
+    async def close(self) -> None:
+        """Let the calls under way finish, and close the connections of this event loop."""
+        await self.ledger.flights.land()
+        await provider.close_clients()
+
+    async def __aenter__(self) -> "EmbeddingModel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _load(self) -> None:
+        if self._prices is None:
+            self._prices = Prices.of(self.options.model, self.options.prices)
+            provider.introduce(self.options.model, "embedding")
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"dimensions": self.options.dimensions} if self.options.dimensions else {}
+
+    async def _embed_pieces(self, pieces: Sequence[_Piece], books: Entry) -> dict[str, np.ndarray]:
+        """Send the pieces in batches, at once; the first error stops what has not been sent."""
+        await asyncio.to_thread(self._load)
+
+        async def one(group: list[_Piece]) -> dict[str, np.ndarray]:
+            key = key_of("embedding request", [piece.key for piece in group])
+            vectors, _ = await self.ledger.flights.share(key, lambda trace: self._send(group, books, trace))
+            return vectors
+
+        requests = [asyncio.ensure_future(one(group)) for group in self._batches(pieces)]
+        try:
+            answers = await asyncio.gather(*requests)
+        finally:
+            for request in requests:
+                request.cancel()
+        return {key: vector for answer in answers for key, vector in answer.items()}
+
+    async def _send(self, group: list[_Piece], books: Entry, trace: Trace) -> dict[str, np.ndarray]:
+        """One request: the pieces' unit vectors by key, stored."""
+        name = f"{books.task}, {len(group)} texts" + (f" of batch {books.batch}" if books.batch else "")
+        tokens, began, prices = sum(piece.tokens for piece in group), time.monotonic(), self._prices
+        assert prices is not None
+        try:
+            with self.budget.reserve(lambda: prices.cost(tokens), name) as reservation:
+                rows, sent = await self._ask([piece.text for piece in group], name, trace, tokens)
+                sent = sent or tokens
+                reservation.settle(prices.cost(sent))
+            self.limits.used(tokens, sent)
+            trace.paid += TokenUsage(sent, 0, prices.cost(sent))
+            books = replace(books, seconds=(time.monotonic() - began) / len(group))
+            rows = _unit(rows)
+            await self.ledger.put(*(self._entry(books, p, r, sent / tokens) for p, r in zip(group, rows, strict=True)))
+        except Exception as error:
+            self.usage.add(books.task, replace(used(trace), failures=1))
+            if isinstance(error, RetriesExhausted | RequestRejected):
+                self.limits.circuit.gave_up(str(error))
+            raise
+        self.limits.circuit.succeeded()
+        self.usage.add(books.task, used(trace))
+        return {piece.key: row for piece, row in zip(group, rows, strict=True)}
+
+    def _entry(self, books: Entry, piece: _Piece, row: np.ndarray, billed: float) -> Entry:
+        """The ledger's row of a piece; `billed` is what the provider counts per token of ours."""
+        assert self._prices is not None
+        vector, cost = row.astype("<f4").tobytes(), self._prices.cost(1) * piece.tokens * billed
+        return replace(books, key=piece.key, vector=vector, prompt_tokens=round(piece.tokens * billed), cost_usd=cost)
+
+    async def _ask(self, texts: list[str], name: str, trace: Trace, tokens: int) -> tuple[np.ndarray, int]:
+        """Vectors of the texts and the tokens they took, as base64 or, where that is refused, as floats."""
+        place = (self.options.model, self.options.base_url)
+        encoding = _formats.setdefault(place, "base64" if self.options.base64 else "float")
+
+        async def request() -> tuple[np.ndarray, int]:
+            vectors, used_tokens = await provider.send_embedding(self.options, texts, encoding)
+            return self._checked(vectors, len(texts)), used_tokens
+
+        try:
+            return await call(self._target, request, trace, name, tokens)
+        except RequestRejected as error:
+            if encoding == "float" or not any(word in str(error) for word in ("encoding_format", "base64")):
+                raise
+        _formats[place] = "float"
+        return await self._ask(texts, name, trace, tokens)
+
+    def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
+        """The rows of a reply, float32; `BadReplyError` when their number or size is wrong."""
+        if len(vectors) != wanted:
+            raise BadReplyError(f"{len(vectors)} vectors came for {wanted} texts.")
+        rows = [_decoded(vector) for vector in vectors]
+        sizes = {len(row) for row in rows}
+        expected = self.dimensions or max(sizes)
+        if sizes != {expected} or not expected:
+            raise BadReplyError(f"Vectors of {sorted(sizes)} dimensions came, not of {expected}.")
+        matrix = np.stack(rows)
+        if not np.isfinite(matrix).all() or not matrix.any(axis=1).all():
+            raise BadReplyError("A vector is zero or not a number.")
+        self.dimensions = expected
+        return matrix
+
+    def _split(self, text: str) -> list[_Piece]:
+        """The text in pieces that fit; an empty one is a space, which every provider takes."""
+        text, limit, encoding = text if text.strip() else " ", self.options.item_tokens, self.options.encoding
+        tokens = encode(text, encoding)
+        if len(tokens) <= limit:
+            return [_Piece(self.key(text), text, len(tokens))]
+        starts = [*tokenizer(encoding).decode_with_offsets(tokens)[1], len(text)]  # of each token, in characters
+        pieces, start = [], 0
+        while start < len(tokens):
+            end = min(start + limit, len(tokens))
+            while len(encode(text[starts[start] : starts[end]], encoding)) > limit:
+                end -= 1  # a word that is cut may be more tokens than the same letters were inside the word
+            part = text[starts[start] : starts[end]]
+            pieces.append(_Piece(self.key(part), part, end - start))
+            start = end
+        return pieces
+
+    def _batches(self, pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+        """Pieces in groups that keep to both limits of a request."""
+        group: list[_Piece] = []
+        tokens = 0
+        for piece in pieces:
+            if group and (len(group) == self.options.batch_size or tokens + piece.tokens > self.options.batch_tokens):
+                yield group
+                group, tokens = [], 0
+            group.append(piece)
+            tokens += piece.tokens
+        if group:
+            yield group
+
+
+def _joined(pieces: Sequence[_Piece], vectors: dict[str, np.ndarray]) -> np.ndarray:
+    """The unit vector of a text: the mean of its pieces' unit vectors, weighted by their tokens."""
+    if len(pieces) == 1:
+        return vectors[pieces[0].key]
+    weights = np.array([piece.tokens for piece in pieces])
+    total = weights @ np.stack([vectors[piece.key] for piece in pieces])
+    return _unit(total[None])[0]
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """The rows with length 1, float32."""
+    exact = rows.astype(np.float64)
+    return np.asarray(exact / np.linalg.norm(exact, axis=1, keepdims=True), np.float32)
+
+
+def _decoded(vector: Any) -> np.ndarray:
+    """One vector, sent as floats or as base64 of little-endian float32."""
+    if isinstance(vector, str):
+        return np.frombuffer(base64.b64decode(vector), "<f4")
+    return np.asarray(vector, np.float32)

@@ -1,0 +1,329 @@
+"""The ledger: every valid answer is stored before it is used, so that nothing is ever paid for twice.
+
+One table, `llm_calls`, in SQLite (WAL) or any database of SQLAlchemy. One thread owns the connection: it takes
+all reads and writes that wait and does them in one transaction, so a call pays for a fraction of a commit, and
+an awaited write is on disk. Any number of processes may share a ledger and be killed at any moment.
+"""
+
+import asyncio
+import hashlib
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from graphrag_assets.models.llm.errors import LedgerError, without_secrets
+from graphrag_assets.models.llm.flights import Flights
+
+_metadata = sa.MetaData()
+LLM_CALLS = sa.Table(
+    "llm_calls",
+    _metadata,
+    sa.Column("key", sa.String(64), primary_key=True, comment="Hash of all that determines the answer"),
+    sa.Column("kind", sa.String(16), nullable=False, comment="chat, embedding, or invalid (paid for, not usable)"),
+    sa.Column("task", sa.String(64), nullable=False),
+    sa.Column("provider", sa.String(64), nullable=False),
+    sa.Column("model", sa.String(255), nullable=False),
+    sa.Column("parameters", sa.Text, nullable=False, comment="JSON"),
+    sa.Column("response", sa.Text, comment="The answer's text"),
+    sa.Column("vector", sa.LargeBinary, comment="float32, little endian"),
+    sa.Column("prompt_tokens", sa.Integer, nullable=False),
+    sa.Column("completion_tokens", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Float, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("batch", sa.Text),
+    sa.Column("unit", sa.Text),
+    sa.Column("run_id", sa.String(64)),
+    sa.Column("created_at", sa.String(32), nullable=False, comment="ISO 8601, UTC"),
+)
+_BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
+_BOOKS = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
+_HIT = [LLM_CALLS.c[name] for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds")]
+_KEYS_PER_QUERY = 500
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row to be written."""
+
+    key: str
+    kind: str
+    task: str
+    provider: str
+    model: str
+    parameters: str
+    response: str | None = None
+    vector: bytes | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    batch: str | None = None
+    unit: str | None = None
+    run_id: str | None = None
+
+
+class Hit(NamedTuple):
+    """A stored answer."""
+
+    key: str
+    response: str | None
+    vector: bytes | None
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+def canonical(value: Any) -> str:
+    """JSON in which equal values are equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def key_of(*parts: Any) -> str:
+    """SHA-256 over the JSON of all that determines an answer."""
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+class _Read(NamedTuple):
+    keys: Sequence[str]
+    done: "Future[dict[str, Hit]]"
+
+
+class _Write(NamedTuple):
+    entries: Sequence[Entry]
+    replace: bool
+    done: "Future[None]"
+
+
+class Ledger:
+    """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
+
+    `flights` are the calls under way of all models that share it.
+    """
+
+    def __init__(self, where: str | Path):
+        url = str(where) if "://" in str(where) else f"sqlite:///{Path(where).absolute()}"
+        self._shown = sa.make_url(url).render_as_string(hide_password=True)
+        self._password = sa.make_url(url).password
+        self._engine = _engine(url)
+        self._jobs: queue.SimpleQueue[_Read | _Write | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self.flights = Flights()
+
+    async def get(self, key: str) -> Hit | None:
+        """The stored answer, if there is one."""
+        return (await self.get_many([key])).get(key)
+
+    async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
+        """The stored answers by key."""
+        return await asyncio.wrap_future(self._read(keys))
+
+    async def put(self, *entries: Entry, replace: bool = False) -> None:
+        """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`."""
+        done: Future[None] = Future()
+        self._submit(_Write(entries, replace, done))
+        await asyncio.wrap_future(done)
+
+    def lookup_many(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys that are stored, for callers without an event loop."""
+        return set(self._read(keys).result())
+
+    def spent_since(self, when: datetime) -> float:
+        """US dollars of all calls since then."""
+        total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
+        return float(self._rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(when)))[0][0])
+
+    def spent_today(self) -> float:
+        """US dollars of all calls of this day in UTC."""
+        return self.spent_since(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
+
+    def frame(self, since: datetime | None = None) -> pl.DataFrame:
+        """The books: every column of `llm_calls` but the answers themselves, oldest first."""
+        query = sa.select(*_BOOKS).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
+        if since:
+            query = query.where(LLM_CALLS.c.created_at >= _iso(since))
+        types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
+        schema = {column.name: types.get(type(column.type), pl.String) for column in _BOOKS}
+        return pl.DataFrame([tuple(row) for row in self._rows(query)], schema=schema, orient="row")
+
+    def close(self) -> None:
+        """Finish what is waiting and let go of the database. The next use opens it again."""
+        with self._lock:
+            if self._thread is not None:
+                self._jobs.put(None)
+                self._thread.join()
+                self._thread = None
+        self._engine.dispose()
+
+    def _read(self, keys: Sequence[str]) -> "Future[dict[str, Hit]]":
+        done: Future[dict[str, Hit]] = Future()
+        self._submit(_Read(keys, done))
+        return done
+
+    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        self.lookup_many([])  # the thread creates the table
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(query).all()
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from None
+
+    def _submit(self, job: _Read | _Write) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
+                self._thread.start()
+            self._jobs.put(job)
+
+    def _work(self) -> None:
+        created = False
+        for jobs in _gathered(self._jobs):
+            try:
+                if not created:
+                    _create(self._engine)
+                    created = True
+                found = self._do(jobs)
+            except Exception as error:  # whatever it is, nobody may wait for ever
+                problem = self._error(error)
+                for job in jobs:
+                    _finish(job.done, problem)
+                continue
+            for job in jobs:
+                _finish(job.done, {k: found[k] for k in job.keys if k in found} if isinstance(job, _Read) else None)
+
+    def _do(self, jobs: Sequence[_Read | _Write]) -> dict[str, Hit]:
+        """All writes in one transaction, then all reads."""
+        writes = [job for job in jobs if isinstance(job, _Write)]
+        keys = sorted({key for job in jobs if isinstance(job, _Read) for key in job.keys})
+        try:
+            return self._transact(writes, keys)
+        except sa.exc.DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            return self._transact(writes, keys)  # the server closed an idle connection
+
+    def _transact(self, writes: Sequence[_Write], keys: Sequence[str]) -> dict[str, Hit]:
+        if writes:
+            with self._engine.begin() as connection:
+                stale = [{"stale": entry.key} for job in writes if job.replace for entry in job.entries]
+                if stale:
+                    connection.execute(sa.delete(LLM_CALLS).where(LLM_CALLS.c.key == sa.bindparam("stale")), stale)
+                now = _iso(datetime.now(UTC))
+                _insert(connection, [_row(entry, now) for job in writes for entry in job.entries])
+        found: dict[str, Hit] = {}
+        if keys:
+            with self._engine.connect() as connection:
+                for start in range(0, len(keys), _KEYS_PER_QUERY):
+                    some = keys[start : start + _KEYS_PER_QUERY]
+                    rows = connection.execute(sa.select(*_HIT).where(LLM_CALLS.c.key.in_(some)))
+                    found |= {row[0]: Hit(*row) for row in rows}
+        return found
+
+    def _error(self, error: Exception) -> LedgerError:
+        cause = without_secrets(str(getattr(error, "orig", None) or error), self._password)
+        return LedgerError(
+            f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
+            "database is up, and that its folder is on a local disk with space left."
+        )
+
+
+def _gathered(jobs: "queue.SimpleQueue[_Read | _Write | None]") -> Iterable[list[_Read | _Write]]:
+    """What is waiting, again and again, until there is a None."""
+    while True:
+        batch = [jobs.get()]
+        while not jobs.empty():
+            batch.append(jobs.get())
+        work = [job for job in batch if job is not None]
+        if work:
+            yield work
+        if len(work) < len(batch):
+            return
+
+
+def _finish(done: "Future[Any]", result: Any) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    if isinstance(result, Exception):
+        done.set_exception(result)
+    else:
+        done.set_result(result)
+
+
+def _engine(url: str) -> sa.Engine:
+    if not url.startswith("sqlite"):
+        return sa.create_engine(url, pool_pre_ping=True)
+    path = sa.make_url(url).database
+    if path and path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(url, connect_args={"timeout": 60})  # seconds to wait for another writer
+
+    @sa.event.listens_for(engine, "connect")
+    def _configure(connection: Any, _: object) -> None:
+        # WAL with synchronous=NORMAL: a killed process loses nothing; a power cut at most the last commits.
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    return engine
+
+
+def _create(engine: sa.Engine) -> None:
+    """Create the table if it is missing, whoever else is doing the same right now."""
+    for attempt in range(50):
+        try:
+            with engine.begin() as connection:
+                if engine.dialect.name == "sqlite":
+                    connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                if not sa.inspect(connection).has_table(LLM_CALLS.name):
+                    connection.execute(CreateTable(LLM_CALLS, if_not_exists=True))
+                    connection.execute(CreateIndex(_BY_TIME, if_not_exists=True))
+            return
+        except sa.exc.DBAPIError as error:
+            # PostgreSQL: two at once violate its catalogue. SQLite: switching to WAL does not wait for locks.
+            if attempt == 49 or not isinstance(
+                error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.OperationalError
+            ):
+                raise
+            if isinstance(error, sa.exc.OperationalError) and "lock" not in str(error).lower():
+                raise
+            time.sleep(0.05)
+
+
+def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
+    """Insert the rows whose keys are new."""
+    match connection.dialect.name:
+        case "sqlite":
+            connection.execute(sqlite.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
+        case "postgresql":
+            # In order of the keys: two writers that insert the same keys must not wait for each other crosswise.
+            rows.sort(key=lambda row: row["key"])
+            connection.execute(postgresql.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
+        case _:
+            for row in rows:
+                try:
+                    with connection.begin_nested():
+                        connection.execute(sa.insert(LLM_CALLS), row)
+                except sa.exc.IntegrityError:
+                    continue
+
+
+def _row(entry: Entry, now: str) -> dict[str, Any]:
+    row = asdict(entry) | {"created_at": now}
+    if entry.response is not None:  # no database takes these two in a text
+        text = entry.response.replace("\x00", "")
+        row["response"] = text.encode("utf-8", "replace").decode()
+    return row
+
+
+def _iso(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="microseconds")

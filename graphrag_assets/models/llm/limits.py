@@ -1,0 +1,217 @@
+"""How much may be sent at once: concurrency, rates, a common pause after 429, and a circuit that stops all.
+
+One `Limits` is shared by all calls of a process to one model (`Limits.of`). Nothing polls: every wait is one
+timer, and an opening circuit ends all of them.
+"""
+
+import asyncio
+import random
+import time
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import ClassVar
+
+from graphrag_assets.models.llm.errors import CircuitOpen
+from graphrag_assets.models.llm.options import LimitOptions
+
+DEFAULT_LIMITS = LimitOptions()
+Clock = Callable[[], float]
+
+
+class Rate:
+    """At most `limit` units within any `seconds`: each reservation is told when it may start, in order."""
+
+    def __init__(self, limit: int, seconds: float = 60.0, clock: Clock = time.monotonic):
+        self._limit, self._seconds, self._clock = limit, seconds, clock
+        self._booked: deque[tuple[float, float]] = deque()  # (start, units) within the window of the last start
+        self._sum = 0.0
+        self._last = float("-inf")
+
+    def reserve(self, units: float) -> float:
+        """Book `units`; returns the seconds to wait. More than the limit passes alone, in an empty window."""
+        start = max(self._clock(), self._last)
+        while self._booked and self._booked[0][0] <= start - self._seconds:
+            self._sum -= self._booked.popleft()[1]
+        while self._booked and self._sum + units > self._limit:
+            booked, passed = self._booked.popleft()
+            self._sum -= passed
+            start = max(start, booked + self._seconds)
+        self._book(start, units)
+        return max(0.0, start - self._clock())
+
+    def correct(self, units: float) -> None:
+        """Book the difference between what was reserved and what was used (may be negative)."""
+        self._book(max(self._clock(), self._last), units)
+
+    def _book(self, start: float, units: float) -> None:
+        self._booked.append((start, units))
+        self._sum += units
+        self._last = start
+
+
+class Circuit:
+    """Stops all calls when all of them would fail.
+
+    It opens at once for what cannot heal (`open`), and when `failures` different calls have failed in a row:
+    for good, or, as long as no call has ever succeeded, three times each.
+    """
+
+    _ATTEMPTS_WITHOUT_SUCCESS = 3
+
+    def __init__(self, failures: int, seconds: float, clock: Clock = time.monotonic):
+        self._failures, self._seconds, self._clock = failures, seconds, clock
+        self._reason: str | None = None
+        self._opened = 0.0
+        self._given_up = 0
+        self._attempts: dict[int, int] = {}
+        self._ever_succeeded = False
+        self._sleepers: set[asyncio.Future[None]] = set()
+
+    def check(self) -> None:
+        """Raise `CircuitOpen` while the circuit is open."""
+        if self._reason is None:
+            return
+        if self._clock() - self._opened >= self._seconds:  # try again: the cause may have been mended
+            self._reason = None
+            self._given_up = 0
+            self._attempts.clear()
+            return
+        raise CircuitOpen(self._reason)
+
+    def open(self, reason: str) -> None:
+        """Stop all calls, those that wait included."""
+        if self._reason is None:
+            self._reason, self._opened = reason, self._clock()
+        for sleeper in list(self._sleepers):
+            sleeper.get_loop().call_soon_threadsafe(_wake, sleeper)
+
+    def answered(self) -> None:
+        """The server answered, whatever the answer is worth."""
+        self._ever_succeeded = True
+        self._attempts.clear()
+
+    def succeeded(self) -> None:
+        """A call has its valid answer."""
+        self._given_up = 0
+
+    def attempt_failed(self, call: int, error: str) -> None:
+        """One attempt of a call failed and will be retried."""
+        if self._ever_succeeded:
+            return
+        self._attempts[call] = self._attempts.get(call, 0) + 1
+        hopeless = sum(n >= self._ATTEMPTS_WITHOUT_SUCCESS for n in self._attempts.values())
+        if hopeless >= self._failures:
+            self.open(f"No call has succeeded and {hopeless} have failed several times each. Last error: {error}")
+
+    def gave_up(self, error: str) -> None:
+        """A call failed for good."""
+        self._given_up += 1
+        if self._given_up >= self._failures:
+            self.open(f"{self._given_up} calls in a row have failed. Last error: {error}")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; `CircuitOpen` ends it."""
+        self.check()
+        if seconds <= 0:
+            return
+        loop = asyncio.get_running_loop()
+        sleeper: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(seconds, _wake, sleeper)
+        self._sleepers.add(sleeper)
+        try:
+            await sleeper
+        finally:
+            timer.cancel()
+            self._sleepers.discard(sleeper)
+        self.check()
+
+
+def _wake(sleeper: asyncio.Future[None]) -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
+
+class Limits:
+    """The limits of one model; see `LimitOptions`."""
+
+    _of_models: ClassVar[dict[tuple[str, str | None, LimitOptions], "Limits"]] = {}
+
+    def __init__(self, options: LimitOptions = DEFAULT_LIMITS, clock: Clock = time.monotonic):
+        self.options = options
+        self.circuit = Circuit(options.circuit_failures, options.circuit_seconds, clock)
+        self._clock = clock
+        self._requests = Rate(options.requests_per_minute, clock=clock) if options.requests_per_minute else None
+        self._tokens = Rate(options.tokens_per_minute, clock=clock) if options.tokens_per_minute else None
+        self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._paused_until = float("-inf")
+        self._spacing = 0.0  # seconds between the starts of two requests, learnt from answers 429
+        self._next_start = float("-inf")
+
+    @classmethod
+    def of(cls, model: str, base_url: str | None = None, options: LimitOptions = DEFAULT_LIMITS) -> "Limits":
+        """The limits that all callers in this process share for a model at an address."""
+        return cls._of_models.setdefault((model, base_url, options), cls(options))
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether reservations need the number of tokens."""
+        return self._tokens is not None
+
+    @asynccontextmanager
+    async def slot(self, tokens: int = 0) -> AsyncIterator[float]:
+        """A place to send one request from; gives the seconds waited for it.
+
+        Raises:
+            CircuitOpen: the model is not called any more.
+        """
+        began = self._clock()
+        self.circuit.check()
+        loop = asyncio.get_running_loop()
+        slots = self._slots.get(loop)
+        if slots is None:
+            slots = self._slots[loop] = asyncio.Semaphore(self.options.concurrency)
+        async with slots:
+            await self._wait_turn(tokens)
+            yield self._clock() - began
+
+    async def _wait_turn(self, tokens: int) -> None:
+        waits = [rate.reserve(n) for rate, n in ((self._requests, 1), (self._tokens, tokens)) if rate]
+        await self.circuit.sleep(max(waits, default=0.0))
+        while (pause := self._paused_until - self._clock()) > 0:
+            await self.circuit.sleep(pause)
+        if self._spacing:
+            start = max(self._clock(), self._next_start)
+            self._next_start = start + self._spacing
+            await self.circuit.sleep(start - self._clock())
+
+    def used(self, reserved_tokens: int, tokens: int) -> None:
+        """A request that had reserved so many tokens used this many."""
+        if self._tokens:
+            self._tokens.correct(tokens - reserved_tokens)
+
+    def answered(self) -> None:
+        """A request was answered: after a 429 the pace quickens again."""
+        self._spacing = self._spacing * 0.9 if self._spacing > 0.001 else 0.0
+        self.circuit.answered()
+
+    def limited(self, retry: int, retry_after: float | None) -> float:
+        """The server said 429 to a call's attempt number `retry`: all calls pause, then start further apart.
+
+        Returns the seconds that this call waits, at least what the server asked for.
+        """
+        wait = retry_after if retry_after is not None else self.backoff(retry)
+        now = self._clock()
+        if now >= self._paused_until:  # a new round of 429, not one more answer of the same
+            step = max(2 * self._spacing, self.options.backoff_seconds / 20)
+            self._spacing = min(step, self.options.backoff_max_seconds)
+        self._paused_until = max(self._paused_until, now + wait)
+        return wait
+
+    def backoff(self, retry: int) -> float:
+        """Seconds before the retry with this number (from 0): exponential, full jitter."""
+        top = min(self.options.backoff_max_seconds, self.options.backoff_seconds * 2 ** min(retry, 30))
+        return random.uniform(0, top)

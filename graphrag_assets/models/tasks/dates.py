@@ -1,0 +1,99 @@
+"""Dates as models write them, as ISO 8601 in the precision that is certain."""
+
+import calendar
+import re
+
+_NAMES = [name.casefold() for name in calendar.month_name]
+_MONTHS = {name[:length]: number for number, name in enumerate(_NAMES) if number for length in (3, 4, len(name))}
+_MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_YEAR = r"(?<!\d)(\d{4})(?!\d)"
+_ORDINAL = "(?:st|nd|rd|th)?"
+
+_ISO = re.compile(r"(\d{4})(?:[-/.](\d{1,2}|[x?]+)(?:[-/.](\d{1,2}|[x?]+))?)?(?:[t ]\d{1,2}:\d\d.*)?")
+_SPAN = re.compile(r"(\d{4}) ?([-–—/]) ?(\d{4}|\d\d)")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)")
+_NUMERIC = re.compile(rf"(\d{{1,2}})([./-])(\d{{1,2}})\2{_YEAR}")
+_DAY_FIRST = re.compile(rf"(\d{{1,2}}){_ORDINAL}\.?(?: day)?(?: of)? {_MONTH},? {_YEAR}")
+_MONTH_FIRST = re.compile(rf"{_MONTH} (\d{{1,2}}){_ORDINAL},? {_YEAR}")
+_MONTH_ONLY = re.compile(rf"{_MONTH},? (?:of )?{_YEAR}")
+_DECADE = re.compile(r"(?<!\d)(\d{3})0'?s\b")
+_ANY_YEAR = re.compile(_YEAR)
+_BEFORE_CHRIST = re.compile(r"\bb\.? ?c\.?(?:e\.?)?(?!\w)")
+
+
+def iso_date(stated: str | None, last: bool = False) -> str | None:
+    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD`, as precise as `stated` is certain; None when it tells no year.
+
+    Days of the year that may be read in two ways (03/04/1866) leave the year. Of a range or a decade it is the
+    first year, or with `last` the last. Years before Christ have no form that sorts, so they are None.
+
+    >>> iso_date("27th of July, 1866"), iso_date("1866-07-XX"), iso_date("the 1850s", last=True), iso_date("NONE")
+    ('1866-07-27', '1866-07', '1859', None)
+    """
+    text = " ".join((stated or "").casefold().split())
+    if not text or _BEFORE_CHRIST.search(text):
+        return None
+    if (found := _SPAN.fullmatch(text)) and (final := _last_year(*found.groups())):
+        return final if last else found[1]
+    if found := _ISO.fullmatch(text) or _COMPACT.fullmatch(text):
+        return _date(found[1], found[2], found[3])
+    if found := _NUMERIC.fullmatch(text):
+        return _day_and_month(found[1], found[3], found[4], day_first=found[2] == ".")
+    # Ranges written out have several dates: the first or the last is meant.
+    dates = [(m.start(), m.end(), _date(m[3], _MONTHS[m[2]], m[1])) for m in _DAY_FIRST.finditer(text)]
+    dates += [(m.start(), m.end(), _date(m[3], _MONTHS[m[1]], m[2])) for m in _MONTH_FIRST.finditer(text)]
+    for pattern in (_MONTH_ONLY, _DECADE, _ANY_YEAR):
+        for m in pattern.finditer(text):
+            if not any(start < m.end() and m.start() < end for start, end, _ in dates):
+                dates.append((m.start(), m.end(), _coarse(pattern, m, last)))
+    known = [date for _, _, date in sorted(dates, key=lambda found: found[0]) if date]
+    return known[-1 if last else 0] if known else None
+
+
+def _last_year(first: str, dash: str, last: str) -> str | None:
+    """1868 of 1866-68; None if it is no range of years, as in 1866-07."""
+    if len(last) == 2 and dash in "-/" and int(last) <= 12:
+        return None
+    year = first[: 4 - len(last)] + last
+    return year if year > first else None
+
+
+def _coarse(pattern: re.Pattern[str], found: re.Match[str], last: bool) -> str | None:
+    if pattern is _MONTH_ONLY:
+        return _date(found[2], _MONTHS[found[1]])
+    if pattern is _DECADE:
+        return found[1] + ("9" if last else "0")
+    return _date(found[1])
+
+
+def _day_and_month(first: str, second: str, year: str, day_first: bool) -> str | None:
+    if day_first or int(first) > 12 or first == second:
+        return _date(year, second, first)
+    return _date(year, first, second) if int(second) > 12 else _date(year)
+
+
+def _date(year: str, month: str | int | None = None, day: str | None = None) -> str | None:
+    """The date up to its first part that cannot be."""
+    if int(year) == 0:
+        return None
+    month_number = int(month) if month and str(month).isdigit() else 0
+    if not 1 <= month_number <= 12:
+        return year
+    day_number = int(day) if day and day.isdigit() else 0
+    if not 1 <= day_number <= calendar.monthrange(int(year), month_number)[1]:
+        return f"{year}-{month_number:02d}"
+    return f"{year}-{month_number:02d}-{day_number:02d}"
+
+
+def period(start: str | None, end: str | None) -> tuple[str | None, str | None]:
+    """Both ends of a time as ISO 8601, exchanged if they stand the wrong way round.
+
+    >>> period("1866-07-27", "July 1866")
+    ('1866-07-27', '1866-07')
+    """
+    first, last = iso_date(start), iso_date(end, last=True)
+    if first and last:
+        common = min(len(first), len(last))
+        if first[:common] > last[:common]:
+            return last, first
+    return first, last

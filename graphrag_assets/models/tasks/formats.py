@@ -1,0 +1,112 @@
+"""The form of models' answers: the schema that is sent is strict, what comes back is read leniently.
+
+Texts, numbers and names of fields are taken as they were meant. A record of the wrong form is left out of its
+list and counted, by `Salvaged`; the others of the same answer stay.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+
+# What JSON may carry and no text should: control characters, and halves of surrogate pairs, which UTF-8 cannot hold.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+def as_text(value: object) -> str:
+    """A string as it is, without control characters; a number as its digits; a list as its parts; None as nothing.
+
+    Raises:
+        ValueError: the value is an object.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(text for text in map(as_text, value) if text)
+    if not isinstance(value, str | int | float):
+        raise ValueError("expected a text")
+    return _UNPRINTABLE.sub("", str(value)).strip()
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
+_OUT_OF = re.compile(r"\s*(?:/|out of|of)\s*(\d+)")
+
+
+def on_scale(value: object, lowest: float, highest: float) -> float | None:
+    """The number meant, within the scale: `"7"`, `"8/10"` and `"8 out of 10"` count; None when there is none.
+
+    >>> on_scale("4/5", 1, 10), on_scale(12, 1, 10), on_scale("high", 1, 10)
+    (8.0, 10.0, None)
+    """
+    number: float | None = None
+    if isinstance(value, str):
+        if found := _NUMBER.search(value):
+            number = float(found.group().replace(",", "."))
+            if (share := _OUT_OF.match(value, found.end())) and int(share[1]):
+                number *= highest / int(share[1])
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    if number is None or math.isnan(number):
+        return None
+    return min(max(number, lowest), highest)
+
+
+Text = Annotated[str, BeforeValidator(as_text)]
+_WHOLE = WithJsonSchema({"type": "integer"})
+Strength = Annotated[float | None, BeforeValidator(functools.partial(on_scale, lowest=1, highest=10)), _WHOLE]
+Score = Annotated[float | None, BeforeValidator(functools.partial(on_scale, lowest=0, highest=100)), _WHOLE]
+Stars = Annotated[float | None, BeforeValidator(functools.partial(on_scale, lowest=0, highest=5)), _WHOLE]
+Rating = Annotated[
+    float | None,
+    BeforeValidator(functools.partial(on_scale, lowest=0, highest=10)),
+    WithJsonSchema({"type": "number"}),
+]
+
+
+def _terse(schema: dict[str, Any]) -> None:
+    """Without the titles and docstrings that pydantic adds: they are paid for with every request."""
+    schema.pop("title", None)
+    schema.pop("description", None)
+    for part in schema.get("properties", {}).values():
+        part.pop("title", None)
+
+
+class Form(BaseModel):
+    """An object of an answer. `other_names`: names that models use for fields instead."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_terse)
+    other_names: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        renamed = {cls.other_names.get(name, name): value for name, value in data.items()}
+        return renamed | {name: value for name, value in data.items() if name in cls.model_fields}
+
+
+class AnswerForm(Form):
+    """A whole answer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unwrap(cls, data: object) -> object:
+        """`{"result": {…}}` is meant as what is inside, unless it has a field itself."""
+        if isinstance(data, dict) and len(data) == 1:
+            (name, inner), fields = next(iter(data.items())), cls.model_fields.keys() | cls.other_names.keys()
+            if name not in fields and isinstance(inner, dict) and fields & inner.keys():
+                return inner
+        return data
+
+
+class RecordsForm(AnswerForm):
+    """An answer that consists of lists of records."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no record at all."""
+        return not any(value for value in self.__dict__.values() if isinstance(value, list))

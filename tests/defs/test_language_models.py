@@ -1,0 +1,137 @@
+"""The index made by a language model: a real server that speaks the OpenAI protocol, with faults."""
+
+import pytest
+
+from graphrag_assets.store import schema
+from tests.openai_server import FaultPlan, OpenAIServer, running
+
+BATCHES = {
+    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
+    "one/b.md": "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.",
+    "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London.",
+}
+TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def modelled(project, server, monkeypatch):
+    """A project with documents whose models are the test server's."""
+    use(monkeypatch, server)
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    return project
+
+
+def use(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
+    for kind in ("CHAT", "EMBEDDING"):
+        monkeypatch.setenv(f"GRAPHRAG_{kind}_MODEL", f"openai/test-{kind.lower()}")
+        monkeypatch.setenv(f"GRAPHRAG_{kind}_BASE_URL", server.url)
+        monkeypatch.setenv(f"GRAPHRAG_{kind}_API_KEY", "sk-planted-secret")
+    monkeypatch.setenv("GRAPHRAG_BACKOFF_SECONDS", "0.01")
+
+
+def contents(project):
+    return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
+
+
+def test_every_stage_is_made_by_the_models(modelled, server):
+    modelled.index_all()
+    assert {request.task for request in server.chats} >= {"ExtractGraph", "ExtractClaims", "CommunityReport"}
+    assert modelled.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions") == [("openai/test-chat",)]
+    assert modelled.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
+    assert modelled.sql("SELECT count(*) FROM entities")[0][0] > 0
+    assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
+
+
+def test_a_second_run_sends_no_request_and_writes_no_row(modelled, server):
+    modelled.index_all()
+    before, tables = len(server.requests), contents(modelled)
+    modelled.index_all()
+    assert len(server.requests) == before
+    assert contents(modelled) == tables
+
+
+def test_a_lost_database_is_made_again_from_the_ledger_without_a_request(modelled, server):
+    modelled.index_all()
+    before, tables = len(server.requests), contents(modelled)
+    (modelled.root / "index" / "working.duckdb").unlink()
+    modelled.index_all()
+    assert len(server.requests) == before
+    assert contents(modelled) == tables
+
+
+def test_faults_change_no_table(modelled, server, tmp_path, monkeypatch):
+    modelled.index_all()
+    clean = contents(modelled)
+    with running(faults=FaultPlan({"429": 0.05, "500": 0.04, "closed": 0.04}, seed=7)) as faulty:
+        use(monkeypatch, faulty)
+        monkeypatch.setenv("GRAPHRAG_INPUT", str(modelled.input))
+        monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
+        modelled.root = tmp_path / "other"
+        modelled.index_all()
+        assert len(faulty.requests) > len(server.requests)
+    assert contents(modelled) == clean
+
+
+def test_an_edit_pays_for_its_text_unit_and_what_depends_on_it(modelled, server):
+    modelled.index_all()
+    before = len(server.chats)
+    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modelled.index_all("two")
+    extractions = [request for request in server.chats[before:] if request.task in ("ExtractGraph", "ExtractClaims")]
+    assert 0 < len(extractions) <= 4  # one text unit: graph and claims, each with one gleaning
+    assert all("Liverpool" in str(request.body["messages"]) for request in extractions)
+
+
+def test_a_wrong_key_fails_at_once_with_one_clear_error(modelled, server):
+    server.api_key = "sk-other"
+    result = None
+    modelled.run("scan_input")
+    result = modelled.run("index_batches", "one", succeed=False)
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "GRAPHRAG_CHAT_API_KEY" in str(failure) or "API key" in str(failure)
+    assert len(server.requests) <= 25
+    assert modelled.index.working.read("SELECT count(*) FROM documents").item() == 0
+
+
+def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
+    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
+    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.3")
+    modelled.run("scan_input")
+    result = modelled.run("index_batches", "one", succeed=False)
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "GRAPHRAG_BUDGET_USD" in str(failure)
+    paid = len(server.chats)
+    assert paid > 0
+    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
+    modelled.index_all()
+    sent = [str(request.body) for request in server.chats]
+    assert len(sent) == len(set(sent))  # nothing was asked twice
+    assert len(sent) > paid
+
+
+def test_the_key_is_nowhere_in_database_ledger_or_event_log(modelled):
+    modelled.index_all()
+    for path in (modelled.root / "index").rglob("*"):
+        if path.is_file():
+            assert b"sk-planted-secret" not in path.read_bytes(), path
+    for run in modelled.instance.get_runs():
+        assert "sk-planted-secret" not in str(modelled.instance.all_logs(run.run_id))
+
+
+def test_usage_is_metadata_of_the_materialisations(modelled):
+    import dagster as dg
+
+    modelled.index_all()
+    event = modelled.instance.get_latest_materialization_event(dg.AssetKey("entity_mentions")).asset_materialization
+    assert event.metadata["llm/calls"].value > 0
+    assert event.metadata["llm/prompt_tokens"].value > 0
+    assert "extract_graph" in event.metadata["llm/by_task"].data

@@ -1,0 +1,91 @@
+"""What the test server says: content made from the request alone, so the same request has the same answer.
+
+With a schema (in `response_format`, or written in the prompt) it is an instance of that schema whose names and
+sentences come from the text of the last message; without one, sentences of that text.
+"""
+
+import hashlib
+import json
+import random
+import re
+from typing import Any
+
+Schema = dict[str, Any]
+
+_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
+_SENTENCE = re.compile(r"[^.!?\n]{20,200}[.!?]")
+_FENCE = re.compile(r"```[a-z]*\n(.*?)```|<(\w+) id=\"([0-9a-f]{8})\">\n(.*?)\n</\2 \3>", re.DOTALL)
+_SCHEMA = re.compile(r"```json schema\n(\{.*?\})\n```", re.DOTALL)
+_NAMES = {"title", "name", "source", "target", "subject", "object", "entity"}
+
+
+def content_for(body: dict[str, Any]) -> str:
+    """The message that answers a chat request."""
+    chance = random.Random(hashlib.blake2b(json.dumps(body["messages"]).encode(), digest_size=8).digest())
+    # A gleaning's last message has no data: what it is about stands in an earlier one.
+    data = fenced_text("\n".join(m["content"] for m in body["messages"] if m["role"] == "user"))
+    text = _Words(
+        sorted(set(_NAME.findall(data)) or {"Nobody"}), _SENTENCE.findall(data) or ["Nothing is said."], chance
+    )
+    schema = schema_of(body)
+    if schema is None:
+        return " ".join(text.sentence() for _ in range(3))
+    return json.dumps(_instance(schema, schema, "", text))
+
+
+def fenced_text(message: str) -> str:
+    """The data of a prompt: the longest fenced block, or the whole message where nothing is fenced."""
+    blocks = [match.group(1) or match.group(4) or "" for match in _FENCE.finditer(message)]
+    return max(blocks, key=len, default="") or message
+
+
+def schema_of(body: dict[str, Any]) -> Schema | None:
+    """The JSON schema asked for, by `response_format` or in words."""
+    wanted = body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        return wanted["json_schema"]["schema"]
+    for message in body["messages"]:
+        if found := _SCHEMA.search(message["content"]):
+            return json.loads(found.group(1))
+    return {"type": "object", "properties": {"answer": {"type": "string"}}} if wanted else None
+
+
+class _Words:
+    """Names and sentences drawn from a text."""
+
+    def __init__(self, names: list[str], sentences: list[str], chance: random.Random):
+        self.names, self.sentences, self.chance = names, sentences, chance
+
+    def name(self) -> str:
+        return self.chance.choice(self.names)
+
+    def sentence(self) -> str:
+        return self.chance.choice(self.sentences).strip()
+
+
+def _instance(schema: Schema, root: Schema, field: str, text: _Words) -> Any:
+    """A value that satisfies `schema`; `field` is the name of the property it is for."""
+    if "$ref" in schema:
+        return _instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root, field, text)
+    if "enum" in schema:
+        return text.chance.choice(schema["enum"])
+    if "const" in schema:
+        return schema["const"]
+    if options := schema.get("anyOf") or schema.get("oneOf"):
+        return _instance(options[0], root, field, text)
+    match schema.get("type"):
+        case "object":
+            return {name: _instance(part, root, name, text) for name, part in schema.get("properties", {}).items()}
+        case "array":
+            few = min(schema.get("maxItems", 4), max(schema.get("minItems", 2), 3))
+            return [_instance(schema.get("items", {}), root, field, text) for _ in range(few)]
+        case "integer":
+            return text.chance.randint(schema.get("minimum", 1), schema.get("maximum", 10))
+        case "number":
+            return round(text.chance.uniform(schema.get("minimum", 1), schema.get("maximum", 10)), 2)
+        case "boolean":
+            return text.chance.random() < 0.5
+        case "null":
+            return None
+    is_name = any(part in _NAMES for part in field.lower().split("_"))
+    return text.name() if is_name else text.sentence()

@@ -93,7 +93,7 @@ class OpenAIServer:
     """The server and what it has seen. All attributes may be changed while it runs.
 
     `content` makes the message of a chat request; `next_faults` are given to the next requests in turn (None:
-    no fault), then `faults` is drawn from. `rejected_formats` are the response_format types answered with 400.
+    no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
     """
 
     content: Callable[[Body], str] = content_for
@@ -219,6 +219,8 @@ class OpenAIServer:
             )
         if fault in HTTP_FAULTS:
             raise _ReplyError(HTTP_FAULTS[fault], f"Scripted answer {fault}.")
+        if (encoding := body.get("encoding_format")) in self.rejected_formats:
+            raise _ReplyError(400, f"Invalid parameter: 'encoding_format' {encoding} is not supported.")
         kind = (body.get("response_format") or {}).get("type")
         if kind in self.rejected_formats:
             raise _ReplyError(

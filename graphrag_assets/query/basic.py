@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.local import SOURCES, sources
+from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.retrieval import Question, search
 from graphrag_assets.store.published import Reader
 
@@ -15,6 +16,10 @@ class BasicOptions:
 
     k: int = 10
     max_context_tokens: int = 12_000
+
+    def __post_init__(self) -> None:
+        check_whole(self, "k")
+        check_whole(self, "max_context_tokens", least=1)
 
 
 _DEFAULTS = BasicOptions()

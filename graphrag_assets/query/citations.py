@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_assets.store.published import Reader
@@ -39,19 +39,26 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
-    """A reference led back to a passage of a document.
-
-    `table` and `number` are as in the answer, `id` and `title` those of the cited row. The passage is
-    `documents.text[start_char:end_char]`, which is `quote`; it is the cited sentence where that stands literally
-    in the text, else the text unit. Entities, relationships and reports rest on several text units: each of the
-    first few is a citation of its own. A cited row without any text unit has None there.
-    """
+class CitedRow:
+    """A row that an answer cites: `table` and `number` as in the answer, its `id` and what it is about."""
 
     table: str
     number: int
     id: str
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that an answer rests on, and the cited `rows` that lead to it, in the answer's order.
+
+    `table`, `number`, `id` and `title` are those of the first row. The passage is
+    `documents.text[start_char:end_char]`, which is `quote`; it is the cited sentence where that stands literally
+    in the text, else the text unit. Entities, relationships and reports rest on several text units: each of the
+    first few is a citation of its own. A cited row without any text unit has None there.
+    """
+
+    rows: tuple[CitedRow, ...]
     text_unit_id: str | None
     document_id: str | None
     document_title: str | None
@@ -59,6 +66,26 @@ class Citation:
     start_char: int | None
     end_char: int | None
     quote: str | None
+
+    @property
+    def table(self) -> str:
+        """Table of the first cited row."""
+        return self.rows[0].table
+
+    @property
+    def number(self) -> int:
+        """Number of the first cited row."""
+        return self.rows[0].number
+
+    @property
+    def id(self) -> str:
+        """Id of the first cited row."""
+        return self.rows[0].id
+
+    @property
+    def title(self) -> str:
+        """What the first cited row is about."""
+        return self.rows[0].title
 
 
 def references(answer: str) -> list[Reference]:
@@ -82,7 +109,7 @@ Reference(table='Ships', number=1, statement='She broke it.')]
 
 
 def resolve(reader: Reader, answer: str, given: Mapping[str, Set[int]]) -> tuple[list[Citation], list[str]]:
-    """The citations in `answer`, and the references that lead nowhere, as `"Entities (99)"`.
+    """The citations in `answer`, each passage once, and the references that lead nowhere, as `"Entities (99)"`.
 
     Args:
         given: the numbers of the context's rows by table. A reference to anything else was invented.
@@ -101,7 +128,16 @@ def resolve(reader: Reader, answer: str, given: Mapping[str, Set[int]]) -> tuple
         citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
         if not found:
             unresolved.append(f"{reference.table} ({reference.number})")
-    return list(dict.fromkeys(citations)), list(dict.fromkeys(unresolved))
+    return _each_passage_once(citations), list(dict.fromkeys(unresolved))
+
+
+def _each_passage_once(citations: list[Citation]) -> list[Citation]:
+    """Citations of the same passage as one, with the rows of all of them; a row without passage stands alone."""
+    passages: dict[Citation, dict[CitedRow, None]] = {}
+    for citation in citations:
+        passage = replace(citation, rows=()) if citation.text_unit_id else citation
+        passages.setdefault(passage, {}).update(dict.fromkeys(citation.rows))
+    return [replace(passage, rows=tuple(rows)) for passage, rows in passages.items()]
 
 
 _CITED = {
@@ -165,10 +201,7 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
     columns = ("text_unit_id", "document_id", "document_title", "source")
     citation = Citation(
-        reference.table,
-        reference.number,
-        row["id"],
-        row["title"] or row["document_title"] or "",
+        (CitedRow(reference.table, reference.number, row["id"], row["title"] or row["document_title"] or ""),),
         **{column: row[column] for column in columns},
         start_char=start,
         end_char=end,

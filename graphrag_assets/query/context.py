@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from graphrag_assets.models.answering import Evidence, Passage
-from graphrag_assets.text import tokenizer
+from graphrag_assets.text import encode
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
 
@@ -66,7 +66,7 @@ class Context:
     @property
     def tokens(self) -> int:
         """Length of `text`."""
-        return len(tokenizer().encode_ordinary(self.text))
+        return len(encode(self.text))
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -106,13 +106,12 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
     """
     heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
     lines = lines_of(layout, candidates)
-    count = tokenizer().encode_ordinary
-    left = budget - len(count(heading)) - 1  # one for the empty line between sections
+    left = budget - len(encode(heading)) - 1  # one for the empty line between sections
     taken: list[int] = []
     for place, line in enumerate(lines):
         if len(line) > left * _MOST_CHARACTERS_PER_TOKEN:
             continue
-        tokens = len(count(line))
+        tokens = len(encode(line))
         if tokens <= left:
             taken.append(place)
             left -= tokens

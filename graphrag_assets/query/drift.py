@@ -5,12 +5,14 @@ near-duplicates are asked once, and a budget limits the calls.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from graphrag_assets.errors import QueryError
 from graphrag_assets.models.answering import Answerer, Mapped, Point, Usage
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.query.context import Context, Section, fill
 from graphrag_assets.query.local import REPORTS, LocalOptions, in_order, local_context
+from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.results import Action
 from graphrag_assets.query.retrieval import Question, search
 from graphrag_assets.store.published import Reader
@@ -24,7 +26,8 @@ class DriftOptions:
     """How far a DRIFT search goes.
 
     The primer reads the `primer_reports` nearest reports in `primer_folds` calls. Then, `depth` times, the
-    `breadth` best follow-up questions are answered by local searches, `max_calls` calls at most in all.
+    `breadth` best follow-up questions are answered by local searches, `max_calls` calls at most in all. No call
+    reads more than `max_context_tokens`, whatever `local` allows.
     """
 
     primer_reports: int = 20
@@ -34,6 +37,12 @@ class DriftOptions:
     max_calls: int = 16
     max_context_tokens: int = 12_000
     local: LocalOptions = field(default_factory=LocalOptions)
+
+    def __post_init__(self) -> None:
+        check_whole(self, "primer_reports", "depth", "breadth")
+        check_whole(self, "primer_folds", "max_calls", "max_context_tokens", least=1)
+        if not isinstance(self.local, LocalOptions):
+            raise QueryError(f"The search option local is {self.local!r}; it must be LocalOptions(…).")
 
 
 _DEFAULTS = DriftOptions()
@@ -77,6 +86,8 @@ def explore(reader: Reader, question: Question, answerer: Answerer, options: Dri
         usage["primer"] += mapped.usage
         steps.append(_Step(question.text, 0, None, mapped))
     asked: list[str] = []
+    limit = min(options.local.max_context_tokens, options.max_context_tokens)
+    local_options = replace(options.local, max_context_tokens=limit)
     for depth in range(1, options.depth + 1):
         room = min(options.breadth, options.max_calls - len(steps))
         raised = _raised(steps, depth - 1)
@@ -85,7 +96,7 @@ def explore(reader: Reader, question: Question, answerer: Answerer, options: Dri
             raised.insert(0, (question.text, None))
         for follow_up, parent in _distinct(raised, asked, room):
             asked.append(follow_up)
-            context = local_context(reader, Question(follow_up), options.local)
+            context = local_context(reader, Question(follow_up), local_options)
             mapped = answerer.map(follow_up, context.evidence, options.breadth)
             usage["build_context"] += Usage(seconds=context.seconds)
             usage["action"] += mapped.usage

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
+from graphrag_assets.query.options import check_number, check_whole
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.published import Reader
 from graphrag_assets.text import count_tokens
@@ -38,6 +39,12 @@ class GlobalOptions:
     min_community_rank: float = 0.0
     max_context_tokens: int = 12_000
     seed: int = 86
+
+    def __post_init__(self) -> None:
+        check_whole(self, "community_level")
+        check_number(self, "min_community_rank")
+        check_whole(self, "max_context_tokens", least=1)
+        check_whole(self, "seed", least=None)
 
 
 _DEFAULTS = GlobalOptions()
@@ -87,7 +94,7 @@ def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int) -> list[Se
     A report that is too long even for a batch of its own is represented by its summary.
     """
     room = max_tokens - _HEADING_TOKENS
-    full = pl.Series(count_tokens(lines_of(GLOBAL_REPORTS, reports)))
+    full = pl.Series(count_tokens(lines_of(GLOBAL_REPORTS, reports)), dtype=pl.Int64)
     reports = reports.with_columns(content=pl.when(full <= room).then("content").otherwise("summary"))
     tokens = count_tokens(lines_of(GLOBAL_REPORTS, reports))
     order = sorted(range(reports.height), key=reports["human_readable_id"].to_list().__getitem__)

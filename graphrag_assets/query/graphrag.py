@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.models import asking
 from graphrag_assets.models.answering import Answerer, Point, Reply, Usage
-from graphrag_assets.models.offline.answers import ExtractiveAnswerer
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.citations import Citation, resolve
 from graphrag_assets.query.context import Context, Section, merged_frames
@@ -30,7 +30,8 @@ class GraphRAG:
 
     Args:
         index: an index folder or a published .duckdb file; default `<GRAPHRAG_DATA or ./data>/index`.
-        answerer: what turns contexts into answers; default the extractive one, which needs no model.
+        answerer: what turns contexts into answers; default that of the settings: the chat
+            model, or sentences of the context, which needs no model.
 
     Options of a search are keyword arguments: the fields of `LocalOptions`, `GlobalOptions`, `DriftOptions` and
     `BasicOptions`.
@@ -41,7 +42,7 @@ class GraphRAG:
 
     def __init__(self, index: str | Path | None = None, answerer: Answerer | None = None) -> None:
         self.index = PublishedIndex(index)
-        self.answerer: Answerer = answerer or ExtractiveAnswerer()
+        self.answerer: Answerer = answerer or asking.answerer()
         self.index.reader()
 
     def local(self, question: str, **options: Any) -> Answer:
@@ -63,6 +64,8 @@ class GraphRAG:
         usage = {"build_context": Usage(seconds=context.seconds), "map": Usage()}
         points: list[Point] = []
         for section in context.sections:
+            if not section.passages:  # a limit too small for any report: nothing to read, so nothing to ask
+                continue
             mapped = self.answerer.map(question, section.evidence)
             usage["map"] += mapped.usage
             points += mapped.points
@@ -96,7 +99,7 @@ class GraphRAG:
     def search(self, method: str, question: str, **options: Any) -> Answer:
         """The answer by the method of that name: local, global, drift or basic."""
         searches = {"local": self.local, "global": self.global_, "drift": self.drift, "basic": self.basic}
-        if method not in searches:
+        if method not in METHODS:
             raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
         return searches[method](question, **options)
 

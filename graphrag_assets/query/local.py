@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from graphrag_assets.query.context import Context, Layout, Section, fill
+from graphrag_assets.query.options import check_shares, check_whole
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, entities_for, fuse
 from graphrag_assets.store.published import Reader
 
@@ -23,6 +24,11 @@ class LocalOptions:
     max_context_tokens: int = 12_000
     text_unit_prop: float = 0.5
     community_prop: float = 0.15
+
+    def __post_init__(self) -> None:
+        check_whole(self, "top_k_entities", "top_k_relationships")
+        check_whole(self, "max_context_tokens", least=1)
+        check_shares(self, "text_unit_prop", "community_prop")
 
 
 _DEFAULTS = LocalOptions()
@@ -85,7 +91,7 @@ def local_context(reader: Reader, question: Question, options: LocalOptions = _D
     entities = entities_for(reader, question, options.top_k_entities)
     units = ranked_text_units(reader, question, entities, _MOST_TEXT_UNITS)
     outside = options.top_k_relationships * len(entities)
-    graph = max(1 - options.text_unit_prop - options.community_prop, 0)
+    graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
     planned = [
         (REPORTS, reports_about(reader, entities), options.community_prop),

@@ -6,7 +6,7 @@ from itertools import groupby
 import polars as pl
 
 from graphrag_assets.models.answering import Usage
-from graphrag_assets.query.citations import Citation
+from graphrag_assets.query.citations import Citation, CitedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,14 @@ def answer_to_markdown(answer: Answer) -> str:
 
 
 def _grouped(citations: list[Citation]) -> list[tuple[str, list[Citation]]]:
-    """A line per passage, or set of passages, naming all rows that are cited for it; with the citations."""
-    rows: dict[tuple[str, int], list[Citation]] = {}
+    """A line for the passages that the same rows are cited for, naming the rows; with the citations."""
+    groups: dict[tuple[CitedRow, ...], list[Citation]] = {}
     for citation in citations:
-        rows.setdefault((citation.table, citation.number), []).append(citation)
-    by_places: dict[str, list[tuple[str, int]]] = {}
-    for row, cited in rows.items():
-        by_places.setdefault(_places(cited), []).append(row)
-    lines = []
-    for places, cited_rows in by_places.items():
-        names = "; ".join(f"{table} ({number})" for table, number in cited_rows)
-        lines.append((f"{names}: {places}", rows[cited_rows[0]]))
-    return lines
+        groups.setdefault(citation.rows, []).append(citation)
+    return [
+        (f"{'; '.join(f'{row.table} ({row.number})' for row in rows)}: {_places(cited)}", cited)
+        for rows, cited in groups.items()
+    ]
 
 
 def _places(group: list[Citation]) -> str:

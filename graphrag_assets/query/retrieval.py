@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.offline import embeddings
+from graphrag_assets.models.asking import embedder
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.store.published import Reader
 from graphrag_assets.text import terms, title_key
@@ -26,6 +26,8 @@ class Question:
     text: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise QueryError(f"The question is {self.text!r}; it must be a text.")
         if not self.text.strip():
             raise QueryError("The question is empty.")
 
@@ -36,9 +38,14 @@ class Question:
         return [word for word in words if word not in STOP_WORDS] or words
 
     @cached_property
-    def vector(self) -> np.ndarray:
-        """Its embedding, float32 of shape (dimensions,)."""
-        return np.asarray(embeddings.embed([self.text])[0])
+    def _vectors(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def vector(self, model: str) -> np.ndarray:
+        """Its embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
+        if model not in self._vectors:
+            self._vectors[model] = np.asarray(embedder(model)([self.text])[0])
+        return self._vectors[model]
 
     @cached_property
     def title_keys(self) -> dict[str, list[tuple[int, int]]]:
@@ -90,8 +97,11 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int) -> list
     Raises:
         QueryError: the index was embedded by another model than questions are.
     """
-    dimensions = _dimensions(reader)
-    if not dimensions or not question.vector.any():
+    if reader.embedding is None:
+        return []
+    model, dimensions = reader.embedding
+    vector = question.vector(model)
+    if not vector.any():
         return []
     return reader.numbers(
         f"""
@@ -99,20 +109,8 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int) -> list
         FROM embeddings WHERE kind = $kind
         ORDER BY round(similarity, 6) DESC, number LIMIT $limit
         """,
-        {"kind": kind, "vector": question.vector, "limit": limit},
+        {"kind": kind, "vector": vector, "limit": limit},
     )
-
-
-def _dimensions(reader: Reader) -> int | None:
-    if reader.embedding is None:
-        return None
-    model, dimensions = reader.embedding
-    if model != embeddings.MODEL:
-        raise QueryError(
-            f"{reader.path} was embedded with {model}, and questions are embedded with {embeddings.MODEL}. "
-            "Their vectors cannot be compared: index again with the present embedding model."
-        )
-    return dimensions
 
 
 def fuse(*rankings: Sequence[int], k: int = FUSION_K) -> list[int]:

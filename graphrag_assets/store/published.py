@@ -12,7 +12,6 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.working import CONNECTION_CONFIG
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
@@ -140,11 +139,17 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise StoreError(f"The published index {path} is gone. Publish again: `python -m graphrag_assets index`.")
     try:
-        # DuckDB shares a file among the connections of a process only if all ask for the same configuration.
-        connection = duckdb.connect(str(path), read_only=True, config=CONNECTION_CONFIG)
+        # As anyone would, and without a SET: within a process DuckDB shares an open file among connections of one
+        # configuration only, and a setting made here would hold for the user's own connections to it too.
+        connection = duckdb.connect(str(path), read_only=True)
+    except duckdb.ConnectionException as error:
+        raise StoreError(
+            f"Cannot open the published index {path}: this process has it open already, for writing or with a "
+            "configuration of its own. Close that connection, or open it as the index does: "
+            f"duckdb.connect({str(path)!r}, read_only=True) without config. DuckDB says: {error}"
+        ) from error
     except duckdb.Error as error:
         raise StoreError(f"Cannot open the published index {path}: {error}") from error
-    connection.execute("SET enable_external_access = false")  # no other file or URL, whatever the query says
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     if "publication" not in tables:
         raise StoreError(

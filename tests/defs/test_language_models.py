@@ -135,3 +135,17 @@ def test_usage_is_metadata_of_the_materialisations(modelled):
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0
     assert "extract_graph" in event.metadata["llm/by_task"].data
+
+
+def test_questions_are_embedded_and_answered_by_the_models_of_the_index(modelled, server, monkeypatch):
+    from graphrag_assets.errors import QueryError
+    from graphrag_assets.query import GraphRAG
+
+    modelled.index_all()
+    before = len(server.requests)
+    answer = GraphRAG().local("Who commanded the Great Eastern?")
+    assert answer.model == "openai/test-chat"
+    assert len(server.requests) == before + 2  # one embedding, one answer
+    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
+    with pytest.raises(QueryError, match="openai/test-embedding"):
+        GraphRAG().local("Who commanded the Great Eastern?")

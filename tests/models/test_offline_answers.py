@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_assets.models.answering import NO_ANSWER, Evidence, Passage, Point
 from graphrag_assets.models.offline.answers import MAX_POINTS, MAX_SENTENCES, ExtractiveAnswerer
-from graphrag_assets.models.offline.questions import Asked, names_in, stems
+from graphrag_assets.models.offline.questions import Asked, definition, names_in, stems
 from graphrag_assets.models.offline.sentence_pool import candidates
 
 BROOKE = "John Mercer Brooke devised a sounding apparatus with a detachable ball."
@@ -143,3 +143,129 @@ def test_endings_do_not_matter_and_names_are_phrases() -> None:
         "William Thomson",
         "Heart’s Content",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["fail failed failure failures fault", "die died death", "lay laid laying", "command commander commanders",
+     "measure measured measurement", "company companies", "stop stopped", "resist resistance", "anchor anchored",
+     "dismiss dismissed", "break broke broken"],
+)  # fmt: skip
+def test_forms_of_one_word_are_one_term(words: str) -> None:
+    assert len(stems(words)) == 1
+
+
+def test_different_words_stay_different() -> None:
+    assert len(stems("station state lay late company command fail fall cable electric electrician")) == 11
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
+        "THE MIRROR AND THE PEN\nThe mirror is small and light.",
+        "The Mirror and the Pen\n======\nThe mirror is small and light.",
+        "A History of the Mirror and Pen\n\nThe mirror is small and light.",
+        "## The mirror and the pen\n\nThe mirror is small and light.",
+        "The mirror is small and light.\n\nTHE MIRROR AND THE PEN",
+    ],
+)
+def test_a_title_line_is_no_sentence(text: str) -> None:
+    found = candidates([Passage("Sources", 1, "", text)])
+    assert [candidate.text for candidate in found] == ["The mirror is small and light."]
+
+
+def test_a_description_without_full_stop_is_a_sentence() -> None:
+    found = candidates([Passage("Relationships", 1, "", "Hudson commanded the frigate Niagara")])
+    assert [candidate.text for candidate in found] == ["Hudson commanded the frigate Niagara"]
+
+
+def test_a_sentence_with_and_without_emphasis_is_one() -> None:
+    (found,) = candidates(
+        [
+            Passage("Sources", 1, "", "The *Niagara* was a frigate."),
+            Passage("Entities", 2, "", "The Niagara was a frigate."),
+        ]
+    )
+    assert found.cited == "The *Niagara* was a frigate. [Data: Sources (1); Entities (2)]"
+
+
+def test_a_sentence_that_shares_only_a_common_word_is_not_padding() -> None:
+    passages = tuple(
+        Passage("Sources", number, "", text)
+        for number, text in enumerate(
+            ["The board dismissed Whitehouse on 17 August.", "The cat sat on the board.", "A board of oak is heavy."]
+        )
+    )
+    assert respond("Who dismissed Whitehouse?", *passages).startswith("The board dismissed Whitehouse")
+    assert "cat" not in respond("When did the board dismiss Whitehouse?", *passages)
+
+
+def test_a_question_mostly_about_something_else_is_not_answered() -> None:
+    hotel = Passage("Sources", 1, "", "The directors visited the works. Many visited London. Thomson visited Paris.")
+    assert respond("Who visited the Hotel Gillet?", hotel) == NO_ANSWER
+    assert respond("Did Thomson visit the Hotel Gillet?", hotel) == NO_ANSWER
+    # The deed alone, done to something else, is no answer either.
+    clock = Passage("Sources", 1, "", "He invented a lamp and a clock. Many clocks were made.")
+    assert respond("Who invented the telephone?", clock) == NO_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Who was Cyrus Field?", "Cyrus Field"),
+        ("who was cyrus field", "cyrus field"),
+        ("What is the Agamemnon?", "Agamemnon"),
+        ("What is gutta-percha?", "gutta-percha"),
+        ("Tell me about William Thomson.", "William Thomson"),
+        ("What was the capital of the company?", None),
+        ("Who commanded the Niagara?", None),
+    ],
+)
+def test_what_is_asked_about_is_known_when_nothing_else_is_asked(question: str, subject: str | None) -> None:
+    assert Asked.of(question).subject == subject
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("Cyrus Field was a merchant.", 1, 1),
+        ("He met his brother, Cyrus West Field, a paper merchant.", 1, 1),
+        ("In May, on the motion of Cyrus Field, the board met.", 0.5, 0.5),
+        ("Mr Field sailed to London.", 0.5, 0.5),
+        ("Cyrus Field's letter arrived.", 0, 0.1),
+        ("Matthew Field was an engineer.", 0, 0),
+        ("The field was green.", 0, 0),
+    ],
+)
+def test_definitions_are_told_from_mentions(text: str, least: float, most: float) -> None:
+    assert least <= definition("Cyrus Field", text) <= most
+
+
+def test_who_somebody_was_is_answered_by_definitions_and_links() -> None:
+    passages = (
+        Passage(
+            "Sources", 1, "", "Matthew Field was an engineer. Cyrus Field was a paper merchant of New York. It rained."
+        ),
+        Passage("Sources", 2, "", "Cyrus Field founded the company with Brett in 1856. Nobody else came."),
+        Passage("Relationships", 3, "Cyrus Field – Brett", "Cyrus Field founded the company with Brett in 1856."),
+    )
+    assert respond("Who was Cyrus Field?", *passages) == (
+        "Cyrus Field was a paper merchant of New York. [Data: Sources (1)] "
+        "Cyrus Field founded the company with Brett in 1856. [Data: Sources (2); Relationships (3)]"
+    )
+
+
+def test_why_prefers_the_sentence_that_gives_a_cause() -> None:
+    plain = Passage("Sources", 1, "", "The cable of 1858 failed in October of that year.")
+    cause = Passage("Sources", 2, "", "The cable of 1858 died because the insulation was pierced.")
+    points = ANSWERER.map("Why did the cable of 1858 die?", Evidence("", (plain, cause))).points
+    assert points[0].text.startswith("The cable of 1858 died because")
+
+
+def test_a_point_that_needs_another_sentence_is_left_out_unless_it_names_what_is_asked() -> None:
+    report = Passage("Reports", 1, "", "It was used again with the cable. This cable of 1858 failed for want of care.")
+    texts = [point.text for point in ANSWERER.map("Why did the cable of 1858 fail?", Evidence("", (report,))).points]
+    assert texts == ["This cable of 1858 failed for want of care. [Data: Reports (1)]"]
+    everything = ANSWERER.map("What are the main themes?", Evidence("", (report,))).points
+    assert everything == ()

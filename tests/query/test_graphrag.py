@@ -5,12 +5,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.models.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
+from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.text import count_tokens
 
 from .conftest import write_index
 
@@ -116,7 +120,7 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
         "William Hudson",
         "Daniel Gooch",
     ]
-    for query in ("DELETE FROM entities", "CREATE TABLE x (a INT)", "SELECT * FROM read_text('/etc/hostname')"):
+    for query in ("DELETE FROM entities", "CREATE TABLE x (a INT)", "FROM nowhere"):
         with pytest.raises(StoreError):
             rag.sql(query)
 
@@ -186,3 +190,77 @@ def test_rows_that_are_cited_for_the_same_passage_share_a_line(rag: GraphRAG) ->
     assert lines[0] == (
         "  Sources (0); Entities (2); Reports (0); Reports (3): Document 0, b/document-0.txt, characters 61-106"
     )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_index_without_rows_answers_that_it_cannot(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "empty.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for table in PUBLISHED:
+            connection.execute(table.ddl().replace("{dimensions}", "4"))
+    answer = GraphRAG(path).search(method, "Who commanded the Niagara?")
+    assert (answer.answer, answer.citations, answer.unresolved) == (NO_ANSWER, [], [])
+    assert GraphRAG(path).context(method, "Who commanded the Niagara?").text == ""
+
+
+def test_global_search_without_a_report_of_the_rank_answers_that_it_cannot(rag: GraphRAG) -> None:
+    assert rag.global_("Who commanded the Niagara?", min_community_rank=11).answer == NO_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "said"),
+    [
+        ("local", {"top_k_entities": -1}, r"top_k_entities is -1; .* whole number from 0"),
+        ("local", {"top_k_relationships": 2.5}, r"top_k_relationships is 2\.5"),
+        ("local", {"max_context_tokens": 0}, r"max_context_tokens is 0; .* from 1"),
+        ("local", {"text_unit_prop": 1.5}, r"text_unit_prop is 1\.5; .* share from 0 to 1"),
+        ("local", {"community_prop": float("nan")}, r"community_prop is nan"),
+        ("local", {"text_unit_prop": 0.7, "community_prop": 0.4}, r"text_unit_prop is 0\.7, .*at most 1"),
+        ("global", {"community_level": -1}, r"community_level is -1"),
+        ("global", {"community_level": "2"}, r"community_level is '2'"),
+        ("global", {"min_community_rank": None}, r"min_community_rank is None; it must be a number"),
+        ("global", {"seed": "x"}, r"seed is 'x'; it must be a whole number\."),
+        ("drift", {"primer_folds": 0}, r"primer_folds is 0"),
+        ("drift", {"max_calls": True}, r"max_calls is True"),
+        ("drift", {"local": {"top_k_entities": 3}}, r"local is .*LocalOptions"),
+        ("basic", {"k": 10**30}, r"k is 10+; .* to 1,000,000,000"),
+    ],
+)
+def test_an_option_out_of_range_is_named_with_what_is_allowed(
+    rag: GraphRAG, method: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(QueryError, match=said):
+        rag.search(method, "Who commanded the Niagara?", **options)
+
+
+@pytest.mark.parametrize("question", ["", "  \n", None, 7, ["Who?"]])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_question_is_a_text_that_says_something(rag: GraphRAG, method: str, question: Any) -> None:
+    with pytest.raises(QueryError, match="The question is"):
+        rag.search(method, question)
+
+
+def test_no_step_of_drift_reads_more_than_its_limit(index_file: Path) -> None:
+    read: list[str] = []
+
+    class Listener(Inventor):
+        def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+            read.append(evidence.text)
+            return Mapped()
+
+    GraphRAG(index_file, answerer=Listener()).drift("Who commanded the Niagara?", max_context_tokens=120)
+    assert len(read) > 1
+    assert max(count_tokens(read)) <= 120
+
+
+def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
+    citations = rag.local("Who commanded the Niagara?").citations
+    passages = [(citation.text_unit_id, citation.start_char, citation.end_char) for citation in citations]
+    assert len(passages) == len(set(passages))
+    assert [(row.table, row.number) for row in citations[0].rows] == [
+        ("Sources", 0),
+        ("Entities", 2),
+        ("Reports", 0),
+        ("Reports", 3),
+    ]
+    assert (citations[0].table, citations[0].number, citations[0].id) == ("Sources", 0, "t0")

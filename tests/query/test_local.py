@@ -87,7 +87,7 @@ def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> N
     assert context.frames["entities"]["in_context"].all()
 
 
-@pytest.mark.parametrize("budget", [0, 30, 100, 200, 400, 800, 12_000])
+@pytest.mark.parametrize("budget", [1, 30, 100, 200, 400, 800, 12_000])
 def test_the_token_limit_holds(reader: Reader, budget: int) -> None:
     context = local_context(reader, QUESTION, LocalOptions(max_context_tokens=budget))
     assert context.tokens <= budget

@@ -82,25 +82,45 @@ def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
         PublishedIndex(text).reader()
 
 
-def test_readers_neither_write_nor_see_other_files(tmp_path: Path) -> None:
+def test_readers_do_not_write(tmp_path: Path) -> None:
     reader = PublishedIndex(publish(tmp_path, 1)).reader()
     for query in (
         "INSERT INTO publication VALUES (2, now()::TIMESTAMP, '', '')",
-        "ATTACH 'other.duckdb'",
-        "COPY publication TO 'publication.csv'",
-        "SET enable_external_access = true",
+        "CREATE TABLE other (number INT)",
+        "DROP TABLE publication",
         "FROM nowhere",
     ):
         with pytest.raises(StoreError, match="Cannot run the query"):
             reader.rows(query)
 
 
-def test_a_publication_can_be_looked_at_while_a_reader_has_it_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reader_first", [True, False])
+@pytest.mark.parametrize("stable_name", [True, False])
+def test_a_plain_connection_and_a_reader_live_in_one_process(
+    tmp_path: Path, reader_first: bool, stable_name: bool
+) -> None:
     path = publish(tmp_path, 1)
-    reader = PublishedIndex(path).reader()
-    with duckdb.connect(str(path), read_only=True, config=CONNECTION_CONFIG) as connection:
+    link = tmp_path / "graphrag.duckdb"
+    link.symlink_to(path)
+    first = PublishedIndex(tmp_path).reader() if reader_first else None
+    with duckdb.connect(str(link if stable_name else path), read_only=True) as connection:
+        reader = first or PublishedIndex(tmp_path).reader()
         assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
-    assert reader.publication == 1
+        assert reader.publication == 1
+        # The reader has set nothing that would bind the user: other files can be read and written.
+        connection.execute(f"COPY publication TO '{tmp_path / 'publication.csv'}'")
+        assert connection.execute(f"SELECT number FROM '{tmp_path / 'publication.csv'}'").fetchall() == [(1,)]
+    assert reader.rows("SELECT number FROM publication").item() == 1
+
+
+def test_a_file_open_with_another_configuration_is_reported_with_the_cure(tmp_path: Path) -> None:
+    path = publish(tmp_path, 1)
+    for options in ({"read_only": False}, {"read_only": True, "config": {"threads": 1}}):
+        with (
+            duckdb.connect(str(path), **options),
+            pytest.raises(StoreError, match=r"Close that connection, or .*read_only=True\) without config"),
+        ):
+            PublishedIndex(path).reader()
 
 
 def test_an_index_without_embeddings_says_so(tmp_path: Path) -> None:

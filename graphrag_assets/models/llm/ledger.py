@@ -6,6 +6,7 @@ an awaited write is on disk. Any number of processes may share a ledger and be k
 """
 
 import asyncio
+import atexit
 import hashlib
 import json
 import queue
@@ -161,6 +162,7 @@ class Ledger:
     def close(self) -> None:
         """Finish what is waiting and let go of the database. The next use opens it again."""
         with self._lock:
+            atexit.unregister(self.close)
             if self._thread is not None:
                 self._jobs.put(None)
                 self._thread.join()
@@ -185,6 +187,7 @@ class Ledger:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
                 self._thread.start()
+                atexit.register(self.close)
             self._jobs.put(job)
 
     def _work(self) -> None:

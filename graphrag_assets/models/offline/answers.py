@@ -22,31 +22,39 @@ from graphrag_assets.models.answering import (
     Usage,
 )
 from graphrag_assets.models.offline import embeddings
-from graphrag_assets.models.offline.questions import Asked, names_in, stems
+from graphrag_assets.models.offline.questions import Asked, definition, names, names_in, stems
 from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates
 
 MODEL = "offline/extractive"
 MAX_SENTENCES = 5
+_SENTENCES_PER_PART = 3  # for a question that asks one thing only
 MAX_POINTS = 7
+_MOST_DEFINING = 4
+_LEAST_DEFINING = 0.35  # of the best one's score
+_LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
 
+_LEAST_PRESENT = 0.5  # of the question's weight must stand somewhere in the evidence
+_LEAST_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
+_LEAST_OWN = 0.25  # of the question's weight, in a sentence that stands alone
+_LEAST_DANGLING = 0.5  # the same of one that begins with "it" or "this"
 _LEAST_COVERAGE = 0.3  # below it a sentence is not about the question
 _LEAST_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
-_LEAST_POINT = 0.6  # of the best point's score, in a list of points
+_LEAST_POINT = 0.45  # of the best point's score, in a list of points
 _COVERED = 0.3  # how much of a term's weight a chosen sentence uses up
 
 # What speaks for a sentence besides the terms of the question in it; chosen on tests/ground_truth.json and on the
 # supporting sentences of HotpotQA.
 _SIMILARITY = 0.4  # its vector's
 _PASSAGE = 0.4  # the whole passage covers the question
-_KIND = 0.3  # it holds a date, number, name or place where one is asked for
+_KIND = 0.4  # it holds a date, number, name or place where one is asked for
 _RANK = 0.2  # its passage was found early
 _NEIGHBOUR = 0.1  # the sentence before or after it is in the answer
-_REPETITION = 0.35  # against it: it resembles a chosen one
+_REPETITION = 0.25  # against it: it resembles a chosen one
 
 # What a sentence has of a term that stands only around it.
 _FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named before
 _FOLLOWING = 0.3
-_HEADING = 0.6
+_HEADING = 0.8
 _SURROUNDINGS = 0.15
 _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
@@ -60,7 +68,9 @@ class ExtractiveAnswerer:
     def respond(self, question: str, evidence: Evidence) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
         started = time.perf_counter()
-        chosen = _choose(Asked.of(question), candidates(evidence.passages), MAX_SENTENCES)
+        asked = Asked.of(question)
+        most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
+        chosen = _choose(asked, candidates(evidence.passages), most)
         in_order = sorted(chosen, key=lambda pair: pair[0].order)
         text = " ".join(candidate.cited for candidate, _ in in_order) or NO_ANSWER
         return Reply(text, Usage(seconds=time.perf_counter() - started))
@@ -72,7 +82,7 @@ class ExtractiveAnswerer:
         if asked.about_everything:
             points = _overview(evidence.passages)
         else:
-            chosen = _choose(asked, candidates(evidence.passages), MAX_SENTENCES)
+            chosen = _choose(asked, candidates(evidence.passages), MAX_POINTS, standalone=True)
             points = [Point(candidate.cited, round(100 * score, 1)) for candidate, score in chosen]
         asked_next = _follow_ups(asked, points, follow_ups) if follow_ups else ()
         return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
@@ -97,22 +107,41 @@ class ExtractiveAnswerer:
         return Reply(text, Usage(seconds=time.perf_counter() - started))
 
 
-def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Candidate, float]]:
-    """The sentences that together answer the question best, with their scores (0 to 1), best first."""
+def _choose(
+    asked: Asked, pool: Sequence[Candidate], most: int, standalone: bool = False
+) -> list[tuple[Candidate, float]]:
+    """The sentences that together answer the question best, with their scores (0 to 1), best first.
+
+    `standalone`: each must be understood without the one before it, or else name what the question is about.
+    """
     if not pool or not asked.terms:
         return []
     own = [stems(candidate.text) for candidate in pool]
     weights = asked.weights(own)
     has = _occurrences(asked, own)
-    matches = _matches(asked, pool, own, has)
-    eligible = matches @ weights >= _LEAST_COVERAGE
-    if not eligible.any() or (asked.named and asked.named.isdisjoint(set().union(*own))):
+    headings = _occurrences(asked, [stems(candidate.heading) for candidate in pool])
+    present = np.maximum(has, headings).max(axis=0)
+    if present @ asked.weights(own, by_rarity_alone=True) < _LEAST_PRESENT or (
+        asked.named and asked.named.isdisjoint(set().union(*own))
+    ):
         return []
     vectors = embeddings.embed([asked.text, *(candidate.text for candidate in pool)])
+    if asked.subject:
+        defining = _defining(asked.subject, pool, vectors)
+        if defining:
+            return defining
+    matches = _matches(asked, pool, own, has, headings)
+    coverage = matches @ weights
+    eligible = coverage >= _LEAST_COVERAGE
+    if standalone:
+        least_own = np.where([candidate.dangles for candidate in pool], _LEAST_DANGLING, _LEAST_OWN)
+        eligible &= has @ weights >= least_own
     kinds = np.array([[asked.holds(kind, candidate.text) for kind in asked.kinds] for candidate in pool], float)
     fixed = _SIMILARITY * np.clip(vectors[1:] @ vectors[0], 0, 1)
     fixed += _PASSAGE * _passage_coverage(asked, pool, own, weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
+    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
+    eligible &= alone >= _LEAST_OF_BEST * np.where(eligible, alone, 0).max()
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     wanted = np.ones(len(asked.kinds))
     neighbours, repeated = np.zeros(len(pool)), np.zeros(len(pool))
@@ -139,7 +168,39 @@ def _choose(asked: Asked, pool: Sequence[Candidate], most: int) -> list[tuple[Ca
     return chosen
 
 
-def _matches(asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray) -> np.ndarray:
+def _defining(subject: str, pool: Sequence[Candidate], vectors: np.ndarray) -> list[tuple[Candidate, float]]:
+    """Up to four sentences that say who or what the subject is, then what it is linked with most.
+
+    A sentence counts more when it defines the subject, when it describes its entity, and when several of its
+    relationships and claims rest on it.
+    """
+    says = np.array([definition(subject, c.text) / (2 if c.dangles else 1) for c in pool])
+    links = np.array([_rows_about(subject, candidate, ("Relationships", "Claims")) for candidate in pool], float)
+    described = np.array([_rows_about(subject, candidate, ("Entities",)) > 0 for candidate in pool], float)
+    near = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    scores = (2 * says + 0.5 * described + np.log1p(links) / np.log1p(max(links.max(), 1)) + 0.5 * near) / 4
+    scores *= says >= (_LEAST_SAYING if says.max() >= _LEAST_SAYING else says.max())
+    scores *= says > 0
+    repeated = np.zeros(len(pool))
+    chosen: list[tuple[Candidate, float]] = []
+    while len(chosen) < _MOST_DEFINING:
+        gain = (scores - _REPETITION * repeated) * (scores > 0)
+        best = int(np.argmax(gain.round(6)))
+        if gain[best] <= (_LEAST_DEFINING * chosen[0][1] if chosen else 0):
+            break
+        chosen.append((pool[best], float(gain[best])))
+        scores[best] = 0
+        repeated = np.maximum(repeated, np.clip(vectors[1:] @ vectors[1 + best], 0, 1))
+    return chosen
+
+
+def _rows_about(subject: str, candidate: Candidate, tables: Sequence[str]) -> int:
+    return sum(table in tables and names(subject, title) is not None for table, title in candidate.rows)
+
+
+def _matches(
+    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray, headings: np.ndarray
+) -> np.ndarray:
     """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.
 
     Several weak signs add up as independent ones do: 1 - (1 - a)(1 - b)…
@@ -149,9 +210,8 @@ def _matches(asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], h
         if candidate.before is not None:  # a sentence that passages share may have a later one before it
             before[place] = _FADING * np.maximum(has[candidate.before], before[candidate.before])
             after[candidate.before] = np.maximum(after[candidate.before], _FOLLOWING * has[place])
-    headings = _HEADING * _occurrences(asked, [stems(candidate.heading) for candidate in pool])
     around = _SURROUNDINGS * _occurrences(asked, _passage_words(pool, own))
-    missing = [1 - sign for sign in (has, before, after, headings, around)]
+    missing = [1 - sign for sign in (has, before, after, _HEADING * headings, around)]
     return np.asarray(1 - np.prod(missing, axis=0))
 
 
@@ -179,7 +239,7 @@ def _overview(passages: Sequence[Passage]) -> list[Point]:
     """The opening sentences of the passages, weighed by how much of the corpus these stand for."""
     points = []
     for passage in sorted(passages, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
-        opening = candidates([passage])[:2]
+        opening = [candidate for candidate in candidates([passage]) if not candidate.dangles][:2]
         if opening:
             text = " ".join(c.text for c in opening)
             points.append(Point(f"{text} [Data: {passage.table} ({passage.number})]", round(100 * passage.weight, 1)))

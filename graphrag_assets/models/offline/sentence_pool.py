@@ -11,7 +11,16 @@ REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
 _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
 _OPENING = re.compile(r"^\d+ entit(?:y|ies) around ")  # how extractive reports begin: it counts, and says nothing
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
+_UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
+_SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]*_]*$")
+_DANGLING = re.compile(
+    r"(?:(?:but|and|so|then|yet) )?(?:it|its|he|his|she|her|they|their|this|that|these|those|such|both|neither|another"
+    r"|the (?:same|other|others|latter|former|first|second|third)|in this way|at that|for this|for that|instead)\b",
+    re.IGNORECASE,
+)
 _LEAST_WORDS, _MOST_WORDS = 4, 120
+_MOST_TITLE_WORDS = 12
+_NO_EMPHASIS = str.maketrans("", "", "*_")
 _MOST_NUMBERS = 3
 
 
@@ -21,6 +30,8 @@ class Candidate:
 
     `rank` and `order` are the places of its passage and of itself, from 0; `before` the place of the sentence in
     front of it, in the same passage; `heading` what its passage is about; `cited` the sentence with its reference.
+    `rows` are the tables and titles of the rows that hold it. A sentence that `dangles` begins with what another
+    one, which may not be there, has spoken of: "It was used again".
     """
 
     text: str
@@ -29,6 +40,12 @@ class Candidate:
     before: int | None
     heading: str
     cited: str
+    rows: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def dangles(self) -> bool:
+        """Whether it needs the sentence before it."""
+        return bool(_DANGLING.match(self.text))
 
 
 def candidates(passages: Sequence[Passage]) -> list[Candidate]:
@@ -37,8 +54,9 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
     Sentences of text units come first: a document says more about a statement than what was made of it.
     """
     ordered = sorted(passages, key=lambda p: _ORDER.index(p.table) if p.table in _ORDER else len(_ORDER))
-    found: list[tuple[str, int, int | None, str]] = []
+    found: list[tuple[str, str, int, int | None, str]] = []
     cited_by: dict[str, dict[str, list[int]]] = {}
+    rows: dict[str, list[tuple[str, str]]] = {}
     place_of: dict[str, int] = {}
     for rank, passage in enumerate(ordered):
         before, heading = None, passage.title
@@ -46,16 +64,18 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
             if is_heading:
                 heading, before = f"{passage.title} {text}", None
                 continue
-            numbers = cited_by.setdefault(text, {}).setdefault(passage.table, [])
+            key = text.translate(_NO_EMPHASIS)
+            numbers = cited_by.setdefault(key, {}).setdefault(passage.table, [])
             if passage.number not in numbers:
                 numbers.append(passage.number)
-            if text not in place_of:
-                place_of[text] = len(found)
-                found.append((text, rank, before, heading))
-            before = place_of[text]
+                rows.setdefault(key, []).append((passage.table, passage.title))
+            if key not in place_of:
+                place_of[key] = len(found)
+                found.append((text, key, rank, before, heading))
+            before = place_of[key]
     return [
-        Candidate(text, rank, order, before, heading, f"{text} {_reference(cited_by[text])}")
-        for order, (text, rank, before, heading) in enumerate(found)
+        Candidate(text, rank, order, before, heading, f"{text} {_reference(cited_by[key])}", tuple(rows[key]))
+        for order, (text, key, rank, before, heading) in enumerate(found)
     ]
 
 
@@ -63,15 +83,38 @@ def _statements(text: str) -> list[tuple[str, bool]]:
     """The sentences of `text` without white space at their ends, references and list marks; and whether a heading."""
     text = REFERENCE.sub("", text)
     found = []
-    for start, end, _ in sentences(text):
-        line = " ".join(text[start:end].split())
-        if line.startswith("#"):
-            found.append((line.lstrip("# "), True))
+    for start, end, ends_paragraph in sentences(text):
+        titles, raw = _leading_titles(text[start:end].strip())
+        found += [(title, True) for title in titles]
+        line = " ".join(raw.split())
+        more_follows = bool(text[end:].strip())
+        if line.startswith("#") or (ends_paragraph and more_follows and _is_title(line)):
+            found.append((line.strip("# "), True))
             continue
         line = _MARKER.sub("", line).strip()
         if _LEAST_WORDS <= line.count(" ") + 1 <= _MOST_WORDS and not _OPENING.match(line):
             found.append((line, False))
     return found
+
+
+def _leading_titles(text: str) -> tuple[list[str], str]:
+    """The lines in front that are in capitals or underlined, without the underlining, and what follows them."""
+    titles = []
+    lines = text.split("\n")
+    while lines and (_in_capitals(lines[0]) or (len(lines) > 1 and _UNDERLINE.match(lines[1]))):
+        titles.append(" ".join(lines.pop(0).split()))
+        if lines and _UNDERLINE.match(lines[0]):
+            lines.pop(0)
+    return titles, "\n".join(lines)
+
+
+def _in_capitals(line: str) -> bool:
+    return line.isupper() and len(re.findall(r"[^\W\d_]{2,}", line)) > 1
+
+
+def _is_title(line: str) -> bool:
+    """Whether a paragraph is a title: one short line that no full stop ends."""
+    return not _MARKER.match(line) and line.count(" ") < _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
 
 
 def _reference(cited: dict[str, list[int]]) -> str:

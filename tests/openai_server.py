@@ -185,7 +185,7 @@ class OpenAIServer:
         try:
             self._refuse(fault, body, headers)
             if path.endswith("/embeddings"):
-                return await _send(writer, 200, self._embeddings(body, fault))
+                return await _send(writer, 200, self._embeddings(body, fault), cut=fault == "cut")
             message, finish = self._message(body, fault)
         except _ReplyError as reply:
             return await _send(writer, reply.status, reply.body, reply.headers)

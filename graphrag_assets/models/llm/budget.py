@@ -62,6 +62,11 @@ class Reservation:
             self._budget.reserved -= self._amount
             self._amount = 0.0
 
+    def moved(self) -> "Reservation":
+        """The same money, for somebody else to settle; this one then gives nothing back."""
+        other, self._amount = Reservation(self._budget, self._amount), 0.0
+        return other
+
     def __enter__(self) -> "Reservation":
         return self
 

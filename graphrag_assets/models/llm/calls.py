@@ -17,6 +17,9 @@ R = TypeVar("R")
 _numbers = itertools.count()
 
 
+LOOK_AGAIN_SECONDS = 0.005  # a look into the ledger older than this is repeated before a request is sent
+
+
 class BadReplyError(Exception):
     """Raised by a request whose reply is complete but unusable, such as too few vectors: it is retried."""
 
@@ -38,21 +41,24 @@ class Target:
 
 
 async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0) -> R:
-    """The result of `request`, sent within the limits and again after passing failures.
+    """The result of `request`, made within the limits and again after passing failures.
 
-    `what` names the call in messages; `tokens` is what it is expected to use.
+    `request` sends by `send`; what must be true at that moment (not answered elsewhere, money left) it checks
+    before. `what` names the call in messages; `tokens` is what it is expected to use.
 
     Raises:
         CircuitOpen: the model is not called any more (wrong key, unknown model, nothing but failures).
         RetriesExhausted: failed too often or for too long.
         RequestRejected, RefusedAnswer: the provider does not take this request.
     """
-    limits, number, began = target.limits, next(_numbers), time.monotonic()
+    limits, number, began = target.limits, next(_numbers), 0.0
     for retry in itertools.count():
         try:
             async with limits.slot(tokens) as waited:
                 trace.seconds_waiting += waited
-                result = await _send(target, request, trace)
+                began = began or time.monotonic()  # its time does not run while it waits for its first turn
+                trace.check()
+                result = await request()
         except ModelError:
             raise
         except Exception as error:
@@ -73,12 +79,12 @@ async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace
     raise AssertionError("unreachable")
 
 
-async def _send(target: Target, request: Callable[[], Awaitable[R]], trace: Trace) -> R:
-    trace.check()
+async def send(target: Target, request: Awaitable[R], trace: Trace) -> R:
+    """Send one request, which from here on is finished whoever is cancelled."""
     trace.requests += 1
     trace.sending = True
     try:
-        return await asyncio.wait_for(request(), target.timeout + 1)  # in case litellm forgets its own
+        return await asyncio.wait_for(request, target.timeout + 1)  # in case litellm forgets its own
     finally:
         trace.sending = False
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphrag_assets.models.llm import provider, structured
 from graphrag_assets.models.llm.budget import Budget, Reservation
-from graphrag_assets.models.llm.calls import Target, call
+from graphrag_assets.models.llm.calls import LOOK_AGAIN_SECONDS, Target, call, send
 from graphrag_assets.models.llm.errors import (
     EmptyAnswer,
     InvalidAnswer,
@@ -30,6 +30,13 @@ from graphrag_assets.text import count_tokens
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task that was not answered yet and has no limit
 _ways: dict[tuple[str, str | None], Structured] = {}  # how each model takes a schema, learnt once per process
+
+
+class _AnsweredElsewhereError(ModelError):
+    """The ledger has got the answer while the call waited."""
+
+    def __init__(self, completion: Completion):
+        self.completion = completion
 
 
 class ChatModel:
@@ -76,28 +83,28 @@ class ChatModel:
             yield hit.response
             return
         messages, text, reply = list(request.messages), [], provider.Reply("", "stop", None, 0, 0, None)
-        parameters = self._parameters(request)
+
+        async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
+            with self._reserved(request, messages) as reservation:
+                asked = provider.open_stream(self.options, messages, self._parameters(request))
+                first, chunks = await send(self._target, asked, trace)
+                return first, chunks, reservation.moved()
+
         try:
-            prices = await self._load()
-            with self.budget.reserve(lambda: self._estimate(request, messages), name) as reservation:
-                first, chunks = await call(
-                    self._target,
-                    lambda: provider.open_stream(self.options, messages, parameters),
-                    trace,
-                    name,
-                    self._expected(request, messages),
-                )
-                try:
-                    async for piece, known in provider.pieces(first, chunks):
-                        reply = known
-                        text.append(piece)
-                        if piece:
-                            yield piece
-                except Exception as error:
-                    said = provider.failure(error, self.options.api_key).message
-                    raise RetriesExhausted(f"{name}: the answer broke off. {said} Ask again.") from None
-                finally:
-                    usage = self._settle(prices, request, trace, reservation, reply)
+            await self._load()
+            expected = self._expected(request, messages)
+            first, chunks, reservation = await call(self._target, attempt, trace, name, expected)
+            try:
+                async for piece, known in provider.pieces(first, chunks):
+                    reply = known
+                    text.append(piece)
+                    if piece:
+                        yield piece
+            except Exception as error:
+                said = provider.failure(error, self.options.api_key).message
+                raise RetriesExhausted(f"{name}: the answer broke off. {said} Ask again.") from None
+            finally:
+                usage = self._settle(request, trace, reservation, reply)
             reply = replace(reply, text="".join(text))
             _check(reply)
             await self.ledger.put(self._entry(key, "chat", request, reply.text, usage, time.monotonic() - began))
@@ -127,10 +134,13 @@ class ChatModel:
         hit = await self.ledger.get(key)
         completion = self._from_ledger(request, hit) if hit else None
         if completion:
-            self.usage.add(request.task, Usage(ledger_hits=1, dropped_records=completion.dropped_records))
+            self._hit(request, trace, completion)
             return completion
         try:
             completion = await self._ask(key, request, trace, stale=hit is not None)
+        except _AnsweredElsewhereError as other:
+            self._hit(request, trace, other.completion)
+            return other.completion
         except Exception as error:
             self._failed(request, trace, error)
             raise
@@ -154,7 +164,7 @@ class ChatModel:
         await self._load()
         messages, began = list(request.messages), time.monotonic()
         for last in (False, True):
-            reply, usage = await self._send(request, messages, trace)
+            reply, usage = await self._send(key, request, messages, trace)
             seconds = time.monotonic() - began - trace.seconds_waiting
             try:
                 _check(reply)
@@ -177,34 +187,45 @@ class ChatModel:
         raise AssertionError("unreachable")
 
     async def _send(
-        self, request: ChatRequest, messages: list[Message], trace: Trace
+        self, key: str, request: ChatRequest, messages: list[Message], trace: Trace
     ) -> tuple[provider.Reply, TokenUsage]:
         """One answer, valid or not, in the strongest way of asking for JSON that the server takes."""
-        prices = await self._load()
-        model, name = request.response_model, _name(request)
+        looked = time.monotonic()
         while True:
             way = self._way()
             parameters = self._parameters(request)
-            if wanted := structured.response_format(model, way):
+            if wanted := structured.response_format(request.response_model, way):
                 parameters["response_format"] = wanted
-            sent = structured.with_schema(messages, model, way)
+            sent = structured.with_schema(messages, request.response_model, way)
             expected = self._expected(request, sent)
-            with self.budget.reserve(lambda: self._estimate(request, sent), name) as reservation:  # noqa: B023
-                try:
-                    reply = await call(
-                        self._target,
-                        lambda: provider.send_chat(self.options, sent, parameters),  # noqa: B023
-                        trace,
-                        name,
-                        expected,
-                    )
-                except RequestRejected as error:
-                    if not wanted or not _about_format(error):
-                        raise
-                    self._weaken(way)
-                    continue
-                self.limits.used(expected, reply.prompt_tokens + reply.completion_tokens)
-                return reply, self._settle(prices, request, trace, reservation, reply)
+
+            async def attempt() -> tuple[provider.Reply, TokenUsage]:
+                await self._look_again(key, request, looked)
+                with self._reserved(request, sent) as reservation:  # noqa: B023
+                    asked = provider.send_chat(self.options, sent, parameters)  # noqa: B023
+                    reply = await send(self._target, asked, trace)
+                    return reply, self._settle(request, trace, reservation, reply)
+
+            try:
+                reply, usage = await call(self._target, attempt, trace, _name(request), expected)
+            except RequestRejected as error:
+                if not wanted or not _about_format(error):
+                    raise
+                self._weaken(way)
+                continue
+            self.limits.used(expected, usage.prompt_tokens + usage.completion_tokens)
+            return reply, usage
+
+    async def _look_again(self, key: str, request: ChatRequest, looked: float) -> None:
+        """Another process may have paid for this answer while the call waited for its turn."""
+        if time.monotonic() - looked < LOOK_AGAIN_SECONDS:
+            return
+        hit = await self.ledger.get(key)
+        if hit and (completion := self._from_ledger(request, hit)):
+            raise _AnsweredElsewhereError(completion)
+
+    def _reserved(self, request: ChatRequest, messages: list[Message]) -> Reservation:
+        return self.budget.reserve(lambda: self._estimate(request, messages), _name(request))
 
     async def _load(self) -> Prices:
         """Import litellm, on the first call that is really sent, without stopping the event loop."""
@@ -257,9 +278,11 @@ class ChatModel:
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
     def _settle(
-        self, prices: Prices, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply
+        self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply
     ) -> TokenUsage:
         """Book what a reply used."""
+        prices = self._prices
+        assert prices is not None
         answers, tokens = self._output[request.task]
         self._output[request.task] = (answers + 1, tokens + reply.completion_tokens)
         cost = prices.cost(reply.prompt_tokens, reply.completion_tokens)
@@ -294,6 +317,9 @@ class ChatModel:
     def _succeeded(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
         self.limits.circuit.succeeded()
         self.usage.add(request.task, replace(used(trace), dropped_records=dropped_records))
+
+    def _hit(self, request: ChatRequest, trace: Trace, completion: Completion) -> None:
+        self.usage.add(request.task, used(trace) + Usage(ledger_hits=1, dropped_records=completion.dropped_records))
 
     def _failed(self, request: ChatRequest, trace: Trace, error: Exception) -> None:
         self.usage.add(request.task, replace(used(trace), failures=1))

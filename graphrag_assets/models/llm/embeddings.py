@@ -11,10 +11,10 @@ import numpy as np
 
 from graphrag_assets.models.llm import provider
 from graphrag_assets.models.llm.budget import Budget
-from graphrag_assets.models.llm.calls import BadReplyError, Target, call
+from graphrag_assets.models.llm.calls import LOOK_AGAIN_SECONDS, BadReplyError, Target, call, send
 from graphrag_assets.models.llm.errors import RequestRejected, RetriesExhausted
 from graphrag_assets.models.llm.flights import Trace
-from graphrag_assets.models.llm.ledger import Entry, Ledger, canonical, key_of
+from graphrag_assets.models.llm.ledger import Entry, Hit, Ledger, canonical, key_of
 from graphrag_assets.models.llm.limits import Limits
 from graphrag_assets.models.llm.options import EmbeddingOptions, TokenUsage
 from graphrag_assets.models.llm.prices import Prices
@@ -62,8 +62,7 @@ class EmbeddingModel:
         """
         split = [self._split(text) for text in texts]
         pieces = {piece.key: piece for parts in split for piece in parts}
-        stored = await self.ledger.get_many(list(pieces))
-        vectors = {key: np.frombuffer(hit.vector, "<f4") for key, hit in stored.items() if hit.vector}
+        vectors = _vectors(await self.ledger.get_many(list(pieces)))
         missing = [piece for key, piece in pieces.items() if key not in vectors]
         if vectors:
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
@@ -121,26 +120,20 @@ class EmbeddingModel:
     async def _send(self, group: list[_Piece], books: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """One request: the pieces' unit vectors by key, stored."""
         name = f"{books.task}, {len(group)} texts" + (f" of batch {books.batch}" if books.batch else "")
-        tokens, began, prices = sum(piece.tokens for piece in group), time.monotonic(), self._prices
-        assert prices is not None
+        began = time.monotonic()
         try:
-            with self.budget.reserve(lambda: prices.cost(tokens), name) as reservation:
-                rows, sent = await self._ask([piece.text for piece in group], name, trace, tokens)
-                sent = sent or tokens
-                reservation.settle(prices.cost(sent))
-            self.limits.used(tokens, sent)
-            trace.paid += TokenUsage(sent, 0, prices.cost(sent))
-            books = replace(books, seconds=(time.monotonic() - began) / len(group))
-            rows = _unit(rows)
-            await self.ledger.put(*(self._entry(books, p, r, sent / tokens) for p, r in zip(group, rows, strict=True)))
+            vectors, sent, per_token = await self._ask(group, name, trace)
+            if sent:
+                books = replace(books, seconds=(time.monotonic() - began) / len(sent))
+                await self.ledger.put(*(self._entry(books, piece, vectors[piece.key], per_token) for piece in sent))
         except Exception as error:
             self.usage.add(books.task, replace(used(trace), failures=1))
             if isinstance(error, RetriesExhausted | RequestRejected):
                 self.limits.circuit.gave_up(str(error))
             raise
         self.limits.circuit.succeeded()
-        self.usage.add(books.task, used(trace))
-        return {piece.key: row for piece, row in zip(group, rows, strict=True)}
+        self.usage.add(books.task, used(trace) + Usage(ledger_hits=len(group) - len(sent)))
+        return vectors
 
     def _entry(self, books: Entry, piece: _Piece, row: np.ndarray, billed: float) -> Entry:
         """The ledger's row of a piece; `billed` is what the provider counts per token of ours."""
@@ -148,25 +141,46 @@ class EmbeddingModel:
         vector, cost = row.astype("<f4").tobytes(), self._prices.cost(1) * piece.tokens * billed
         return replace(books, key=piece.key, vector=vector, prompt_tokens=round(piece.tokens * billed), cost_usd=cost)
 
-    async def _ask(self, texts: list[str], name: str, trace: Trace, tokens: int) -> tuple[np.ndarray, int]:
-        """Vectors of the texts and the tokens they took, as base64 or, where that is refused, as floats."""
-        place = (self.options.model, self.options.base_url)
-        encoding = _formats.setdefault(place, "base64" if self.options.base64 else "float")
+    async def _ask(
+        self, group: list[_Piece], name: str, trace: Trace
+    ) -> tuple[dict[str, np.ndarray], list[_Piece], float]:
+        """Unit vectors of the pieces by key, those that were sent, and tokens billed per token of ours.
 
-        async def request() -> tuple[np.ndarray, int]:
-            vectors, used_tokens = await provider.send_embedding(self.options, texts, encoding)
-            return self._checked(vectors, len(texts)), used_tokens
+        The vectors come as base64 or, where that is refused, as numbers.
+        """
+        place, looked = (self.options.model, self.options.base_url), time.monotonic()
+        encoding = _formats.setdefault(place, "base64" if self.options.base64 else "float")
+        expected = sum(piece.tokens for piece in group)
+
+        async def attempt() -> tuple[dict[str, np.ndarray], list[_Piece], float]:
+            found, prices = {}, self._prices
+            assert prices is not None
+            if time.monotonic() - looked > LOOK_AGAIN_SECONDS:  # another process may have paid meanwhile
+                found = _vectors(await self.ledger.get_many([piece.key for piece in group]))
+            missing = [piece for piece in group if piece.key not in found]
+            if not missing:
+                return found, [], 0.0
+            tokens = sum(piece.tokens for piece in missing)
+            with self.budget.reserve(lambda: prices.cost(tokens), name) as reservation:
+                asked = provider.send_embedding(self.options, [piece.text for piece in missing], encoding)
+                vectors, billed = await send(self._target, asked, trace)
+                billed = billed or tokens
+                reservation.settle(prices.cost(billed))
+            trace.paid += TokenUsage(billed, 0, prices.cost(billed))
+            rows = self._checked(vectors, len(missing))
+            self.limits.used(expected, billed)
+            return found | dict(zip((p.key for p in missing), rows, strict=True)), missing, billed / tokens
 
         try:
-            return await call(self._target, request, trace, name, tokens)
+            return await call(self._target, attempt, trace, name, expected)
         except RequestRejected as error:
             if encoding == "float" or not any(word in str(error) for word in ("encoding_format", "base64")):
                 raise
         _formats[place] = "float"
-        return await self._ask(texts, name, trace, tokens)
+        return await self._ask(group, name, trace)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
-        """The rows of a reply, float32; `BadReplyError` when their number or size is wrong."""
+        """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""
         if len(vectors) != wanted:
             raise BadReplyError(f"{len(vectors)} vectors came for {wanted} texts.")
         rows = [_decoded(vector) for vector in vectors]
@@ -178,7 +192,7 @@ class EmbeddingModel:
         if not np.isfinite(matrix).all() or not matrix.any(axis=1).all():
             raise BadReplyError("A vector is zero or not a number.")
         self.dimensions = expected
-        return matrix
+        return _unit(matrix)
 
     def _split(self, text: str) -> list[_Piece]:
         """The text in pieces that fit; an empty one is a space, which every provider takes."""
@@ -209,6 +223,10 @@ class EmbeddingModel:
             tokens += piece.tokens
         if group:
             yield group
+
+
+def _vectors(hits: dict[str, Hit]) -> dict[str, np.ndarray]:
+    return {key: np.frombuffer(hit.vector, "<f4") for key, hit in hits.items() if hit.vector}
 
 
 def _joined(pieces: Sequence[_Piece], vectors: dict[str, np.ndarray]) -> np.ndarray:

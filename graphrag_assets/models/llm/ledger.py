@@ -1,19 +1,16 @@
 """The ledger: every valid answer is stored before it is used, so that nothing is ever paid for twice.
 
-One table, `llm_calls`, in SQLite (WAL) or any database of SQLAlchemy. One thread owns the connection: it takes
-all reads and writes that wait and does them in one transaction, so a call pays for a fraction of a commit, and
-an awaited write is on disk. Any number of processes may share a ledger and be killed at any moment.
+One table, `llm_calls`, in SQLite (WAL) or any database of SQLAlchemy. One thread reads and one writes, each all
+that waits at once, so that a call pays for a fraction of a commit; an awaited write is on disk. Any number of
+processes may share a ledger and be killed at any moment.
 """
 
 import asyncio
-import atexit
 import hashlib
 import json
-import queue
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +23,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from graphrag_assets.models.llm.errors import LedgerError, without_secrets
 from graphrag_assets.models.llm.flights import Flights
+from graphrag_assets.models.llm.worker import Worker
 
 _metadata = sa.MetaData()
 LLM_CALLS = sa.Table(
@@ -96,15 +94,9 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-class _Read(NamedTuple):
-    keys: Sequence[str]
-    done: "Future[dict[str, Hit]]"
-
-
 class _Write(NamedTuple):
     entries: Sequence[Entry]
     replace: bool
-    done: "Future[None]"
 
 
 class Ledger:
@@ -118,9 +110,10 @@ class Ledger:
         self._shown = sa.make_url(url).render_as_string(hide_password=True)
         self._password = sa.make_url(url).password
         self._engine = _engine(url)
-        self._jobs: queue.SimpleQueue[_Read | _Write | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._created = False
+        self._creating = threading.Lock()
+        self._reads = Worker("ledger reads", self._read, self._error)
+        self._writes = Worker("ledger writes", self._write, self._error)
         self.flights = Flights()
 
     async def get(self, key: str) -> Hit | None:
@@ -129,17 +122,15 @@ class Ledger:
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
-        return await asyncio.wrap_future(self._read(keys))
+        return await asyncio.wrap_future(self._reads.submit(keys))
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`."""
-        done: Future[None] = Future()
-        self._submit(_Write(entries, replace, done))
-        await asyncio.wrap_future(done)
+        await asyncio.wrap_future(self._writes.submit(_Write(entries, replace)))
 
     def lookup_many(self, keys: Sequence[str]) -> set[str]:
         """Those of the keys that are stored, for callers without an event loop."""
-        return set(self._read(keys).result())
+        return set(self._reads.submit(keys).result())
 
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""
@@ -161,78 +152,56 @@ class Ledger:
 
     def close(self) -> None:
         """Finish what is waiting and let go of the database. The next use opens it again."""
-        with self._lock:
-            atexit.unregister(self.close)
-            if self._thread is not None:
-                self._jobs.put(None)
-                self._thread.join()
-                self._thread = None
+        self._writes.stop()
+        self._reads.stop()
         self._engine.dispose()
 
-    def _read(self, keys: Sequence[str]) -> "Future[dict[str, Hit]]":
-        done: Future[dict[str, Hit]] = Future()
-        self._submit(_Read(keys, done))
-        return done
-
     def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        self.lookup_many([])  # the thread creates the table
         try:
+            self._create()
             with self._engine.connect() as connection:
                 return connection.execute(query).all()
         except sa.exc.SQLAlchemyError as error:
             raise self._error(error) from None
 
-    def _submit(self, job: _Read | _Write) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
-                self._thread.start()
-                atexit.register(self.close)
-            self._jobs.put(job)
+    def _create(self) -> None:
+        with self._creating:
+            if not self._created:
+                _create(self._engine)
+                self._created = True
 
-    def _work(self) -> None:
-        created = False
-        for jobs in _gathered(self._jobs):
-            try:
-                if not created:
-                    _create(self._engine)
-                    created = True
-                found = self._do(jobs)
-            except Exception as error:  # whatever it is, nobody may wait for ever
-                problem = self._error(error)
-                for job in jobs:
-                    _finish(job.done, problem)
-                continue
-            for job in jobs:
-                _finish(job.done, {k: found[k] for k in job.keys if k in found} if isinstance(job, _Read) else None)
+    def _write(self, jobs: Sequence[_Write]) -> list[None]:
+        """All entries of all jobs in one transaction."""
+        self._create()
+        stale = [{"stale": entry.key} for job in jobs if job.replace for entry in job.entries]
+        now = _iso(datetime.now(UTC))
+        rows = [_row(entry, now) for job in jobs for entry in job.entries]
 
-    def _do(self, jobs: Sequence[_Read | _Write]) -> dict[str, Hit]:
-        """All writes in one transaction, then all reads."""
-        writes = [job for job in jobs if isinstance(job, _Write)]
-        keys = sorted({key for job in jobs if isinstance(job, _Read) for key in job.keys})
-        try:
-            return self._transact(writes, keys)
-        except sa.exc.DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            return self._transact(writes, keys)  # the server closed an idle connection
-
-    def _transact(self, writes: Sequence[_Write], keys: Sequence[str]) -> dict[str, Hit]:
-        if writes:
+        def transact() -> None:
             with self._engine.begin() as connection:
-                stale = [{"stale": entry.key} for job in writes if job.replace for entry in job.entries]
                 if stale:
                     connection.execute(sa.delete(LLM_CALLS).where(LLM_CALLS.c.key == sa.bindparam("stale")), stale)
-                now = _iso(datetime.now(UTC))
-                _insert(connection, [_row(entry, now) for job in writes for entry in job.entries])
+                if rows:
+                    _insert(connection, rows)
+
+        _reconnecting(transact)
+        return [None] * len(jobs)
+
+    def _read(self, jobs: Sequence[Sequence[str]]) -> list[dict[str, Hit]]:
+        """The stored answers for each job's keys."""
+        self._create()
+        keys = sorted({key for job in jobs for key in job})
         found: dict[str, Hit] = {}
-        if keys:
+
+        def select() -> None:
             with self._engine.connect() as connection:
                 for start in range(0, len(keys), _KEYS_PER_QUERY):
                     some = keys[start : start + _KEYS_PER_QUERY]
                     rows = connection.execute(sa.select(*_HIT).where(LLM_CALLS.c.key.in_(some)))
-                    found |= {row[0]: Hit(*row) for row in rows}
-        return found
+                    found.update({row[0]: Hit(*row) for row in rows})
+
+        _reconnecting(select)
+        return [{key: found[key] for key in job if key in found} for job in jobs]
 
     def _error(self, error: Exception) -> LedgerError:
         cause = without_secrets(str(getattr(error, "orig", None) or error), self._password)
@@ -242,26 +211,14 @@ class Ledger:
         )
 
 
-def _gathered(jobs: "queue.SimpleQueue[_Read | _Write | None]") -> Iterable[list[_Read | _Write]]:
-    """What is waiting, again and again, until there is a None."""
-    while True:
-        batch = [jobs.get()]
-        while not jobs.empty():
-            batch.append(jobs.get())
-        work = [job for job in batch if job is not None]
-        if work:
-            yield work
-        if len(work) < len(batch):
-            return
-
-
-def _finish(done: "Future[Any]", result: Any) -> None:
-    if not done.set_running_or_notify_cancel():
-        return
-    if isinstance(result, Exception):
-        done.set_exception(result)
-    else:
-        done.set_result(result)
+def _reconnecting(work: Callable[[], None]) -> None:
+    """Do the work, once more if the database has closed an idle connection."""
+    try:
+        work()
+    except sa.exc.DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        work()
 
 
 def _engine(url: str) -> sa.Engine:

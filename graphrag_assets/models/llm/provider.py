@@ -135,7 +135,9 @@ async def _chain(first: Any, rest: Chunks) -> Chunks:
 
 async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_format: str) -> tuple[list[Any], int]:
     """One embedding request: the vectors as they came (lists, or base64 strings) in the order of the texts, tokens."""
-    extra = {"dimensions": options.dimensions} if options.dimensions else {}
+    extra: dict[str, Any] = {}
+    if options.dimensions:  # litellm drops it for models of which it does not know that they take it
+        extra = {"dimensions": options.dimensions, "allowed_openai_params": ["dimensions"]}
     with _unlogged():
         response = await litellm().aembedding(
             **_addressed(options), input=texts, encoding_format=encoding_format, **extra

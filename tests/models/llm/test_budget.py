@@ -43,7 +43,7 @@ def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
 
 def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_the_rest(lab: Lab) -> None:
     requests = [ask(f"Text number {n}. It is about Ada.", max_tokens=60) for n in range(40)]
-    workers, cap = 5, 1000.0
+    workers, cap = 5, 300.0
 
     async def spend(budget: Budget) -> int:
         async with lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN) as model:

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 Schema = dict[str, Any]
+DIMENSIONS = 32
 
 _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 _SENTENCE = re.compile(r"[^.!?\n]{20,200}[.!?]")
@@ -37,6 +38,18 @@ def fenced_text(message: str) -> str:
     """The data of a prompt: the longest fenced block, or the whole message where nothing is fenced."""
     blocks = [match.group(1) or match.group(4) or "" for match in _FENCE.finditer(message)]
     return max(blocks, key=len, default="") or message
+
+
+def task_of(body: dict[str, Any]) -> str:
+    """What a chat request is for: the name of its schema, else "json" or "text"."""
+    wanted = body.get("response_format") or {}
+    return wanted.get("json_schema", {}).get("name") or ("json" if wanted else "text")
+
+
+def embedding_of(text: str | list[int], dimensions: int = DIMENSIONS) -> list[float]:
+    """A vector that depends on nothing but the text; not of unit length, so that normalising shows."""
+    chance = random.Random(str(text))
+    return [chance.gauss(0, 1) for _ in range(dimensions)]
 
 
 def schema_of(body: dict[str, Any]) -> Schema | None:

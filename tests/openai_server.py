@@ -10,7 +10,6 @@ import asyncio
 import base64
 import hashlib
 import json
-import random
 import struct
 import threading
 import time
@@ -21,10 +20,9 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
 
-from tests.openai_content import content_for
+from tests.openai_content import DIMENSIONS, content_for, embedding_of, task_of
 
 Body = dict[str, Any]
-DIMENSIONS = 32
 
 # Faults of the answer as a whole, then faults of a well-formed answer's content.
 HTTP_FAULTS = {"400": 400, "401": 401, "403": 403, "404": 404, "408": 408, "429": 429, "500": 500, "503": 503}
@@ -256,18 +254,6 @@ class OpenAIServer:
         tokens = sum(_tokens(str(text)) for text in texts)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "model": body["model"], "data": data, "usage": usage}
-
-
-def task_of(body: Body) -> str:
-    """What a chat request is for: the name of its schema, else "json" or "text"."""
-    wanted = body.get("response_format") or {}
-    return wanted.get("json_schema", {}).get("name") or ("json" if wanted else "text")
-
-
-def embedding_of(text: str | list[int], dimensions: int = DIMENSIONS) -> list[float]:
-    """A vector that depends on nothing but the text; not of unit length, so that normalising shows."""
-    chance = random.Random(str(text))
-    return [chance.gauss(0, 1) for _ in range(dimensions)]
 
 
 def _base64(vector: list[float]) -> str:

@@ -84,7 +84,8 @@ async def send(target: Target, request: Awaitable[R], trace: Trace) -> R:
     trace.requests += 1
     trace.sending = True
     try:
-        return await asyncio.wait_for(request, target.timeout + 1)  # in case litellm forgets its own
+        async with asyncio.timeout(target.timeout + 1):  # in case litellm forgets its own
+            return await request
     finally:
         trace.sending = False
 

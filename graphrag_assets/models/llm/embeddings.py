@@ -155,8 +155,9 @@ class EmbeddingModel:
         async def attempt() -> tuple[dict[str, np.ndarray], list[_Piece], float]:
             found, prices = {}, self._prices
             assert prices is not None
-            if time.monotonic() - looked > LOOK_AGAIN_SECONDS:  # another process may have paid meanwhile
-                found = _vectors(await self.ledger.get_many([piece.key for piece in group]))
+            keys = [piece.key for piece in group]
+            if time.monotonic() - looked > LOOK_AGAIN_SECONDS and any(map(self.ledger.may_have, keys)):
+                found = _vectors(await self.ledger.get_many(keys))  # another process has paid meanwhile
             missing = [piece for piece in group if piece.key not in found]
             if not missing:
                 return found, [], 0.0

@@ -8,6 +8,7 @@ processes may share a ledger and be killed at any moment.
 import asyncio
 import hashlib
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -112,6 +113,9 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
+        self._file = _file(url)
+        self._peek: sqlite3.Connection | None = None
+        self._peeking = threading.Lock()
         self._reads = Worker("ledger reads", self._read, self._error)
         self._writes = Worker("ledger writes", self._write, self._error)
         self.flights = Flights()
@@ -131,6 +135,18 @@ class Ledger:
     def lookup_many(self, keys: Sequence[str]) -> set[str]:
         """Those of the keys that are stored, for callers without an event loop."""
         return set(self._reads.submit(keys).result())
+
+    def may_have(self, key: str) -> bool:
+        """Whether the key may be stored by now. On SQLite this is known in microseconds, elsewhere it is True.
+
+        For the moment before a request is sent, in which a way through a thread would leave the provider idle.
+        """
+        if self._file is None or not self._created:
+            return True
+        with self._peeking:
+            if self._peek is None:
+                self._peek = sqlite3.connect(self._file, check_same_thread=False, timeout=60)
+            return bool(self._peek.execute("SELECT 1 FROM llm_calls WHERE key = ?", (key,)).fetchall())
 
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""
@@ -154,6 +170,10 @@ class Ledger:
         """Finish what is waiting and let go of the database. The next use opens it again."""
         self._writes.stop()
         self._reads.stop()
+        with self._peeking:
+            if self._peek is not None:
+                self._peek.close()
+                self._peek = None
         self._engine.dispose()
 
     def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
@@ -221,12 +241,17 @@ def _reconnecting(work: Callable[[], None]) -> None:
         work()
 
 
+def _file(url: str) -> Path | None:
+    """The file of an SQLite ledger."""
+    name = sa.make_url(url).database
+    return Path(name) if url.startswith("sqlite") and name and not name.startswith((":memory:", "file:")) else None
+
+
 def _engine(url: str) -> sa.Engine:
     if not url.startswith("sqlite"):
         return sa.create_engine(url, pool_pre_ping=True)
-    path = sa.make_url(url).database
-    if path and path != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    if file := _file(url):
+        file.parent.mkdir(parents=True, exist_ok=True)
     engine = sa.create_engine(url, connect_args={"timeout": 60})  # seconds to wait for another writer
 
     @sa.event.listens_for(engine, "connect")

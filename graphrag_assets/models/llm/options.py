@@ -32,7 +32,8 @@ class ChatOptions:
         model: litellm's name, `provider/model`.
         base_url, api_key: of an OpenAI-compatible server; None: the provider's own environment variables.
         temperature, max_tokens, seed: of every request that does not set its own; None is not sent.
-        extra: further parameters of litellm's completion call, such as `reasoning_effort`.
+        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written into
+            the ledger, so no secrets.
         timeout: seconds until a request counts as lost.
         structured: how JSON is asked for; auto: by a schema where the model is not known to lack it, and one
             step less (JSON mode, then plain text) when the server rejects it.

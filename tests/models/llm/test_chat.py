@@ -4,7 +4,6 @@ import asyncio
 import logging
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from graphrag_assets.models.llm import (
     EmptyAnswer,
     InvalidAnswer,
     RefusedAnswer,
-    RequestRejected,
     RetriesExhausted,
     TruncatedAnswer,
 )
@@ -245,77 +243,6 @@ def test_many_rejected_formats_at_once_are_no_failures(lab: Lab) -> None:
 def test_the_way_of_asking_can_be_chosen(lab: Lab) -> None:
     run(lab.chat(structured="json_object").complete(ask(model=Extraction)))
     assert lab.server.chats[0].body["response_format"] == {"type": "json_object"}
-
-
-@pytest.mark.parametrize(
-    ("cause", "words"),
-    [
-        ("key", r"HTTP 401: Incorrect API key.*Check the API key"),
-        ("model", r"HTTP 404: The model `test-model`.*base URL"),
-    ],
-)
-def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cause: str, words: str) -> None:
-    if cause == "key":
-        lab.server.api_key = "sk-right-key-0123456789"
-    else:
-        lab.server.models = {"another"}
-    model = lab.chat(api_key="sk-wrong-key-0123456789")
-    began = time.monotonic()
-
-    async def all_at_once() -> list:
-        asked = (model.complete(ask(f"Text {n}.")) for n in range(200))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    errors = run(all_at_once())
-
-    assert {type(error) for error in errors} == {CircuitOpen}
-    assert len({str(error) for error in errors}) == 1
-    with pytest.raises(CircuitOpen, match=words):
-        raise errors[0]
-    assert len(lab.server.chats) <= 25
-    assert "wrong-key" not in str(errors[0])
-    assert time.monotonic() - began < 5
-
-
-def test_a_server_that_is_not_there_is_told_within_seconds(lab: Lab) -> None:
-    model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
-
-    async def all_at_once() -> list:
-        return await asyncio.gather(*(model.complete(ask(f"Text {n}.")) for n in range(200)), return_exceptions=True)
-
-    began = time.monotonic()
-    errors = run(all_at_once())
-    assert {type(error) for error in errors} == {CircuitOpen}
-    assert "127.0.0.1:9" in str(errors[0])
-    assert time.monotonic() - began < 20
-
-
-def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:
-    with pytest.raises(CircuitOpen, match="provider/model"):
-        run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
-
-
-def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
-    lab.server.fail_next("400")
-    model = lab.chat()
-    with pytest.raises(RequestRejected, match="Scripted answer 400"):
-        run(model.complete(ask(model=Extraction)))
-    assert len(lab.server.chats) == 1
-    assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
-
-
-def test_nothing_but_invalid_answers_stops_the_run(lab: Lab) -> None:
-    lab.server.content = lambda body: "I am a poet, not a clerk."
-    model = lab.chat(limits={"circuit_failures": 5, "concurrency": 2})
-
-    async def all_at_once() -> list:
-        asked = (model.complete(ask(f"Text {n}.", model=Extraction)) for n in range(50))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    errors = run(all_at_once())
-    stopped = sum(isinstance(error, CircuitOpen) for error in errors)
-    assert {type(error) for error in errors} == {InvalidAnswer, CircuitOpen}
-    assert stopped >= 35  # five failed, the others were under way
 
 
 def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> None:

@@ -13,7 +13,7 @@ from graphrag_assets.models.llm.ledger import Ledger
 from graphrag_assets.models.llm.options import EmbeddingOptions
 from graphrag_assets.text import encode
 from tests.models.llm.conftest import Lab, run
-from tests.openai_server import embedding_of
+from tests.openai_content import embedding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 

@@ -4,9 +4,10 @@ import time
 from dataclasses import dataclass
 
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.local import SOURCES, sources
+from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.retrieval import Question, search
+from graphrag_assets.query.rows import sources
 from graphrag_assets.store.published import Reader
 
 

@@ -11,10 +11,11 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.models.answering import Answerer, Mapped, Point, Usage
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.query.context import Context, Section, fill
-from graphrag_assets.query.local import REPORTS, LocalOptions, in_order, local_context
+from graphrag_assets.query.local import REPORTS, LocalOptions, local_context
 from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.results import Action
 from graphrag_assets.query.retrieval import Question, search
+from graphrag_assets.query.rows import report_rows
 from graphrag_assets.store.published import Reader
 
 _SAME_QUESTION = 0.95  # cosine from which two follow-ups are one
@@ -62,14 +63,7 @@ def primer_context(reader: Reader, question: Question, options: DriftOptions = _
     """The reports nearest to the question, dealt out into folds: one section Reports per fold."""
     started = time.perf_counter()
     nearest = search(reader, "community_report", question, options.primer_reports)
-    frame = reader.rows(
-        """
-        SELECT human_readable_id, id, title, summary, full_content, findings, rank, level, community
-        FROM community_reports WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
-        """,
-        {"numbers": nearest},
-    )
-    reports = in_order(frame, nearest)
+    reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.primer_folds, offset) for offset in range(options.primer_folds)]
     sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in folds if fold.height)
     return Context("drift", question.text, sections, time.perf_counter() - started)

@@ -9,6 +9,7 @@ import polars as pl
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
 from graphrag_assets.query.options import check_number, check_whole
 from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.rows import level_reports
 from graphrag_assets.store.published import Reader
 from graphrag_assets.text import count_tokens
 
@@ -57,35 +58,6 @@ def global_context(reader: Reader, question: Question, options: GlobalOptions = 
     reports = reports.filter(pl.col("rank") >= options.min_community_rank)
     batches = report_batches(reports, options.max_context_tokens, options.seed)
     return Context("global", question.text, tuple(batches), time.perf_counter() - started)
-
-
-def level_reports(reader: Reader, level: int) -> pl.DataFrame:
-    """The reports that together speak of every entity once: of its community at `level`, or of its deepest.
-
-    Membership is level-complete, so the roll-up is a plain filter. `occurrence_weight` is the number of distinct
-    text units that name a member, as a part of the largest such number.
-
-    Returns:
-        human_readable_id, id, community, level, title, summary, content, findings, rank, text_units,
-        occurrence_weight; by weight, then rank.
-    """
-    return reader.rows(
-        """
-        WITH members AS (
-            SELECT entity, community FROM entity_communities
-            WHERE level = (SELECT least($level, max(level)) FROM entity_communities)
-        ), weights AS (
-            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
-            FROM members m LEFT JOIN entity_text_units t USING (entity) GROUP BY m.community
-        )
-        SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
-               r.findings, r.rank, w.text_units,
-               round(w.text_units / greatest(max(w.text_units) OVER (), 1), 4) AS occurrence_weight
-        FROM community_reports r JOIN weights w USING (community)
-        ORDER BY w.text_units DESC, r.rank DESC, r.human_readable_id
-        """,
-        {"level": level},
-    )
 
 
 def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int) -> list[Section]:

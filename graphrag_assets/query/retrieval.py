@@ -11,6 +11,7 @@ import polars as pl
 from graphrag_assets.errors import QueryError
 from graphrag_assets.models.asking import embedder
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
 from graphrag_assets.text import terms, title_key
 
@@ -21,9 +22,13 @@ _LONGEST_TITLE = 8
 
 @dataclass(frozen=True)
 class Question:
-    """A question as searches need it: its text, and lazily its terms, its vector and the names it may hold."""
+    """A question as searches need it: its text, and lazily its terms, its vector and the names it may hold.
+
+    `vector_text` is embedded instead of the text where it is given, as DRIFT's hypothetical answer is.
+    """
 
     text: str
+    vector_text: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -44,7 +49,7 @@ class Question:
     def vector(self, model: str) -> np.ndarray:
         """Its embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
         if model not in self._vectors:
-            self._vectors[model] = np.asarray(embedder(model)([self.text])[0])
+            self._vectors[model] = np.asarray(embedder(model)([self.vector_text or self.text])[0])
         return self._vectors[model]
 
     @cached_property
@@ -62,16 +67,18 @@ class Question:
         return found
 
 
-def search(reader: Reader, kind: str, question: Question, limit: int) -> list[int]:
+def search(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` (text_unit, entity, community_report) that fit the question best, best first.
 
     BM25 and cosine similarity are fused by reciprocal rank.
     """
     candidates = max(CANDIDATES, limit)
-    return fuse(by_words(reader, kind, question, candidates), by_vector(reader, kind, question, candidates))[:limit]
+    return fuse(
+        by_words(reader, kind, question, candidates, scope), by_vector(reader, kind, question, candidates, scope)
+    )[:limit]
 
 
-def by_words(reader: Reader, kind: str, question: Question, limit: int) -> list[int]:
+def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number."""
     total, mean = reader.posting_statistics.get(kind, (0, 1.0))
     return reader.numbers(
@@ -91,7 +98,7 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int) -> list[
     )
 
 
-def by_vector(reader: Reader, kind: str, question: Question, limit: int) -> list[int]:
+def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` by cosine similarity, exact, best first, ties by number.
 
     Raises:
@@ -121,7 +128,7 @@ def fuse(*rankings: Sequence[int], k: int = FUSION_K) -> list[int]:
     return sorted(scores, key=lambda number: (-scores[number], number))
 
 
-def named_entities(reader: Reader, question: Question) -> list[int]:
+def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> list[int]:
     """Entities whose title or accepted alias stands in the question, the rarest first.
 
     A name inside a longer one that is found too does not count: not Eastern where Great Eastern stands.
@@ -147,13 +154,29 @@ def named_entities(reader: Reader, question: Question) -> list[int]:
     )
 
 
-def entities_for(reader: Reader, question: Question, top_k: int) -> list[int]:
-    """Exactly `top_k` entities (fewer only if there are no more): those named in the question, then by fusion."""
-    found = search(reader, "entity", question, top_k + CANDIDATES)
-    named = named_entities(reader, question)
+def entities_for(
+    reader: Reader,
+    question: Question,
+    top_k: int,
+    scope: Scope = EVERYTHING,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> list[int]:
+    """Exactly `top_k` entities (fewer only if there are no more): those to include, those named, then by fusion.
+
+    Args:
+        include: titles or accepted aliases of entities that come first, whatever the question says.
+        exclude: titles or aliases of entities that do not come at all.
+
+    Raises:
+        QueryError: a name stands for no entity, or for one to include and to exclude.
+    """
+    wanted, unwanted = entities_called(reader, include, scope), entities_called(reader, exclude, scope)
+    found = search(reader, "entity", question, top_k + CANDIDATES + len(unwanted), scope)
+    named = named_entities(reader, question, scope)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
-    numbers = list(dict.fromkeys([*named, *found]))[:top_k]
+    numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]
     if len(numbers) < top_k:
         numbers += reader.numbers(
             """
@@ -161,6 +184,36 @@ def entities_for(reader: Reader, question: Question, top_k: int) -> list[int]:
             WHERE human_readable_id NOT IN (SELECT unnest($numbers::INT[]))
             ORDER BY degree DESC, human_readable_id LIMIT $n
             """,
-            {"numbers": numbers, "n": top_k - len(numbers)},
+            {"numbers": [*numbers, *unwanted], "n": top_k - len(numbers)},
         )
     return numbers
+
+
+def entities_called(reader: Reader, names: Sequence[str], scope: Scope = EVERYTHING) -> list[int]:
+    """The entities of these titles or accepted aliases, in order.
+
+    Raises:
+        QueryError: there is no entity of a name.
+    """
+    if not names:
+        return []
+    keys = {name: title_key(name) for name in names}
+    found = reader.rows(
+        """
+        WITH keys AS (SELECT unnest($keys::VARCHAR[]) AS key),
+        named AS (
+            SELECT key, key AS title_key FROM keys
+            UNION
+            SELECT alias_key, title_key FROM entity_aliases WHERE accepted AND alias_key IN (FROM keys)
+        )
+        SELECT n.key, e.human_readable_id AS number
+        FROM entities e JOIN named n USING (title_key)
+        ORDER BY n.key = n.title_key DESC, number
+        """,
+        {"keys": list(keys.values())},
+    )
+    unknown = [name for name, key in keys.items() if key not in set(found["key"])]
+    if unknown:
+        raise QueryError(f"There is no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
+    numbers = [number for name in names for key, number in found.iter_rows() if key == keys[name]]
+    return list(dict.fromkeys(numbers))

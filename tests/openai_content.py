@@ -1,4 +1,4 @@
-"""What the test server says: content made from the request alone, so the same request has the same answer.
+"""What the test server says: content made from what is asked alone, so the same question has the same answer.
 
 With a schema (in `response_format`, or written in the prompt) it is an instance of that schema whose names and
 sentences come from the text of the last message; without one, sentences of that text.
@@ -17,21 +17,34 @@ _NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)*\b")
 _SENTENCE = re.compile(r"[^.!?\n]{20,200}[.!?]")
 _FENCE = re.compile(r"```[a-z]*\n(.*?)```|<(\w+) id=\"([0-9a-f]{8})\">\n(.*?)\n</\2 \3>", re.DOTALL)
 _SCHEMA = re.compile(r"```json schema\n(\{.*?\})\n```", re.DOTALL)
+_CORRECTION = "This answer cannot be used."  # how `structured.again` begins
 _NAMES = {"title", "name", "source", "target", "subject", "object", "entity"}
 
 
 def content_for(body: dict[str, Any]) -> str:
     """The message that answers a chat request."""
-    chance = random.Random(hashlib.blake2b(json.dumps(body["messages"]).encode(), digest_size=8).digest())
+    asked, schema = asked_of(body), schema_of(body)
+    seed = json.dumps([asked, schema], sort_keys=True).encode()
     # A gleaning's last message has no data: what it is about stands in an earlier one.
-    data = fenced_text("\n".join(m["content"] for m in body["messages"] if m["role"] == "user"))
+    data = fenced_text("\n".join(asked))
     text = _Words(
-        sorted(set(_NAME.findall(data)) or {"Nobody"}), _SENTENCE.findall(data) or ["Nothing is said."], chance
+        sorted(set(_NAME.findall(data)) or {"Nobody"}),
+        _SENTENCE.findall(data) or ["Nothing is said."],
+        random.Random(hashlib.blake2b(seed, digest_size=8).digest()),
     )
-    schema = schema_of(body)
     if schema is None:
         return " ".join(text.sentence() for _ in range(3))
     return json.dumps(_instance(schema, schema, "", text))
+
+
+def asked_of(body: dict[str, Any]) -> list[str]:
+    """What the user says: the data, and one demand for more per gleaning.
+
+    Answers are left out, and so is being told that one was not valid: asked again, the answer is the one that the
+    first question would have had.
+    """
+    said = (m["content"] for m in body["messages"] if m["role"] == "user")
+    return [content for content in said if not content.startswith(_CORRECTION)]
 
 
 def fenced_text(message: str) -> str:

@@ -43,13 +43,16 @@ FAULTS = (
     "fewer-vectors",  # embeddings: one is missing
     "wrong-dimensions",  # embeddings: one is shorter than the others
 )
+_OF_EMBEDDINGS = {"fewer-vectors", "wrong-dimensions"}
+_OF_MESSAGES = {"malformed-content", "truncated", "empty", "refusal", "filtered", "wrong-schema"}
 
 
 @dataclass(frozen=True)
 class FaultPlan:
     """Shares of requests that fail, drawn per request from the seed, its body and how often it was sent.
 
-    The order in which requests arrive does not matter: the same request meets the same faults in every run.
+    The order in which requests arrive does not matter: the same request meets the same faults in every run. A
+    fault of messages passes by embeddings and the other way round.
     """
 
     shares: dict[str, float] = field(default_factory=dict)
@@ -195,9 +198,11 @@ class OpenAIServer:
         """Count the request, and choose its fault."""
         key = hashlib.blake2b(raw, digest_size=16).digest()
         self.attempts[key] += 1
-        fault = self.next_faults.popleft() if self.next_faults else self.faults.draw(raw, self.attempts[key])
         body = json.loads(raw)
         task = task_of(body) if "messages" in body else "embedding"
+        fault = self.next_faults.popleft() if self.next_faults else self.faults.draw(raw, self.attempts[key])
+        if fault in (_OF_MESSAGES if task == "embedding" else _OF_EMBEDDINGS):
+            fault = None
         self.counts.update(["requests", f"path {path}", f"task {task}", *([f"fault {fault}"] if fault else [])])
         if self.record:
             self.requests.append(Request(path, body, headers, task, fault, time.monotonic()))

@@ -160,30 +160,34 @@ class ChatModel:
         return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
 
     async def _ask(self, key: str, request: ChatRequest, trace: Trace, stale: bool) -> Completion:
-        """Ask the provider, once more if the answer is not valid, and store the valid answer."""
+        """Ask the provider, once more if the answer is not valid, and store the valid answer.
+
+        Broken JSON whose repair is a guess is asked again too; the guess counts only if nothing better comes.
+        """
         await self._load()
         messages, began = list(request.messages), time.monotonic()
+        guesses: list[tuple[str, structured.Parsed[Any]]] = []
         for last in (False, True):
             reply, usage = await self._send(key, request, messages, trace)
             seconds = time.monotonic() - began - trace.seconds_waiting
-            try:
-                _check(reply)
-                parsed = structured.parse(reply.text, request.response_model) if request.response_model else None
-            except InvalidAnswer as problem:
-                spent = self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds)
-                await self.ledger.put(spent)
-                if last:
-                    kind, where = type(problem), f"{_name(request)}: {self._target}"
-                    raise kind(f"{where} gave no usable answer, asked twice. {problem} {_cure(kind)}") from None
-                said = "" if isinstance(problem, TruncatedAnswer) else reply.text
-                messages = structured.again(messages, said, problem)
-            else:
-                entry = self._entry(key, "chat", request, reply.text, usage, seconds)
-                await self.ledger.put(entry, replace=stale)
+            text, parsed, problem = reply.text, *_read(reply, request)
+            if problem and parsed:
+                guesses.append((text, parsed))
+            if problem and last and guesses:
+                text, parsed = max(reversed(guesses), key=lambda guess: guess[1].kept_records)
+                problem = None
+            if problem is None:
+                await self.ledger.put(self._entry(key, "chat", request, text, usage, seconds), replace=stale)
                 value, dropped = (parsed.value, parsed.dropped_records) if parsed else (None, 0)
                 return Completion(
-                    reply.text, value, trace.paid, False, trace.retries, seconds, trace.seconds_waiting, dropped
+                    text, value, trace.paid, False, trace.retries, seconds, trace.seconds_waiting, dropped
                 )
+            await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds))
+            if last:
+                kind, where = type(problem), f"{_name(request)}: {self._target}"
+                raise kind(f"{where} gave no usable answer, asked twice. {problem} {_cure(kind)}")
+            said = "" if isinstance(problem, TruncatedAnswer) else text
+            messages = structured.again(messages, said, problem)
         raise AssertionError("unreachable")
 
     async def _send(
@@ -325,6 +329,18 @@ class ChatModel:
         self.usage.add(request.task, replace(used(trace), failures=1))
         if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
             self.limits.circuit.gave_up(str(error))
+
+
+def _read(reply: provider.Reply, request: ChatRequest) -> tuple[structured.Parsed[Any] | None, InvalidAnswer | None]:
+    """The answer as its response model, and why it should be asked again, if it should; both when it is a guess."""
+    try:
+        _check(reply)
+        parsed = structured.parse(reply.text, request.response_model) if request.response_model else None
+    except InvalidAnswer as problem:
+        return None, problem
+    if parsed and parsed.doubtful:
+        return parsed, InvalidAnswer("It is not valid JSON.")
+    return parsed, None
 
 
 def _check(reply: provider.Reply) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import json_repair
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
@@ -62,10 +62,15 @@ Salvaged = Annotated[
 
 @dataclass(frozen=True)
 class Parsed(Generic[M]):
-    """A valid answer and the number of records left out of its `Salvaged` lists."""
+    """A valid answer, with the records kept and left out of its `Salvaged` lists.
+
+    `doubtful`: it is a repair of broken JSON that may have lost or changed something.
+    """
 
     value: M
     dropped_records: int
+    kept_records: int = 0
+    doubtful: bool = False
 
 
 def parse(text: str, model: type[M]) -> Parsed[M]:
@@ -75,20 +80,22 @@ def parse(text: str, model: type[M]) -> Parsed[M]:
         InvalidAnswer: no instance of `model` can be made of it, or none of its records is valid. The message is
             what the model is told when it is asked again.
     """
-    body = _body(text)
-    count = _Count()
+    body, count, doubtful = _body(text), _Count(), False
     try:
         value = model.model_validate_json(body, context=count)
     except ValidationError as error:
         if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
             raise InvalidAnswer(_explain(error)) from None
         count = _Count()
-        value = _repaired(body, model, count)
+        found, rescue = _rescued(body)
+        value = _validated(found, model, count)
+        all_there = value.model_fields_set == model.model_fields.keys()
+        doubtful = rescue == "guessed" or (rescue == "closed" and not all_there)
     if model.model_fields and not value.model_fields_set:
         raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
     if count.dropped and not count.kept:
         raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
-    return Parsed(value, count.dropped)
+    return Parsed(value, count.dropped, count.kept, doubtful)
 
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -106,10 +113,51 @@ def _body(text: str) -> str:
     return text[start:] if start > 0 else text
 
 
-def _repaired(body: str, model: type[M], count: _Count) -> M:
-    value = json_repair.loads(body)
+_decoder = json.JSONDecoder(strict=False)  # a line break inside a string is none of a model's worse mistakes
+
+
+def _rescued(body: str) -> tuple[dict[str, Any], Literal["exact", "closed", "guessed"]]:
+    """The object in `body`, which is not valid JSON, and how it was found.
+
+    exact: it is JSON followed by prose, or the repair changed nothing but commas, quotes and white space.
+    closed: besides that the last bracket was missing. guessed: anything more, such as a colon put in, a bracket
+    moved or words left out.
+    """
+    try:
+        value, end = _decoder.raw_decode(body)
+    except (ValueError, RecursionError):
+        body = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), body)  # json_repair would leave two halves
+        value, end = json_repair.loads(body), None
     if not isinstance(value, dict) or not value:
         raise InvalidAnswer("The answer is not a JSON object.")
+    written, read = _letters(body), _letters(json.dumps(value, ensure_ascii=False))
+    rest = body[end:] if end is not None else written[len(read) :]
+    if end is not None or written.startswith(read):
+        return value, "guessed" if _looks_like_data(rest) else "exact"
+    if read.startswith(written) and len(read) == len(written) + 1 and body.rstrip()[-1:] in ("}", "]", '"', "'"):
+        return value, "closed"
+    return value, "guessed"
+
+
+def _looks_like_data(rest: str) -> bool:
+    return any(mark in rest for mark in "{[:")
+
+
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_PUNCTUATION = re.compile(r"""[\s,"'“”]+""")
+
+
+def _letters(text: str) -> str:
+    """What of JSON no repair may change: all but commas, quotes, white space and the way literals are written."""
+
+    def meant(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else "" if escape[2] in "bfnrt" else escape[2]
+
+    return _PUNCTUATION.sub("", _ESCAPE.sub(meant, text)).casefold().replace("none", "null")
+
+
+def _validated(value: dict[str, Any], model: type[M], count: _Count) -> M:
     try:
         return model.model_validate(value, context=count)
     except ValidationError as error:

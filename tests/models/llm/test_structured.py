@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from graphrag_assets.models.llm.errors import InvalidAnswer
-from graphrag_assets.models.llm.structured import parse, response_format, strict_schema, with_schema
+from graphrag_assets.models.llm.structured import Salvaged, parse, response_format, strict_schema, with_schema
 from tests.models.llm.conftest import Entity, Extraction
 
 GOOD = {"title": "Ada", "type": "PERSON", "strength": 7}
@@ -28,13 +28,54 @@ def answer(*records: object) -> str:
         answer(GOOD).replace("]", ",]"),
         answer(GOOD).replace('"', "'"),
         json.dumps({"entities": GOOD}),  # a single record in place of the list
+        f"{answer(GOOD)}\n```\nI hope this helps.",
+        answer(GOOD).replace("Ada", "Ada\n"),  # a line break as it is
+        answer(GOOD).replace(', "strength"', ' "strength"'),
+        answer(GOOD).replace("[", "[\n  ").replace("]", ",\n],\n"),
+        f"Sure!\n```json\n{answer(GOOD).replace(']', ',]')}\n```\nAnything else?",
     ],
 )
 def test_json_is_read_through_fences_prose_thoughts_and_small_mistakes(text: str) -> None:
     parsed = parse(text, Extraction)
 
-    assert parsed.value.entities == [Entity(**GOOD)]
-    assert parsed.dropped_records == 0
+    assert [(e.title.strip(), e.type, e.strength) for e in parsed.value.entities] == [("Ada", "PERSON", 7)]
+    assert (parsed.kept_records, parsed.dropped_records) == (1, 0)
+    assert not parsed.doubtful
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        answer(GOOD, GOOD).replace('"title": "Ada"', '"title" "Ada"'),  # a colon is missing
+        answer(GOOD, GOOD)[:-40],  # cut off inside a record
+        answer(GOOD, GOOD)[:-2],  # two brackets are missing: more may be
+        answer(GOOD).replace("}]", "}]}") + ', "relationships": [{"source": "Ada"}]}',  # closed too early
+        answer(GOOD).replace("}]", "}, ... and many more]"),
+        answer(GOOD).replace("}]", "}, // and Charles\n]"),
+        f"{answer(GOOD)}\n{answer(GOOD)}",
+    ],
+)
+def test_a_repair_that_may_have_lost_something_is_doubtful(text: str) -> None:
+    assert parse(text, Extraction).doubtful
+
+
+def test_a_missing_last_bracket_is_doubtful_when_a_field_is_missing_too() -> None:
+    class Graph(Extraction):
+        relationships: Salvaged[Entity] = Field(default_factory=list)
+
+    whole = json.dumps({"entities": [GOOD], "relationships": []})
+    assert not parse(whole[:-1], Graph).doubtful
+    assert parse(answer(GOOD)[:-1], Graph).doubtful
+
+
+@pytest.mark.parametrize(
+    "title", ['the "Great Eastern"', "Zoë", "a \\ b", "line\nbreak", "😀", "x: {y} [z]", "None", "it's"]
+)
+def test_what_strings_hold_does_not_make_a_repair_doubtful(title: str) -> None:
+    text = json.dumps({"entities": [GOOD | {"title": title}]}).replace("}]", "},]")
+    parsed = parse(text, Extraction)
+    assert parsed.value.entities[0].title == title
+    assert not parsed.doubtful
 
 
 def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:

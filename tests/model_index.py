@@ -1,0 +1,126 @@
+"""Indexing by the command, in a process of its own, with the models of a test server; and what came of it.
+
+For tests and benchmarks that fault, kill or measure whole runs.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from graphrag_assets.store import schema
+
+PROJECT = Path(__file__).resolve().parents[1]
+SAMPLE_INPUT = PROJECT / "data" / "input"
+
+# What tells of runs, times and addresses rather than of the index.
+_BOOKKEEPING = {schema.INDEX_RUNS.name, schema.PUBLICATIONS.name}
+_OF_THE_RUN = {"run_id", "committed_at", "first_seen"}
+_OF_THE_SERVER = ("chat_base_url", "embedding_base_url", "backoff_seconds")
+
+Tables = dict[str, list[tuple[Any, ...]]]
+
+
+@dataclass
+class ModelIndex:
+    """An index at `folder`, made of `input` by the models of the server at `url`; `more` are further settings."""
+
+    folder: Path
+    url: str
+    input: Path = SAMPLE_INPUT
+    more: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The caller's, without its settings, and with those of this index."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_", "DAGSTER_"))}
+        settings = {
+            "DATA": str(self.folder),
+            "INPUT": str(self.input),
+            "CHAT_MODEL": "openai/test-model",
+            "CHAT_BASE_URL": self.url,
+            "EMBEDDING_MODEL": "openai/test-embedding",
+            "EMBEDDING_BASE_URL": self.url,
+            "BACKOFF_SECONDS": "0.05",
+        }
+        return kept | {f"GRAPHRAG_{name}": value for name, value in (settings | self.more).items()}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """`python -m graphrag_assets index`, begun, as the head of a process group of its own."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return subprocess.Popen(
+            [sys.executable, "-m", "graphrag_assets", "index", *arguments],
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str) -> str:
+        """What `index` prints; `AssertionError` when it does not succeed."""
+        return finish(self.start(*arguments))
+
+    def tables(self) -> Tables:
+        """The rows of every table of the working database, without what differs from run to run."""
+        path = str(self.folder / "index" / "working.duckdb")
+        found: Tables = {}
+        with duckdb.connect(path, read_only=True) as connection:
+            for table in schema.WORKING:
+                if table.name not in _BOOKKEEPING:
+                    columns = ", ".join(f'"{name}"' for name in table.column_names if name not in _OF_THE_RUN)
+                    found[table.name] = connection.execute(
+                        f'SELECT {columns} FROM "{table.name}" ORDER BY ALL'
+                    ).fetchall()
+        settings = schema.INDEX_SETTINGS.name
+        found[settings] = [row for row in found[settings] if row[0] not in _OF_THE_SERVER]
+        return found
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """What the process prints until it ends; `AssertionError` when it does not succeed."""
+    out, _ = process.communicate()
+    assert process.returncode == 0, out
+    return out
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """kill -9 for the process and all it has started."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def differences(first: Tables, second: Tables) -> list[str]:
+    """Which tables differ, by how many rows, with one row of each side."""
+
+    def told() -> Iterator[str]:
+        for name in first.keys() | second.keys():
+            ours, theirs = first.get(name, []), second.get(name, [])
+            if ours != theirs:
+                known, other = {repr(row) for row in ours}, {repr(row) for row in theirs}
+                samples = [next(iter(sorted(one - two)), "")[:300] for one, two in ((known, other), (other, known))]
+                yield f"{name}: {len(known - other)} rows here, {len(other - known)} there, such as {samples}"
+
+    return sorted(told())
+
+
+@contextmanager
+def server_process(*options: str) -> Iterator[str]:
+    """Base URL of a test server in a process of its own."""
+    command = [sys.executable, "-m", "tests.openai_server", *options]
+    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.defs.reporting import usage_sums
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
@@ -83,5 +84,6 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(backend.extractor)))
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started
-    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds)
+    used = usage_sums(backend.usage)
+    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, used)
     return IndexedBatch(frames, errors, changes, backend.usage)

@@ -2,11 +2,19 @@
 
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata, usage_metadata
+from graphrag_assets.defs.reporting import (
+    Updated,
+    asset_spec,
+    selected,
+    table_metadata,
+    usage_metadata,
+    usage_sums,
+)
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
@@ -22,17 +30,7 @@ REPORT_INPUTS = ("communities", "community_members", "entities", "relationships"
 _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
 
 
-@dg.multi_asset(
-    name="detect_communities",
-    can_subset=True,
-    specs=[
-        asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
-        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["communities"]),
-        asset_spec(schema.COMMUNITY_HISTORY, "communities", ["communities"]),
-        asset_spec(schema.ENTITY_POSITIONS, "communities", ["community_members"]),
-    ],
-)
-def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def update_communities(index: GraphIndex, run_id: str) -> Updated:
     """Cluster, match with the previous communities so that ids stay, lay out the map."""
     started = time.monotonic()
     settings = index.settings
@@ -58,39 +56,42 @@ def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> 
             schema.ENTITY_POSITIONS: positions,
         }
         changes = replace_tables(connection, frames)
-        record_stage(
-            connection,
-            context.run.run_id,
-            "detect_communities",
-            None,
-            time.monotonic() - started,
-            changes,
-            "communities",
-        )
-    seconds = time.monotonic() - started
-    for written, frame in frames.items():
-        if written.name not in selected(context):
-            continue
-        metadata = table_metadata(changes[written.name], seconds, frame)
-        yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
+        seconds = time.monotonic() - started
+        record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
+    by_name = {written.name: frame for written, frame in frames.items()}
+    return Updated(by_name, changes, {}, time.monotonic() - started)
 
 
 @dg.multi_asset(
-    name="write_community_reports",
+    name="detect_communities",
     can_subset=True,
     specs=[
-        asset_spec(
-            schema.COMMUNITY_REPORTS,
-            "communities",
-            ["communities", "community_members", "entities", "relationships", "covariates"],
-        ),
-        asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
+        asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
+        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["communities"]),
+        asset_spec(schema.COMMUNITY_HISTORY, "communities", ["communities"]),
+        asset_spec(schema.ENTITY_POSITIONS, "communities", ["community_members"]),
     ],
 )
-def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+    """Communities of the graph as it is now, with their members, their history and the map."""
+    updated = update_communities(index, context.run.run_id)
+    for name, frame in updated.frames.items():
+        if name in selected(context):
+            metadata = table_metadata(updated.changes[name], updated.seconds, frame)
+            yield dg.MaterializeResult(asset_key=name, metadata=metadata)
+
+
+class UpdatedReports(NamedTuple):
+    """What was written, and how many reports could be kept as they were."""
+
+    updated: Updated
+    n_kept: int
+
+
+def update_reports(index: GraphIndex, run_id: str) -> UpdatedReports:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
-    settings, backend = index.settings, index.backend(run_id=context.run.run_id)
+    settings, backend = index.settings, index.backend(run_id=run_id)
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     reports = community_reports(
@@ -107,23 +108,39 @@ def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex
     frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}
     with index.working.transaction() as connection:
         changes = replace_tables(connection, frames)
-        record_stage(
-            connection,
-            context.run.run_id,
-            "write_community_reports",
-            None,
-            time.monotonic() - started,
-            changes,
-            "community_reports",
-        )
-    seconds = time.monotonic() - started
-    reused = reports.join(previous, on="fingerprint", how="semi").height
-    more = {"reports_written": reports.height - reused, "reports_kept": reused, **usage_metadata(backend.usage)}
+        seconds, used = time.monotonic() - started, usage_sums(backend.usage)
+        record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
+    by_name = {written.name: frame for written, frame in frames.items()}
+    updated = Updated(by_name, changes, backend.usage, time.monotonic() - started)
+    return UpdatedReports(updated, reports.join(previous, on="fingerprint", how="semi").height)
+
+
+@dg.multi_asset(
+    name="write_community_reports",
+    can_subset=True,
+    specs=[
+        asset_spec(
+            schema.COMMUNITY_REPORTS,
+            "communities",
+            ["communities", "community_members", "entities", "relationships", "covariates"],
+        ),
+        asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
+    ],
+)
+def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+    """A report on each community, and what it cites."""
+    updated, n_kept = update_reports(index, context.run.run_id)
+    reports, citations = updated.frames["community_reports"], updated.frames["citations"]
+    more = {
+        "reports_written": reports.height - n_kept,
+        "reports_kept": n_kept,
+        **usage_metadata(updated.usage),
+    }
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     unresolved = citations["cited_id"].null_count()
     results = {
-        "community_reports": table_metadata(changes["community_reports"], seconds, ranked, **more),
-        "citations": table_metadata(changes["citations"], seconds, citations, unresolved=unresolved),
+        "community_reports": table_metadata(updated.changes["community_reports"], updated.seconds, ranked, **more),
+        "citations": table_metadata(updated.changes["citations"], updated.seconds, citations, unresolved=unresolved),
     }
     for name, metadata in results.items():
         if name in selected(context):

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.reporting import asset_spec, selected, table_metadata, usage_metadata
+from graphrag_assets.defs.reporting import (
+    Updated,
+    asset_spec,
+    selected,
+    table_metadata,
+    usage_metadata,
+    usage_sums,
+)
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
@@ -24,22 +31,13 @@ _CLAIM_ORDER = (
 )
 
 
-@dg.multi_asset(
-    name="knowledge_graph",
-    can_subset=True,
-    specs=[
-        asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
-        asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
-        asset_spec(schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
-    ],
-)
-def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def update_graph(index: GraphIndex, run_id: str) -> Updated:
     """Decide aliases, merge mentions, number what is new, write what differs."""
     started = time.monotonic()
     mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
-    backend = index.backend(run_id=context.run.run_id)
+    backend = index.backend(run_id=run_id)
     graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
     with index.working.transaction() as connection:
         for table, order in (
@@ -56,23 +54,31 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
             schema.RELATIONSHIPS: numbered(connection, "relationships", graph.relationships),
         }
         changes = replace_tables(connection, frames)
-        record_stage(
-            connection,
-            context.run.run_id,
-            "knowledge_graph",
-            None,
-            time.monotonic() - started,
-            changes,
-            "entities",
-        )
-    seconds = time.monotonic() - started
-    for written, frame in frames.items():
-        if written.name not in selected(context):
+        seconds, used = time.monotonic() - started, usage_sums(backend.usage)
+        record_stage(connection, run_id, "knowledge_graph", None, seconds, changes, "entities", used)
+    by_name = {table.name: frame for table, frame in frames.items()}
+    return Updated(by_name, changes, backend.usage, time.monotonic() - started)
+
+
+@dg.multi_asset(
+    name="knowledge_graph",
+    can_subset=True,
+    specs=[
+        asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
+        asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
+        asset_spec(schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
+    ],
+)
+def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+    """Mentions of all batches become entities and relationships."""
+    updated = update_graph(index, context.run.run_id)
+    for name, frame in updated.frames.items():
+        if name not in selected(context):
             continue
         by_degree = frame.sort("degree", descending=True) if "degree" in frame.columns else frame
-        used = usage_metadata(backend.usage) if written.name == "entities" else {}
-        metadata = table_metadata(changes[written.name], seconds, by_degree, **used)
-        yield dg.MaterializeResult(asset_key=written.name, metadata=metadata)
+        used = usage_metadata(updated.usage) if name == "entities" else {}
+        metadata = table_metadata(updated.changes[name], updated.seconds, by_degree, **used)
+        yield dg.MaterializeResult(asset_key=name, metadata=metadata)
 
 
 @dg.definitions

@@ -1,7 +1,7 @@
 """How assets present themselves: specs from the declared schema, and results with numbers and a preview."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dagster as dg
 import polars as pl
@@ -17,6 +17,20 @@ PREVIEW_CHARACTERS = 80
 # The event log is for ever: what documents say stays out of it.
 _PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
+
+
+class Updated(NamedTuple):
+    """What a stage has written: frames and changes by table name, what its models used, how long it took."""
+
+    frames: dict[str, pl.DataFrame]
+    changes: dict[str, Changes]
+    usage: "Mapping[str, Usage]"
+    seconds: float
+
+
+def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
+    """Usage by task as plain numbers."""
+    return {task: used.as_dict() for task, used in usage.items()}
 
 
 def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
@@ -77,7 +91,7 @@ def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
         return {}
     total = sum(usage.values(), start=type(next(iter(usage.values())))())
     numbers = {f"llm/{name}": value for name, value in total.as_dict().items()}
-    return {**numbers, "llm/by_task": dg.MetadataValue.json({task: used.as_dict() for task, used in usage.items()})}
+    return {**numbers, "llm/by_task": dg.MetadataValue.json(usage_sums(usage))}
 
 
 def selected(context: dg.AssetExecutionContext) -> set[str]:

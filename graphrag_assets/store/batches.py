@@ -11,6 +11,9 @@ from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batc
 
 FACTS = ("entity_mentions", "relationship_mentions", "covariates")
 
+UsageByTask = Mapping[str, Mapping[str, float]]
+"""What model calls used, by task: calls, ledger_hits, prompt_tokens, … as the columns of index_runs."""
+
 
 def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[str, pl.DataFrame]:
     """What is stored of the batch's text units that `extractor` has done.
@@ -34,10 +37,11 @@ def commit_batch(
     digest: str,
     run_id: str,
     seconds: float,
+    usage: UsageByTask | None = None,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame) in one transaction.
 
-    `seconds` is what it took to compute them, for index_runs.
+    `seconds` and `usage` are what it took to compute them, for index_runs.
 
     Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
     as not extracted: facts never outlive their text.
@@ -56,7 +60,7 @@ def commit_batch(
                 {"batch": batch},
             )
         replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
-        record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units")
+        record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
         if _unchanged(connection, batch, digest, extracted, changes):
             return changes
         connection.execute(
@@ -127,6 +131,18 @@ def replace_errors(
     connection.execute("INSERT INTO index_errors BY NAME FROM current_errors")
 
 
+_SUMS = (
+    "calls",
+    "ledger_hits",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+    "retries",
+    "failures",
+    "seconds_waiting",
+)
+
+
 def record_stage(
     connection: duckdb.DuckDBPyConnection,
     run_id: str,
@@ -135,21 +151,24 @@ def record_stage(
     seconds: float,
     changes: Mapping[str, Changes],
     main: str,
+    usage: UsageByTask | None = None,
 ) -> None:
     """One row of index_runs for a stage that has just written `changes`; `main` is its main table."""
-    connection.execute(
-        "INSERT INTO index_runs VALUES ($run_id, $stage, $batch, $now, $seconds, $rows, $inserted, $deleted)",
-        {
-            "run_id": run_id,
-            "stage": stage,
-            "batch": batch,
-            "now": utc_now(),
-            "seconds": round(seconds, 3),
-            "rows": changes[main].rows,
-            "inserted": sum(change.inserted for change in changes.values()),
-            "deleted": sum(change.deleted for change in changes.values()),
-        },
-    )
+    used = usage or {}
+    values = {
+        "run_id": run_id,
+        "stage": stage,
+        "batch": batch,
+        "committed_at": utc_now(),
+        "seconds": round(seconds, 3),
+        "rows": changes[main].rows,
+        "inserted": sum(change.inserted for change in changes.values()),
+        "deleted": sum(change.deleted for change in changes.values()),
+        **{name: sum(sums[name] for sums in used.values()) for name in _SUMS},
+        "usage": [{"task": task, **sums} for task, sums in used.items()],
+    }
+    typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
+    connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
 
 
 def utc_now() -> datetime:

@@ -334,6 +334,20 @@ INDEX_RUNS = table(
     ("rows", "BIGINT", "Rows in the stage's main table."),
     ("inserted", "BIGINT", "Rows added or changed, over all tables of the stage."),
     ("deleted", "BIGINT", "Rows removed or changed, over all tables of the stage."),
+    ("calls", "BIGINT", "Model calls paid for."),
+    ("ledger_hits", "BIGINT", "Answers that were in the ledger already."),
+    ("prompt_tokens", "BIGINT", "Tokens sent in the calls paid for."),
+    ("completion_tokens", "BIGINT", "Tokens answered in the calls paid for."),
+    ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
+    ("retries", "BIGINT", "Requests sent again."),
+    ("failures", "BIGINT", "Calls without a usable answer."),
+    ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
+    (
+        "usage",
+        "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, "
+        "cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, seconds_waiting DOUBLE)[]",
+        "The same by task.",
+    ),
 )
 
 INDEX_SETTINGS = table(

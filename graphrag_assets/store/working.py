@@ -116,12 +116,26 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
             f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
             "the index, open graphrag.duckdb beside it instead, which never blocks anyone."
         ) from error
-    existing = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    missing = [declared for declared in WORKING if declared.name not in existing]
-    if missing:
-        views = files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text()
-        connection.execute("BEGIN;" + "".join(declared.ddl() for declared in missing) + views + "COMMIT")
+    _complete(connection)
     return connection
+
+
+def _complete(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the tables and columns that the database lacks: all of a new one, the newer ones of an older one."""
+    found = connection.execute("SELECT table_name, list(column_name) FROM duckdb_columns() GROUP BY 1").fetchall()
+    existing = {name: set(columns) for name, columns in found}
+    missing = [declared.ddl() for declared in WORKING if declared.name not in existing]
+    if missing:
+        missing.append(files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text())
+    for declared in WORKING:
+        lacking = set(declared.column_names) - existing.get(declared.name, set(declared.column_names))
+        missing += [
+            f'ALTER TABLE "{declared.name}" ADD COLUMN "{c.name}" {c.type};'
+            for c in declared.columns
+            if c.name in lacking
+        ]
+    if missing:
+        connection.execute("BEGIN;" + "".join(missing) + "COMMIT")
 
 
 def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,15 @@ from graphrag_assets.errors import StoreError
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
+
+_USE = "USE published"
+_READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
+
+_CONFIG: dict[str, Any] = {
+    "autoinstall_known_extensions": False,  # no network look-ups on hosts behind a firewall
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
+}
 
 _TYPES = {
     "BOOLEAN": pl.Boolean,
@@ -28,18 +37,26 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Reader:
-    """One published file, open for reading: what it answers never changes. Safe to share among threads."""
+    """One published file, open for reading: what it answers never changes. Safe to share among threads.
+
+    The file is attached, read-only, to a database in memory of the reader's own. So nothing outside the file can be
+    read or written, and that binds no other connection of the process to the same file.
+    """
 
     path: Path
     connection: duckdb.DuckDBPyConnection
+    _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The result of any query, with DuckDB's types; values come in as parameters only (`$name`).
+        """The result of any one SELECT, with DuckDB's types; values come in as parameters only (`$name`).
 
         Raises:
-            StoreError: DuckDB rejects the query; the message is DuckDB's.
+            StoreError: it is something else, or DuckDB rejects it; then the message is DuckDB's.
         """
-        with self._cursor() as cursor:
+        with self._failing(), self.connection.cursor() as cursor:  # its own: it must not find what another one left
+            if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
+                raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
+            cursor.execute(_USE)
             result = cursor.sql(query, params=dict(parameters or {}))
             return pl.DataFrame() if result is None else result.pl()
 
@@ -60,13 +77,24 @@ class Reader:
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self.connection.cursor()  # a connection serves one thread at a time, and cursors are cheap
+        with self._failing():
+            # A connection serves one thread at a time. Idle ones are kept: USE costs as much as a short query.
+            try:
+                cursor = self._idle.pop()
+            except IndexError:
+                cursor = self.connection.cursor()
+                cursor.execute(_USE)
+            try:
+                yield cursor
+            finally:
+                self._idle.append(cursor)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
         try:
-            yield cursor
+            yield
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
-        finally:
-            cursor.close()
 
     @cached_property
     def embedding(self) -> tuple[str, int] | None:
@@ -138,19 +166,28 @@ def _default_folder() -> Path:
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise StoreError(f"The published index {path} is gone. Publish again: `python -m graphrag_assets index`.")
+    # A database of our own, with the file in it: settings hold for a database, and DuckDB shares one among all
+    # connections of a process to the same file, so those made here must not be those of the user's connections.
+    connection = duckdb.connect(config=_CONFIG)
     try:
-        # As anyone would, and without a SET: within a process DuckDB shares an open file among connections of one
-        # configuration only, and a setting made here would hold for the user's own connections to it too.
-        connection = duckdb.connect(str(path), read_only=True)
-    except duckdb.ConnectionException as error:
-        raise StoreError(
-            f"Cannot open the published index {path}: this process has it open already, for writing or with a "
-            "configuration of its own. Close that connection, or open it as the index does: "
-            f"duckdb.connect({str(path)!r}, read_only=True) without config. DuckDB says: {error}"
-        ) from error
+        # ATTACH takes no parameters; a quote in a path is doubled, as SQL has it.
+        connection.execute(f"ATTACH '{str(path).replace(chr(39), chr(39) * 2)}' AS published (READ_ONLY)")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:
+        connection.close()
+        if "already attached" in str(error):
+            raise StoreError(
+                f"Cannot open the published index {path}: this process has it open for writing. Close that "
+                f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
+            ) from error
         raise StoreError(f"Cannot open the published index {path}: {error}") from error
-    tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    tables = {
+        row[0]
+        for row in connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'"
+        ).fetchall()
+    }
     if "publication" not in tables:
         raise StoreError(
             f"{path} is not a published index. Give the index folder, or its {STABLE_NAME}; the working database "

@@ -1,8 +1,11 @@
 """Reading publications: which file is opened, and what a reader may do."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
@@ -113,14 +116,111 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
     assert reader.rows("SELECT number FROM publication").item() == 1
 
 
-def test_a_file_open_with_another_configuration_is_reported_with_the_cure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reader_first", [True, False])
+def test_a_connection_with_a_configuration_of_its_own_does_not_matter(tmp_path: Path, reader_first: bool) -> None:
     path = publish(tmp_path, 1)
-    for options in ({"read_only": False}, {"read_only": True, "config": {"threads": 1}}):
-        with (
-            duckdb.connect(str(path), **options),
-            pytest.raises(StoreError, match=r"Close that connection, or .*read_only=True\) without config"),
-        ):
-            PublishedIndex(path).reader()
+    first = PublishedIndex(path).reader() if reader_first else None
+    with duckdb.connect(str(path), read_only=True, config={"threads": 1}) as connection:
+        reader = first or PublishedIndex(path).reader()
+        assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
+        assert reader.publication == 1
+
+
+def test_a_file_open_for_writing_is_reported_with_the_cure(tmp_path: Path) -> None:
+    path = publish(tmp_path, 1)
+    with duckdb.connect(str(path)), pytest.raises(StoreError, match=r"open for writing\. Close that .*read_only=True"):
+        PublishedIndex(path).reader()
+
+
+OUTSIDE = [
+    "FROM read_csv('/etc/passwd')",
+    "FROM read_text('/etc/passwd')",
+    "FROM '/etc/passwd'",
+    "FROM glob('/etc/*')",
+    "COPY publication TO '{folder}/copy.csv'",
+    "COPY publication FROM '/etc/passwd'",
+    "EXPORT DATABASE '{folder}/export'",
+    "ATTACH '{folder}/other.duckdb'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "RESET enable_external_access",
+    "FROM frame_of_the_program",
+]
+
+
+@pytest.mark.parametrize("query", OUTSIDE)
+def test_nothing_outside_the_file_can_be_reached(tmp_path: Path, query: str) -> None:
+    frame_of_the_program = pl.DataFrame({"secret": [1]})
+    assert frame_of_the_program.height
+    index = PublishedIndex(publish(tmp_path, 1))
+    before = sorted(tmp_path.rglob("*"))
+    for ask in (index.reader().rows, index.reader().query):
+        with pytest.raises(StoreError, match="Cannot run the query"):
+            ask(query.format(folder=tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+    assert index.reader().publication == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "USE memory; DETACH published",
+        "CREATE TABLE memory.other (number INT)",
+        "CREATE TEMP TABLE publication AS SELECT 7 AS number",
+        "SELECT 1; SELECT 2",
+        "USE memory",
+        "PREPARE it AS SELECT 1",
+        "",
+    ],
+)
+def test_a_query_is_one_select_and_changes_nothing_for_the_next(tmp_path: Path, query: str) -> None:
+    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    with pytest.raises(StoreError, match="must be one SELECT"):
+        reader.query(query)
+    assert reader.query("SELECT number FROM publication").item() == 1
+
+
+def test_any_kind_of_reading_query_runs(tmp_path: Path) -> None:
+    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    for query in ("FROM publication", "DESCRIBE publication", "SHOW TABLES", "EXPLAIN FROM publication"):
+        assert reader.query(query).height
+    assert reader.query("PIVOT (SELECT 'a' AS name, 2 AS n) ON name USING sum(n)").to_dicts() == [{"a": 2}]
+    assert reader.query("SELECT $n + 1 AS n", {"n": 4}).item() == 5
+
+
+def test_a_path_with_a_quote_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "it's").mkdir()
+    assert PublishedIndex(publish(tmp_path / "it's", 1)).reader().publication == 1
+
+
+def open_files(folder: Path) -> set[str]:
+    links = (os.path.realpath(link) for link in Path("/proc/self/fd").iterdir())
+    return {Path(target).name for target in links if target.startswith(str(folder)) and target.endswith(".duckdb")}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc only on Linux")
+def test_an_old_publication_is_closed_when_its_last_reader_is_gone(tmp_path: Path) -> None:
+    index = PublishedIndex(tmp_path)
+    for number in (1, 2, 3):
+        publish(tmp_path, number)
+        assert index.reader().publication == number
+        assert open_files(tmp_path) == {f"graphrag-{number}.duckdb"}
+    kept = index.reader()
+    publish(tmp_path, 4)
+    assert index.reader().publication == 4
+    assert kept.rows("SELECT number FROM publication").item() == 3
+    assert open_files(tmp_path) == {"graphrag-3.duckdb", "graphrag-4.duckdb"}
+    del kept
+    assert open_files(tmp_path) == {"graphrag-4.duckdb"}
+
+
+def test_many_threads_share_a_reader(tmp_path: Path) -> None:
+    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda n: reader.numbers("SELECT number + $n FROM publication", {"n": n}), range(200))
+        assert [numbers for (numbers,) in found] == list(range(1, 201))
 
 
 def test_an_index_without_embeddings_says_so(tmp_path: Path) -> None:

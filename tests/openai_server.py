@@ -71,7 +71,7 @@ class FaultPlan:
 
 @dataclass
 class Request:
-    """One request as received, and the fault it was given."""
+    """One request as received, the fault it was given, and when it came and was answered."""
 
     path: str
     body: Body
@@ -79,6 +79,7 @@ class Request:
     task: str
     fault: str | None
     at: float
+    answered: float = float("inf")
 
 
 class _ReplyError(Exception):
@@ -173,7 +174,14 @@ class OpenAIServer:
         if path.endswith("/models"):
             data = [{"id": name, "object": "model"} for name in sorted(self.models or {"test-model"})]
             return await _send(writer, 200, {"object": "list", "data": data})
-        fault = self._note(path, headers, raw)
+        request = self._note(path, headers, raw)
+        try:
+            return await self._answer(writer, request)
+        finally:
+            request.answered = time.monotonic()
+
+    async def _answer(self, writer: asyncio.StreamWriter, request: Request) -> bool:
+        fault, body = request.fault, request.body
         if self.latency:
             await asyncio.sleep(self.latency)
         if fault == "slow":
@@ -182,10 +190,9 @@ class OpenAIServer:
             return False
         if fault == "malformed-body":
             return await _send(writer, 200, b"<html>502 Bad Gateway</html>")
-        body = json.loads(raw)
         try:
-            self._refuse(fault, body, headers)
-            if path.endswith("/embeddings"):
+            self._refuse(fault, body, request.headers)
+            if request.path.endswith("/embeddings"):
                 return await _send(writer, 200, self._embeddings(body, fault), cut=fault == "cut")
             message, finish = self._message(body, fault)
         except _ReplyError as reply:
@@ -194,7 +201,7 @@ class OpenAIServer:
             return await _send_events(writer, _chunks(body, message, finish), cut=fault == "cut")
         return await _send(writer, 200, _completion(body, message, finish), cut=fault == "cut")
 
-    def _note(self, path: str, headers: dict[str, str], raw: bytes) -> str | None:
+    def _note(self, path: str, headers: dict[str, str], raw: bytes) -> Request:
         """Count the request, and choose its fault."""
         key = hashlib.blake2b(raw, digest_size=16).digest()
         self.attempts[key] += 1
@@ -204,9 +211,10 @@ class OpenAIServer:
         if fault in (_OF_MESSAGES if task == "embedding" else _OF_EMBEDDINGS):
             fault = None
         self.counts.update(["requests", f"path {path}", f"task {task}", *([f"fault {fault}"] if fault else [])])
+        request = Request(path, body, headers, task, fault, time.monotonic())
         if self.record:
-            self.requests.append(Request(path, body, headers, task, fault, time.monotonic()))
-        return fault
+            self.requests.append(request)
+        return request
 
     def _refuse(self, fault: str | None, body: Body, headers: dict[str, str]) -> None:
         """Raise the error answer that the fault, the key, the model or the response format asks for."""

@@ -1,0 +1,50 @@
+"""Indexing processes that are killed, or run at once: real processes, one ledger, one working database."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kills import index_once, kill_and_rerun, sent_twice
+from tests.model_index import ModelIndex, differences, finish
+from tests.openai_server import running
+
+DOCUMENTS = {
+    "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
+    "one/b.md": "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.",
+    "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London.",
+}
+SHARED = "The cable parted at night. Cyrus Field and Charles Bright went back to Ireland, where {} waited for them."
+
+
+def write(folder: Path, documents: dict[str, str]) -> Path:
+    for name, text in documents.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_killed_processes_pay_again_only_for_what_was_in_flight_and_leave_the_same_tables(tmp_path: Path) -> None:
+    documents = write(tmp_path / "input", DOCUMENTS)
+    with running(latency=0.1) as server:
+        clean, undisturbed, _ = index_once(server, tmp_path / "clean", documents)
+        found = kill_and_rerun(
+            server, tmp_path / "killed", documents, lambda _, sent: sent >= 3, lambda _, sent: sent >= 8
+        )
+    assert found.killed == 2
+    assert not differences(clean, found.tables)
+    assert 0 <= found.extra(undisturbed) <= found.in_flight
+
+
+@pytest.mark.slow
+def test_two_processes_over_batches_with_shared_texts_send_nothing_twice_but_what_is_in_flight(tmp_path: Path) -> None:
+    names = ["Wildman Whitehouse", "Samuel Canning", "Robert Halpin"]
+    documents = {f"{batch}/{name[:3]}.md": SHARED.format(name) for batch in ("one", "two") for name in names}
+    documents |= {"one/own.md": DOCUMENTS["one/a.md"], "two/own.md": DOCUMENTS["two/c.md"]}
+    with running(latency=0.1) as server:
+        index = ModelIndex(tmp_path / "index", server.url, write(tmp_path / "input", documents))
+        both = [index.start("--batch", batch) for batch in ("one", "two")]
+        printed = [finish(process) for process in both]
+        assert not sent_twice(server.requests)
+    assert not any("lock" in text.lower() for text in printed)

@@ -1,0 +1,78 @@
+"""Killing an indexing process at chosen moments and indexing again to the end; what was asked for twice."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.model_index import ModelIndex, Tables, finish, kill
+from tests.openai_server import OpenAIServer, Request
+
+ON_ITS_WAY = 0.1  # seconds in which an answer comes from the server's socket to the ledger's disk
+
+Due = Callable[[float, int], bool]
+"""Whether to kill, from the seconds since the start of the process and the requests it has sent."""
+
+
+@dataclass
+class Killed:
+    """What came of kills and the run after them.
+
+    Attributes:
+        killed: how many processes were killed; the others had ended by then.
+        before, after: requests of the killed runs and of the run after them.
+        in_flight: requests of the killed runs whose answers could not reach the ledger.
+        tables: those of the last run.
+    """
+
+    killed: int = 0
+    before: int = 0
+    in_flight: int = 0
+    after: int = 0
+    tables: Tables | None = None
+
+    def extra(self, undisturbed: int) -> int:
+        """Requests beyond those of an undisturbed run."""
+        return self.before + self.after - undisturbed
+
+
+def index_once(server: OpenAIServer, folder: Path, documents: Path) -> tuple[Tables, int, float]:
+    """Tables, requests and seconds of an undisturbed run."""
+    before, began, made = len(server.requests), time.monotonic(), ModelIndex(folder, server.url, documents)
+    made.run()
+    return made.tables(), len(server.requests) - before, time.monotonic() - began
+
+
+def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: Due) -> Killed:
+    """Index into an empty folder, kill -9 when it is due, begin again, and so on; at last index to the end."""
+    made, found = ModelIndex(folder, server.url, documents), Killed()
+    for due in dues:
+        first, process, began = len(server.requests), made.start(), time.monotonic()
+        while process.poll() is None and not due(time.monotonic() - began, len(server.requests) - first):
+            time.sleep(0.002)
+        if process.poll() is not None:
+            finish(process)
+        else:
+            killed_at = time.monotonic()
+            kill(process)
+            while server.in_flight:  # the server answers into the void
+                time.sleep(0.01)
+            found.killed += 1
+            found.in_flight += sum(sent.answered > killed_at - ON_ITS_WAY for sent in server.requests[first:])
+        found.before += len(server.requests) - first
+    first = len(server.requests)
+    made.run()
+    found.after, found.tables = len(server.requests) - first, made.tables()
+    return found
+
+
+def sent_twice(requests: list[Request]) -> list[str]:
+    """What was asked again although its answer had been there: messages of a chat, single texts of embeddings."""
+    again, answered = [], dict[str, float]()
+    for request in sorted(requests, key=lambda request: request.at):
+        texts = request.body.get("input") or [str((request.body["messages"], request.task))]
+        for text in texts:
+            if answered.get(text, float("inf")) + ON_ITS_WAY < request.at:
+                again.append(text)
+            answered[text] = min(request.answered, answered.get(text, float("inf")))
+    return again

@@ -57,6 +57,14 @@ def query(method: str, question: str, path: Path | None, context: bool) -> None:
 
 
 @main.command()
+def plan() -> None:
+    """What the next `index` would cost: calls, tokens and dollars of what is not paid for yet."""
+    from graphrag_assets.cli.plan import show_plan
+
+    show_plan()
+
+
+@main.command()
 def status() -> None:
     """Rows per table and batch, skipped input, and the last publication."""
     from graphrag_assets.cli.status import show_status

@@ -10,6 +10,7 @@ import polars as pl
 from graphrag_assets.defs.reporting import usage_sums
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
+from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
@@ -61,7 +62,7 @@ def batch_digest(index: GraphIndex, batch: str) -> str:
     return stable_id(content, *options, index.backend().extractor, converters, CORPUS_VERSION)
 
 
-def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = True) -> IndexedBatch:
+def index_batch_of(index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool = True) -> IndexedBatch:
     """Index one batch; with `extract` false only its documents and text units.
 
     Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the
@@ -72,7 +73,6 @@ def index_batch_of(index: GraphIndex, batch: str, run_id: str, extract: bool = T
     digest = batch_digest(index, batch)
     files = index.input_folder.files(batch)
     documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
-    backend = index.backend(batch, run_id)
     stored = known_facts(index.working, batch, backend.extractor)
     known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
     if extract:

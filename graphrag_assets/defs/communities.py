@@ -16,6 +16,7 @@ from graphrag_assets.defs.reporting import (
     usage_sums,
 )
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
@@ -88,10 +89,10 @@ class UpdatedReports(NamedTuple):
     n_kept: int
 
 
-def update_reports(index: GraphIndex, run_id: str) -> UpdatedReports:
+def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedReports:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
-    settings, backend = index.settings, index.backend(run_id=run_id)
+    settings = index.settings
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     reports = community_reports(
@@ -129,7 +130,7 @@ def update_reports(index: GraphIndex, run_id: str) -> UpdatedReports:
 )
 def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """A report on each community, and what it cites."""
-    updated, n_kept = update_reports(index, context.run.run_id)
+    updated, n_kept = update_reports(index, index.backend(run_id=context.run.run_id), context.run.run_id)
     reports, citations = updated.frames["community_reports"], updated.frames["citations"]
     more = {
         "reports_written": reports.height - n_kept,

@@ -44,7 +44,7 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
     extract = bool(asked_for - {"documents", "text_units"})
     for batch in context.partition_keys:
         started = time.monotonic()
-        indexed = index_batch_of(index, batch, context.run.run_id, extract)
+        indexed = index_batch_of(index, batch, index.backend(batch, context.run.run_id), context.run.run_id, extract)
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",

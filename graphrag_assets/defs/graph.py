@@ -14,6 +14,7 @@ from graphrag_assets.defs.reporting import (
     usage_sums,
 )
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import propose_aliases
@@ -31,13 +32,12 @@ _CLAIM_ORDER = (
 )
 
 
-def update_graph(index: GraphIndex, run_id: str) -> Updated:
+def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
     """Decide aliases, merge mentions, number what is new, write what differs."""
     started = time.monotonic()
     mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
-    backend = index.backend(run_id=run_id)
     graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
     with index.working.transaction() as connection:
         for table, order in (
@@ -71,7 +71,7 @@ def update_graph(index: GraphIndex, run_id: str) -> Updated:
 )
 def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Mentions of all batches become entities and relationships."""
-    updated = update_graph(index, context.run.run_id)
+    updated = update_graph(index, index.backend(run_id=context.run.run_id), context.run.run_id)
     for name, frame in updated.frames.items():
         if name not in selected(context):
             continue

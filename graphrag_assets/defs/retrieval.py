@@ -9,6 +9,7 @@ import polars as pl
 
 from graphrag_assets.defs.reporting import Updated, asset_spec, table_metadata, usage_metadata, usage_sums
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
@@ -24,14 +25,13 @@ class UpdatedEmbeddings(NamedTuple):
     n_embedded: int
 
 
-def update_embeddings(index: GraphIndex, run_id: str) -> UpdatedEmbeddings:
+def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others."""
     started = time.monotonic()
     text_units = index.working.read("SELECT id, text FROM text_units")
     entities = index.working.read("SELECT id, title, description FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
     stored = index.working.read("SELECT fingerprint, vector, model FROM embeddings").unique("fingerprint")
-    backend = index.backend(run_id=run_id)
     texts = embedding_texts(text_units, entities, reports, backend.embedding_model)
     new = texts.join(stored, on="fingerprint", how="anti").unique("fingerprint", maintain_order=True)
     if others := sorted(set(stored["model"]) - {backend.embedding_model}):
@@ -58,7 +58,7 @@ def update_embeddings(index: GraphIndex, run_id: str) -> UpdatedEmbeddings:
 )
 def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """A vector of each text unit, entity and report."""
-    updated, n_embedded = update_embeddings(index, context.run.run_id)
+    updated, n_embedded = update_embeddings(index, index.backend(run_id=context.run.run_id), context.run.run_id)
     more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
     metadata = table_metadata(updated.changes["embeddings"], updated.seconds, None, **more)
     return dg.MaterializeResult(asset_key="embeddings", metadata=metadata)

@@ -37,7 +37,7 @@ from graphrag_assets.models.offline.reports import write_reports as extractive_r
 from graphrag_assets.models.prompts import Prompts
 from graphrag_assets.models.records import ReportMaterial, ReportRecord
 from graphrag_assets.models.tasks.answers import ChatAnswerer
-from graphrag_assets.models.tasks.chat import Origin, stops_the_run
+from graphrag_assets.models.tasks.chat import Chat, Origin, stops_the_run
 from graphrag_assets.models.tasks.claims import ClaimOptions
 from graphrag_assets.models.tasks.extraction import ExtractionOptions, extract_text_unit
 from graphrag_assets.models.tasks.reports import ReportOptions, write_report
@@ -122,7 +122,13 @@ def extraction_options(settings: Settings) -> tuple[ExtractionOptions, ClaimOpti
 
 def with_chat(backend: Backend, settings: Settings, batch: str | None, run_id: str | None) -> Backend:
     """`backend` with extraction, summaries and reports by the chat model of the settings."""
-    chat, prompts, language = chat_model(settings, run_id), prompts_of(settings), settings.language or None
+    chat = chat_model(settings, run_id)
+    return replace(with_tasks(backend, settings, chat, batch, run_id), meters=(*backend.meters, chat.usage))
+
+
+def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | None, run_id: str | None) -> Backend:
+    """`backend` with extraction, summaries and reports asked of `chat`, as the settings want them."""
+    prompts, language = prompts_of(settings), settings.language or None
     extraction, claims = extraction_options(settings)
     summaries = SummaryOptions(language=language, encoding=settings.encoding)
     reports = ReportOptions(language=language)
@@ -160,7 +166,6 @@ def with_chat(backend: Backend, settings: Settings, batch: str | None, run_id: s
         summarise=summarise,
         reporter=_fingerprint(settings, prompts, ("community_report",), reports),
         write_reports=write,
-        meters=(*backend.meters, chat.usage),
     )
 
 
@@ -174,7 +179,7 @@ def _fingerprint(settings: Settings, prompts: Prompts, tasks: Iterable[str], *op
 
 
 def _summaries(
-    descriptions: pl.DataFrame, chat: ChatModel, prompts: Prompts, options: SummaryOptions, run_id: str | None
+    descriptions: pl.DataFrame, chat: Chat, prompts: Prompts, options: SummaryOptions, run_id: str | None
 ) -> pl.DataFrame:
     """One description per key: summaries of several by the model, a single one as it is."""
     central = most_central(descriptions)

@@ -71,6 +71,11 @@ class ChatModel:
         self.usage.add(request.task, Usage(ledger_hits=1))
         return replace(completion, from_ledger=True, usage=replace(completion.usage, cost_usd=0.0))
 
+    async def known(self, request: ChatRequest) -> Completion | None:
+        """The answer, if it is paid for already; nothing is sent."""
+        hit = await self.ledger.get(self.key(request))
+        return self._from_ledger(request, hit) if hit else None
+
     async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
         """The answer in pieces as they come, stored when it is complete; from the ledger it is one piece.
 

@@ -76,6 +76,13 @@ class EmbeddingModel:
         self.dimensions = rows.shape[1]
         return rows
 
+    async def unpaid(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each request that `embed` would send for the texts; nothing is sent."""
+        pieces = {piece.key: piece for text in texts for piece in self._split(text)}
+        stored = await self.ledger.get_many(list(pieces))
+        missing = [piece for key, piece in pieces.items() if key not in stored]
+        return [sum(piece.tokens for piece in group) for group in self._batches(missing)]
+
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)

@@ -82,11 +82,6 @@ def next_round(prompts: Prompts, task: str, request: ChatRequest, answer: Record
     The answer goes back as compact JSON of the records that were right: indentation costs tokens, and what was
     dropped may be given once more.
     """
-    return with_answer(prompts, task, request, answer.model_dump_json())
-
-
-def with_answer(prompts: Prompts, task: str, request: ChatRequest, answer: str) -> ChatRequest:
-    """`request` with this answer and the demand for more."""
-    said = Message(role="assistant", content=answer)
+    said = Message(role="assistant", content=answer.model_dump_json())
     more = prompts.render(f"{task}_continue")
     return replace(request, task=f"{task}_continue", messages=(*request.messages, said, *more))

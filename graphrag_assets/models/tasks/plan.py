@@ -1,103 +1,157 @@
-"""What extraction will ask: the requests that are still to be paid, counted before any is sent."""
+"""What an index will ask its chat model, counted before it is paid for.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+`PlanningChat` takes the chat model's place in a dry run: what the ledger has it answers, for the rest it counts the
+request and stands in, with what the embedded default finds in a text unit, and with filler of the expected length
+where an answer is prose. So the requests counted are those that the same code will send.
+"""
 
-from graphrag_assets.models.llm.options import ChatRequest
-from graphrag_assets.models.prompts import Prompts
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from pydantic import BaseModel
+
+from graphrag_assets.models.llm.options import ChatRequest, Completion
+from graphrag_assets.models.records import UnitExtraction
 from graphrag_assets.models.tasks.chat import prompt_tokens
-from graphrag_assets.models.tasks.claims import ClaimOptions, claims_request
-from graphrag_assets.models.tasks.extraction import ExtractionOptions, extraction_request
-from graphrag_assets.models.tasks.formats import RecordsForm
-from graphrag_assets.models.tasks.gleaning import next_round, with_answer
+from graphrag_assets.models.tasks.claims import ExtractClaims, ExtractedClaim
+from graphrag_assets.models.tasks.extraction import ExtractedEntity, ExtractedRelationship, ExtractGraph
+from graphrag_assets.models.tasks.reports import CommunityReport, ReportFinding
+from graphrag_assets.models.tasks.summaries import Summary
 from graphrag_assets.text import count_tokens
 
-Known = Callable[[ChatRequest], RecordsForm | None]
-"""The validated answer to a request if it is paid for already, else None."""
+EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
+LEAST_ANSWERS = 5
+"""So many answers of a task in the ledger are a better basis than the rule of thumb."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLength:
-    """Expected tokens of an answer: a share of its text's, and a constant; of a gleaning a share of the first's.
+class AnswerRule(NamedTuple):
+    """Rule of thumb for an answer's length: tokens per token of the text it is about, plus a constant."""
 
-    The defaults are rough: a knowledge graph in JSON is about as long as its text. Where the ledger holds answers,
-    their own mean is the better basis.
-    """
+    per_token: float
+    constant: float
 
-    per_text_token: float = 0.9
-    constant: float = 40.0
-    gleaning: float = 0.3
-
-    def first(self, text_tokens: int) -> int:
-        """Tokens of the first answer."""
-        return round(self.per_text_token * text_tokens + self.constant)
-
-    def following(self, text_tokens: int) -> int:
-        """Tokens of an answer to a gleaning."""
-        return round(self.gleaning * self.first(text_tokens))
+    def __str__(self) -> str:
+        return f"{self.per_token:g} per token of text + {self.constant:g}" if self.per_token else f"{self.constant:g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A request to be paid. `exact`: its prompt tokens are counted; otherwise earlier answers are estimated in it."""
+RULES = {
+    # A knowledge graph in JSON is about as long as its text, what was missed a third of it.
+    "extract_graph": AnswerRule(0.9, 40),
+    "extract_graph_continue": AnswerRule(0.3, 20),
+    "extract_claims": AnswerRule(0.6, 40),
+    "extract_claims_continue": AnswerRule(0.2, 20),
+    "summarize_descriptions": AnswerRule(0.0, 120),
+    "community_report": AnswerRule(0.0, 700),
+}
+
+
+class Planned(NamedTuple):
+    """A request to be paid. `exact`: its prompt holds nothing that stands in for an answer not given yet."""
 
     task: str
+    batch: str | None
     prompt_tokens: int
     completion_tokens: int
     exact: bool
 
 
-def nothing_known(request: ChatRequest) -> None:
-    """A `Known` for an empty ledger."""
+@dataclass
+class Tally:
+    """The requests of a dry run: those to be paid, and how many the ledger has, by task and batch.
 
-
-def extraction_plan(
-    prompts: Prompts,
-    text: str,
-    options: ExtractionOptions,
-    claims: ClaimOptions | None = None,
-    known: Known = nothing_known,
-    length: AnswerLength = AnswerLength(),
-    encoding: str = "o200k_base",
-) -> tuple[Planned, ...]:
-    """The requests for one text unit that `known` has no answer to.
-
-    The number of calls and the tokens of first requests are exact, by the same rendering as extraction's. A second
-    gleaning is counted though it falls away when the first finds nothing: a preview may exceed the bill, not fall
-    short of it.
+    `planned` is by the ledger's key: what is asked twice is paid for once. `answer_tokens`: mean tokens of a
+    task's answers in the ledger, where there are enough of them.
     """
-    tokens = count_tokens([text], encoding)[0]
-    first = extraction_request(prompts, text, options)
-    planned = _rounds(prompts, first, options.max_gleanings, tokens, known, length, encoding)
-    if claims is not None:
-        first = claims_request(prompts, text, claims)
-        planned += _rounds(prompts, first, claims.max_gleanings, tokens, known, length, encoding)
-    return tuple(planned)
+
+    answer_tokens: Mapping[str, float] = field(default_factory=dict)
+    planned: dict[str, Planned] = field(default_factory=dict)
+    known: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def follows_guesses(self, task: str) -> bool:
+        """Whether something that `task` depends on is planned too, so that its requests are estimated."""
+        return bool({planned.task for planned in self.planned.values()} - {task})
+
+    def answer_length(self, task: str, text_tokens: int) -> int:
+        """Expected tokens of an answer."""
+        if task in self.answer_tokens:
+            return round(self.answer_tokens[task])
+        rule = RULES[task]
+        return round(rule.per_token * text_tokens + rule.constant)
 
 
-def _rounds(
-    prompts: Prompts,
-    first: ChatRequest,
-    max_gleanings: int,
-    text_tokens: int,
-    known: Known,
-    length: AnswerLength,
-    encoding: str,
-) -> list[Planned]:
-    request, told = first, 0
-    for told in range(max_gleanings + 1):  # follow the conversation as far as it is paid for
-        answer = known(request)
-        if answer is None:
-            break
-        if told == max_gleanings or (told and answer.empty):
-            return []
-        request = next_round(prompts, first.task, request, answer)
-    planned: list[Planned] = []
-    answers = 0
-    for place in range(told, max_gleanings + 1):
-        expected = length.following(text_tokens) if place else length.first(text_tokens)
-        tokens = prompt_tokens(request, encoding) + answers
-        planned.append(Planned(request.task, tokens, expected, exact=place == told))
-        answers += expected
-        request = with_answer(prompts, first.task, request, "")
-    return planned
+class PaidAnswers(Protocol):
+    """What knows the answers that are paid for."""
+
+    def key(self, request: ChatRequest) -> str:
+        """The ledger's key of `request`."""
+
+    async def known(self, request: ChatRequest) -> Completion | None:
+        """The stored valid answer to `request`."""
+
+
+class PlanningChat:
+    """A `Chat` that pays for nothing; see the module. `extract` finds what stands in for an extraction."""
+
+    def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[str], UnitExtraction], encoding: str):
+        self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
+        self._texts: dict[str, str] = {}
+        self._lengths: dict[
+            str, int
+        ] = {}  # what stands in for an answer, with the tokens the answer is expected to have
+
+    def remembering(self, units: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """The text units (id, text), remembered: a request names its unit, and what stands in needs its text."""
+        for unit, text in units:
+            self._texts[unit] = text
+            yield unit, text
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """The answer from the ledger, or what stands in for it."""
+        if answer := await self.paid.known(request):
+            self.tally.known.append((request.task, request.batch))
+            return answer
+        extraction = request.task in EXTRACTION_TASKS
+        text = self._texts[request.unit] if extraction and request.unit else ""
+        length = self.tally.answer_length(request.task, count_tokens([text], self.encoding)[0])
+        key = self.paid.key(request)
+        if key not in self.tally.planned:
+            guessed = request.task.endswith("_continue") if extraction else self.tally.follows_guesses(request.task)
+            self.tally.planned[key] = Planned(request.task, request.batch, self._tokens(request), length, not guessed)
+        answer = self._stand_in(request, text, length)
+        self._lengths[answer.model_dump_json()] = length
+        return Completion("", answer)
+
+    def _tokens(self, request: ChatRequest) -> int:
+        """Tokens of the prompt; an answer in it that is not given yet counts with its expected length."""
+        given = tuple(message for message in request.messages if message["content"] not in self._lengths)
+        expected = [self._lengths[m["content"]] for m in request.messages if m["content"] in self._lengths]
+        return prompt_tokens(replace(request, messages=given), self.encoding) + sum(expected)
+
+    def _stand_in(self, request: ChatRequest, text: str, length: int) -> BaseModel:
+        if request.response_model is Summary:
+            return Summary(description=_filler(length))
+        if request.response_model is CommunityReport:
+            finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
+            return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)
+        found = self.extract(text)
+        if request.response_model is ExtractGraph:
+            named = [e for e in found.entities if e.type != "CONCEPT"]  # a chat model is asked for other types
+            names = {entity.title for entity in named}
+            return ExtractGraph(
+                entities=[ExtractedEntity(name=e.title, type=e.type, description=e.description) for e in named],
+                relationships=[
+                    ExtractedRelationship(source=r.source, target=r.target, description=r.description)
+                    for r in found.relationships
+                    if {r.source, r.target} <= names
+                ],
+            )
+        claims = [
+            ExtractedClaim(subject=c.subject, object=c.object, description=c.description, source_text=c.source_text)
+            for c in found.claims
+        ]
+        return ExtractClaims(claims=claims)
+
+
+def _filler(tokens: int) -> str:
+    return " ".join(["word"] * max(tokens, 1))

@@ -1,0 +1,40 @@
+"""`plan`: what the next `index` would cost, per stage, before anything is paid."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.defs.planning import CostPlan, plan_index
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.settings import Settings
+
+
+def show_plan() -> None:
+    """Print calls, tokens and dollars of what the ledger lacks, and what these numbers rest on.
+
+    Raises:
+        InputError: the input folder cannot be read.
+    """
+    console = Console()
+    with console.status("Dry run: reading the changed batches"):
+        plan = plan_index(GraphIndex(database=str(Settings.load().index_folder / "working.duckdb")))
+    names = f" ({', '.join(plan.batches)})" if plan.batches else ""
+    console.print(Text(f"Batches to index: {len(plan.batches)}{names}"), soft_wrap=True)
+    console.print(_table(plan))
+    for note in plan.notes:
+        console.print(Text(note), soft_wrap=True)
+
+
+def _table(plan: CostPlan) -> Table:
+    table = Table(title="to be paid for")
+    table.add_column("task", no_wrap=True)
+    for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$", "prompts"):
+        table.add_column(heading, justify="right")
+    rows = plan.by_task
+    for task, calls, known, prompt, completion, cost, exact in rows.iter_rows():
+        how = "counted" if exact else "estimated"
+        table.add_row(task, f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}", how)
+    calls, known, prompt, completion, cost = (rows[name].sum() for name in rows.columns[1:6])
+    table.add_section()
+    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}", "")
+    return table

@@ -1,0 +1,98 @@
+"""The cost preview: the index as it would be made, on a copy of the database, with models that only count."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.defs.batch_index import index_batch_of
+from graphrag_assets.defs.communities import update_communities, update_reports
+from graphrag_assets.defs.graph import update_graph
+from graphrag_assets.defs.reporting import markdown_table
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.retrieval import update_embeddings
+from graphrag_assets.defs.scanning import scan
+
+_RUN = "preview"
+
+
+@dataclass(frozen=True)
+class CostPlan:
+    """What the next `index` would pay for.
+
+    Attributes:
+        batches: those to be indexed.
+        costs: task, batch, calls (to be paid), in_ledger (paid already), prompt_tokens, completion_tokens, cost_usd,
+            exact (all prompts could be counted).
+        notes: what the numbers rest on, in sentences.
+    """
+
+    batches: list[str]
+    costs: pl.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def by_task(self) -> pl.DataFrame:
+        """The costs over all batches, in the order of the tasks."""
+        return self.costs.group_by("task", maintain_order=True).agg(
+            pl.exclude("task", "batch", "exact").sum(), pl.col("exact").all()
+        )
+
+
+def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
+    """A dry run of indexing `batches` (default: all that changed) and refreshing what is derived from them.
+
+    Nothing is sent and nothing is written but a temporary copy of the working database. What the embedded default
+    finds in a text stands in for an extraction that is not paid for yet.
+
+    Raises:
+        InputError: the input folder cannot be read.
+    """
+    from graphrag_assets.models import planning  # what talks to providers loads only when it is asked for
+
+    found = scan(index)
+    todo = [*found.changed, *found.gone] if batches is None else batches
+    settings, tally = index.settings, planning.tally_of(index.settings)
+    if not settings.chat_model and not settings.embedding_model:
+        costs = planning.cost_frame(settings, tally)
+        return CostPlan(todo, costs, ("No model is set, so nothing is paid for.",))
+    with TemporaryDirectory(prefix="graphrag-preview-") as folder:
+        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        index.working.copy_to(copy.working.path)
+        for batch in todo:
+            index_batch_of(copy, batch, planning.planning_backend(settings, batch, tally), _RUN)
+        backend = planning.planning_backend(settings, None, tally)
+        update_graph(copy, backend, _RUN)
+        update_communities(copy, _RUN)
+        update_reports(copy, backend, _RUN)
+        update_embeddings(copy, backend, _RUN)
+    return CostPlan(todo, planning.cost_frame(settings, tally), tuple(planning.notes(settings, tally)))
+
+
+@dg.op(description="A dry run of indexing what changed: calls, tokens and dollars that the ledger lacks.")
+def preview(context: dg.OpExecutionContext, index: GraphIndex) -> dg.Output[None]:
+    plan = plan_index(index)
+    table = markdown_table(plan.by_task, 50)
+    total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens", "cost_usd").sum()).row(
+        0, named=True
+    )
+    context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
+    metadata = {
+        "batches": len(plan.batches),
+        **total,
+        "by_task": dg.MetadataValue.md(table),
+        "notes": dg.MetadataValue.md("\n".join(f"- {note}" for note in plan.notes)),
+    }
+    return dg.Output(None, metadata=metadata)
+
+
+@dg.job(description="What indexing the changed batches would cost, before anything is paid: see the op's output.")
+def preview_cost() -> None:
+    preview()
+
+
+@dg.definitions
+def planning_jobs() -> dg.Definitions:
+    return dg.Definitions(jobs=[preview_cost])

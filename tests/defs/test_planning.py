@@ -1,0 +1,140 @@
+"""The cost preview against what is really asked."""
+
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from graphrag_assets.defs.planning import plan_index
+from graphrag_assets.models.language import ledger_of
+from graphrag_assets.settings import Settings
+from graphrag_assets.text import count_tokens
+from tests import openai_server
+from tests.conftest import SAMPLE_INPUT
+from tests.defs.test_language_models import BATCHES, TABLES, contents, use
+from tests.openai_server import running
+
+EXTRACTION = ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]
+SUMS = ["calls", "prompt_tokens", "completion_tokens", "cost_usd"]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """It counts tokens as OpenAI does: by the tokenizer, and four more per message."""
+    monkeypatch.setattr(openai_server, "_tokens", lambda text: count_tokens([text])[0])
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def priced(project, server, monkeypatch):
+    use(monkeypatch, server)
+    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1")
+    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "4")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_USD_PER_MILLION", "0.02")
+    return project
+
+
+@pytest.fixture
+def small(priced):
+    for path, text in BATCHES.items():
+        priced.write(path, text)
+    return priced
+
+
+def paid() -> pl.DataFrame:
+    """What the ledger's books say was paid: a row per task, with the columns of the preview."""
+    books = ledger_of(Settings.load()).frame()
+    return books.group_by("task").agg(
+        calls=pl.len(), **{name: pl.col(name).sum() for name in ("prompt_tokens", "completion_tokens", "cost_usd")}
+    )
+
+
+@pytest.mark.slow
+def test_the_preview_of_the_sample_corpus_holds(priced, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+    planned = plan_index(priced.index).by_task
+    assert server.requests == []
+    priced.index_all()
+    bill = paid()
+    of_extraction = pl.col("task").is_in(EXTRACTION)
+    counted = dict(planned.filter(of_extraction).select("task", "calls").iter_rows())
+    assert counted == dict(bill.filter(of_extraction).select("task", "calls").iter_rows())
+    assert sum(counted.values()) == 4 * 61
+    for task in ("extract_graph", "extract_claims"):  # 3 tokens begin an answer, 4 go round each of the 2 messages
+        by_task = (frame.filter(task=task)["prompt_tokens"].item() for frame in (planned, bill))
+        assert next(by_task) == next(by_task) + 61 * (3 + 2 * 4)
+    calls = len(server.requests)  # embeddings are booked per text
+    assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
+    for name in SUMS[1:]:
+        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.25), name
+    assert plan_index(priced.index).costs["calls"].sum() == 0
+    assert len(server.requests) == calls
+
+
+def test_a_preview_sends_nothing_and_changes_no_table(small, server):
+    small.index_all()
+    before, sent = contents(small), len(server.requests)
+    small.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan = plan_index(small.index)
+    assert plan.batches == ["two"]
+    assert contents(small) == before
+    assert len(server.requests) == sent
+    assert set(before) == set(TABLES)
+
+
+def test_after_an_edit_only_its_text_unit_is_to_be_extracted(small, server):
+    small.index_all()
+    before = len(server.chats)
+    small.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan = plan_index(small.index)
+    planned = dict(plan.by_task.select("task", "calls").iter_rows())
+    small.index_all("two")
+    sent = Counter(request.task for request in server.chats[before:])
+    assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 2
+    assert planned["extract_claims"] + planned["extract_claims_continue"] == sent["ExtractClaims"] == 2
+    extraction = plan.costs.filter(pl.col("task").is_in(EXTRACTION))
+    assert extraction["batch"].unique().to_list() == ["two"]
+
+
+def test_what_the_ledger_has_is_not_to_be_paid_again(small, server):
+    small.index_all()
+    (small.root / "index" / "working.duckdb").unlink()
+    plan = plan_index(small.index)
+    assert plan.costs["calls"].sum() == 0
+    assert plan.costs["in_ledger"].sum() >= 12  # three text units, graph and claims, each with a gleaning
+    assert plan.costs["exact"].all()
+
+
+def test_a_text_in_two_documents_is_paid_for_once(small, server):
+    small.write("three/again.md", BATCHES["two/c.md"])
+    planned = dict(plan_index(small.index).by_task.select("task", "calls").iter_rows())
+    small.index_all()
+    sent = Counter(request.task for request in server.chats)
+    assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 6
+
+
+def test_it_says_what_the_numbers_rest_on(small, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "7.5")
+    notes = " ".join(plan_index(small.index).notes)
+    assert "a rule of thumb" in notes
+    assert "$1 in, $4 out per million tokens, by the settings" in notes
+    assert "Budget: $7.50" in notes
+    monkeypatch.delenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION")
+    monkeypatch.delenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION")
+    assert "no price is known" in " ".join(plan_index(small.index).notes)
+
+
+def test_the_embedded_default_costs_nothing(project):
+    project.write("one/a.md", BATCHES["one/a.md"])
+    plan = plan_index(project.index)
+    assert plan.batches == ["one"]
+    assert plan.costs.is_empty()
+    assert plan.notes == ("No model is set, so nothing is paid for.",)
+
+
+def test_the_job_shows_the_preview_as_metadata_of_its_output(small):
+    result = small.run("preview_cost")
+    (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]
+    assert output.metadata["calls"].value > 12
+    assert "extract_graph_continue" in output.metadata["by_task"].value

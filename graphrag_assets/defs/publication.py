@@ -7,6 +7,7 @@ import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.backend import books_of
 from graphrag_assets.store import schema
 from graphrag_assets.store.published import STABLE_NAME
 from graphrag_assets.store.publishing import publish
@@ -41,7 +42,7 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
     rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications)
+    publication = publish(index.working, settings.index_folder, settings.keep_publications, books_of(settings))
     context.log.info("publication %d %s", publication.number, "made" if publication.is_new else "is up to date")
     return dg.MaterializeResult(
         metadata={

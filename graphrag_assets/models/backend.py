@@ -22,6 +22,7 @@ from graphrag_assets.settings import Settings
 if TYPE_CHECKING:
     from graphrag_assets.models.llm import Usage, UsageMeter
 
+LEDGER_NAME = "ledger.sqlite"
 Extracted = tuple[str, UnitExtraction | Exception]
 """A text unit's id with what was found in it, or with why it failed."""
 
@@ -64,6 +65,15 @@ def backend_for(settings: Settings, batch: str | None = None, run_id: str | None
         if settings.embedding_model:
             backend = language.with_embeddings(backend, settings, run_id)
     return backend
+
+
+def books_of(settings: Settings) -> pl.DataFrame | None:
+    """The ledger's books, a row per call that was paid for; None when there is no ledger."""
+    if not settings.ledger_url and not (settings.index_folder / LEDGER_NAME).exists():
+        return None
+    from graphrag_assets.models.language import ledger_of
+
+    return ledger_of(settings).frame()
 
 
 def offline_backend() -> Backend:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.backend import Backend, Extracted
+from graphrag_assets.models.backend import LEDGER_NAME, Backend, Extracted
 from graphrag_assets.models.event_loop import submit, wait_for
 from graphrag_assets.models.llm import (
     Budget,
@@ -56,12 +56,12 @@ Result = TypeVar("Result")
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of these settings; one per process, so that identical calls under way are sent once."""
     settings.index_folder.mkdir(parents=True, exist_ok=True)
-    return Ledger(settings.ledger_url or settings.index_folder / "ledger.sqlite")
+    return Ledger(settings.ledger_url or settings.index_folder / LEDGER_NAME)
 
 
 @functools.lru_cache(maxsize=8)
 def _budget_of(settings: Settings, run_id: str | None) -> Budget:
-    return Budget(settings.budget_usd, ledger_of(settings).spent_today() if settings.budget_usd is not None else 0.0)
+    return Budget(settings.budget_usd, ledger_of(settings).spent_today)
 
 
 @functools.lru_cache(maxsize=8)
@@ -139,7 +139,7 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
             found = await extract_text_unit(chat, prompts, unit[1], extraction, claims, origin)
             return unit[0], found.extraction
 
-        for unit, found in as_they_come(one, units):
+        for unit, found in as_they_come(one, units, "text units"):
             yield (unit[0], found) if isinstance(found, Exception) else found
 
     def summarise(descriptions: pl.DataFrame) -> pl.DataFrame:
@@ -152,7 +152,7 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
         async def one(place: int) -> ReportRecord:
             return await write_report(chat, prompts, materials[place], reports, Origin(run_id=run_id))
 
-        for place, report in as_they_come(one, large):
+        for place, report in as_they_come(one, large, "community reports"):
             if isinstance(report, Exception):
                 log.warning("a community report failed and is extractive until the next run: %s", report)
                 report = replace(written[place], writer=REPORTER)
@@ -195,7 +195,7 @@ def _summaries(
         return await summarize_descriptions(chat, prompts, row[1], row[2], options, Origin(run_id=run_id))
 
     written: dict[str, str] = {}
-    for row, summary in as_they_come(one, several.rows()):
+    for row, summary in as_they_come(one, several.rows(), "description summaries"):
         if isinstance(summary, Exception):
             log.warning("a description summary failed and is extractive until the next run: %s", summary)
         else:
@@ -226,12 +226,13 @@ def chat_answerer(settings: Settings) -> ChatAnswerer:
 
 
 def as_they_come(
-    work: Callable[[Item], Awaitable[Result]], items: Iterable[Item]
+    work: Callable[[Item], Awaitable[Result]], items: Iterable[Item], what: str
 ) -> Iterator[tuple[Item, Result | Exception]]:
-    """Items with their results, or what they failed of, in the order they are done.
+    """Items (`what` in messages) with their results, or what they failed of, in the order they are done.
 
     Raises:
         BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the calls not yet made are dropped.
+            The message says how far it came.
     """
     results: queue.SimpleQueue[tuple[Item, Result | Exception] | None] = queue.SimpleQueue()
     listed = list(items)
@@ -254,12 +255,13 @@ def as_they_come(
         finally:
             results.put(None)
 
-    running = submit(all_of_them())
+    running, done = submit(all_of_them()), 0
     try:
         while (result := results.get()) is not None:
             item, found = result
             if isinstance(found, Exception) and stops_the_run(found):
-                raise found
+                raise type(found)(f"{found} Done: {done} of {len(listed)} {what}, {len(listed) - done} are left.")
+            done += 1
             yield item, found
     finally:
         running.cancel()  # an abandoned iteration leaves nothing running

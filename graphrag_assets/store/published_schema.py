@@ -25,6 +25,8 @@ def _uncompressed(base: Table, *names: str) -> Table:
     return replace(base, columns=columns)
 
 
+_TEXT_UNIT_NUMBER = ("text_unit_number", "INTEGER", "human_readable_id of the text unit.")
+
 DOCUMENTS = _extended(
     _extended(s.DOCUMENTS, s.NUMBER),
     ("text_unit_ids", "VARCHAR[]", "Its text units, in order."),
@@ -53,8 +55,22 @@ COVARIATES = _extended(
     _extended(s.COVARIATES, s.NUMBER),
     ("subject_number", "INTEGER", "human_readable_id of the subject entity; null when it is no entity."),
     ("object_number", "INTEGER", "human_readable_id of the object entity; null when it is no entity."),
-    ("text_unit_number", "INTEGER", "human_readable_id of the text unit."),
+    _TEXT_UNIT_NUMBER,
     after="object_key",
+)
+ENTITY_MENTIONS = _extended(
+    s.ENTITY_MENTIONS,
+    ("entity_number", "INTEGER", "human_readable_id of the entity it became part of; null when it was left out."),
+    _TEXT_UNIT_NUMBER,
+    after="text_unit_id",
+)
+RELATIONSHIP_MENTIONS = _extended(
+    s.RELATIONSHIP_MENTIONS,
+    ("relationship_number", "INTEGER", "human_readable_id of the relationship; null when it was left out."),
+    ("source_number", "INTEGER", "human_readable_id of the source entity; null when it was left out."),
+    ("target_number", "INTEGER", "human_readable_id of the target entity; null when it was left out."),
+    _TEXT_UNIT_NUMBER,
+    after="text_unit_id",
 )
 COMMUNITY_MEMBERS = _extended(
     s.COMMUNITY_MEMBERS,
@@ -108,19 +124,46 @@ ENTITY_COMMUNITIES = table(
 POSTINGS = table(
     "postings",
     "The inverted index for BM25: which text contains which term, how often.",
-    "kind term number",
+    "term number",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
-    ("term", "UBIGINT", "md5_number_lower of the case-folded term."),
+    ("term", "UBIGINT", "md5_number_lower of the kind, a space and the lower-case term."),
     ("number", "INTEGER", "human_readable_id of the row."),
-    ("n", "INTEGER", "Occurrences of the term in it."),
+    ("n", "INTEGER", "Occurrences of the term in its text."),
+    ("length", "INTEGER", "Number of terms of its text."),
 )
-POSTING_LENGTHS = table(
-    "posting_lengths",
-    "Length of each text in the inverted index.",
-    "kind number",
+POSTING_TERMS = table(
+    "posting_terms",
+    "The terms of the inverted index.",
+    "term",
+    ("term", "UBIGINT", "As in postings."),
+    ("texts", "INTEGER", "Number of texts of the kind that contain it."),
+)
+POSTING_STATISTICS = table(
+    "posting_statistics",
+    "What the inverted index covers.",
+    "kind",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
-    ("number", "INTEGER", "human_readable_id of the row."),
-    ("length", "INTEGER", "Number of terms."),
+    ("texts", "BIGINT", "Number of texts."),
+    ("mean_length", "DOUBLE", "Their mean number of terms."),
+)
+LLM_CALLS = table(
+    "llm_calls",
+    "The ledger's books: every model call that was paid for. A row of embeddings is one text.",
+    "key",
+    ("key", "VARCHAR", "Hash of all that determines the answer."),
+    ("kind", "VARCHAR", "chat, embedding, or invalid (paid for, but not usable)."),
+    ("task", "VARCHAR", "What was asked: extract_graph, community_report, …"),
+    ("provider", "VARCHAR", "Provider, as litellm names it."),
+    ("model", "VARCHAR", "Model at the provider."),
+    ("parameters", "VARCHAR", "Parameters of the call, JSON."),
+    ("prompt_tokens", "BIGINT", "Tokens sent."),
+    ("completion_tokens", "BIGINT", "Tokens answered."),
+    ("cost_usd", "DOUBLE", "US dollars."),
+    ("seconds", "DOUBLE", "Seconds until the answer, waiting for limits not counted."),
+    ("batch", "VARCHAR", "Batch it was asked for; null for what belongs to none."),
+    ("unit", "VARCHAR", "Id of the text unit it was asked for."),
+    ("run_id", "VARCHAR", "Dagster run; null for questions."),
+    ("created_at", "TIMESTAMP", "When, UTC."),
 )
 PUBLICATION = replace(s.PUBLICATIONS, name="publication", comment="One row: which publication this file is.")
 
@@ -134,8 +177,8 @@ BASE = (
     COVARIATES,
     COMMUNITY_MEMBERS,
     s.COMMUNITY_HISTORY,
-    s.ENTITY_MENTIONS,
-    s.RELATIONSHIP_MENTIONS,
+    ENTITY_MENTIONS,
+    RELATIONSHIP_MENTIONS,
     s.ENTITY_ALIASES,
     s.CITATIONS,
     s.INDEX_ERRORS,
@@ -150,6 +193,7 @@ SEARCH = (
     RELATIONSHIP_TEXT_UNITS,
     ENTITY_COMMUNITIES,
     POSTINGS,
-    POSTING_LENGTHS,
+    POSTING_TERMS,
+    POSTING_STATISTICS,
 )
-PUBLISHED = (*BASE, *SEARCH, PUBLICATION)
+PUBLISHED = (*BASE, *SEARCH, LLM_CALLS, PUBLICATION)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import polars as pl
 from filelock import FileLock
 
 from graphrag_assets import __version__
@@ -35,20 +36,27 @@ class Publication:
     rows: dict[str, int]
 
 
-def publish(working: WorkingDatabase, index_folder: Path, keep: int = 3) -> Publication:
-    """Publish the working database into `index_folder`; keep the last `keep` publications."""
+def publish(
+    working: WorkingDatabase, index_folder: Path, keep: int = 3, books: pl.DataFrame | None = None
+) -> Publication:
+    """Publish the working database into `index_folder`; keep the last `keep` publications.
+
+    `books`: the ledger's, as `Ledger.frame` gives them; they become the table llm_calls.
+    """
     folder = index_folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(index_folder / "publishing.lock"):  # two at once would give two files one number
-        return _publish(working, index_folder, folder, keep)
+        return _publish(working, index_folder, folder, keep, books)
 
 
-def _publish(working: WorkingDatabase, index_folder: Path, folder: Path, keep: int) -> Publication:
+def _publish(
+    working: WorkingDatabase, index_folder: Path, folder: Path, keep: int, books: pl.DataFrame | None
+) -> Publication:
     newest = max(_numbers(folder), default=0)
     with TemporaryDirectory(dir=index_folder, prefix=".publishing-") as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
-        digest, rows = _build(copy, draft, newest + 1)
+        digest, rows = _build(copy, draft, newest + 1, books)
         if newest and _recorded_digest(working, newest) == digest:
             point_to(index_folder, newest)
             return Publication(newest, _file(folder, newest), False, rows)
@@ -102,7 +110,13 @@ def _record(connection: duckdb.DuckDBPyConnection, table: str, number: int, dige
     )
 
 
-def _build(copy: Path, draft: Path, number: int) -> tuple[str, dict[str, int]]:
+_BOOKS = """
+INSERT INTO llm_calls BY NAME
+SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY created_at, key
+"""
+
+
+def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> tuple[str, dict[str, int]]:
     """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
     with duckdb.connect(str(draft), config=CONNECTION_CONFIG) as connection:
         connection.execute(f"ATTACH '{str(copy).replace(chr(39), chr(39) * 2)}' AS working (READ_ONLY)")
@@ -113,6 +127,10 @@ def _build(copy: Path, draft: Path, number: int) -> tuple[str, dict[str, int]]:
             connection.execute(table.ddl().replace("{dimensions}", str(dimensions)))
         connection.execute(files("graphrag_assets.store").joinpath("sql/publish.sql").read_text())
         write_postings(connection)
+        if books is not None:
+            connection.register("books", books)
+            connection.execute(_BOOKS)
+            connection.unregister("books")
         digest = _content_digest(connection)
         _record(connection, "publication", number, digest)
         connection.execute("COMMIT")

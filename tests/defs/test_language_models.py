@@ -1,5 +1,7 @@
 """The index made by a language model: a real server that speaks the OpenAI protocol, with faults."""
 
+import re
+
 import pytest
 
 from graphrag_assets.store import schema
@@ -109,6 +111,7 @@ def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled
     result = modelled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
     assert "GRAPHRAG_BUDGET_USD" in str(failure)
+    assert re.search(r"Done: \d of 2 text units, \d are left\.", str(failure))
     paid = len(server.chats)
     assert paid > 0
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
@@ -135,6 +138,38 @@ def test_usage_is_metadata_of_the_materialisations(modelled):
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0
     assert "extract_graph" in event.metadata["llm/by_task"].data
+
+
+def test_spend_is_sql(modelled, server):
+    modelled.index_all()
+    calls = modelled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
+    assert calls == len(server.chats)
+    by_batch = modelled.sql(
+        "SELECT batch, task, count(*) FROM llm_calls WHERE task = 'extract_graph' GROUP BY ALL ORDER BY ALL"
+    )
+    assert by_batch == [("one", "extract_graph", 2), ("two", "extract_graph", 1)]
+    (run,) = modelled.sql(
+        "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
+        "FROM index_runs WHERE stage = 'index_batch' AND batch = 'one'"
+    )
+    tasks = ["extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
+    assert run == (8, 0, True, tasks)
+    assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
+        "SELECT sum(prompt_tokens) FROM index_runs WHERE batch = 'one'"
+    )
+
+
+def test_another_embedding_model_embeds_everything_again_and_says_so(modelled, server, monkeypatch, caplog):
+    modelled.index_all()
+    before = len(server.embeddings)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
+    with caplog.at_level("WARNING"):
+        modelled.run("refresh_graph")
+    (said,) = [record.message for record in caplog.records if "embedding model is now" in record.message]
+    assert "openai/other-embedding" in said
+    assert "openai/test-embedding" in said
+    assert len(server.embeddings) > before
+    assert modelled.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]
 
 
 def test_questions_are_embedded_and_answered_by_the_models_of_the_index(modelled, server, monkeypatch):

@@ -10,13 +10,35 @@ from tests.models.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, ru
 
 
 def test_what_is_set_aside_counts_until_it_is_settled() -> None:
-    budget = Budget(1.0, spent_today=0.25)
+    budget = Budget(1.0, lambda: 0.25)
     with budget.reserve(lambda: 0.5, "a call") as reservation:
         assert budget.left == 0.25
         with pytest.raises(BudgetExceeded, match=r"budget of \$1.00 is used up.*Raise GRAPHRAG_BUDGET_USD"):
             budget.reserve(lambda: 0.5, "another call")
         reservation.settle(0.125)
     assert (budget.spent, budget.reserved, budget.left) == (0.125, 0.0, 0.625)
+
+
+def test_what_other_processes_spend_meanwhile_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_assets.models.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
+    booked = [0.0]
+    budget = Budget(1.0, lambda: booked[0])
+    with budget.reserve(lambda: 0.25, "a call") as reservation:
+        reservation.settle(0.25)
+    booked[0] = 0.25  # the ledger has it now
+    assert budget.left == 0.75
+    booked[0] = 0.9
+    assert budget.left == pytest.approx(0.1)
+    with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
+        budget.reserve(lambda: 0.2, "another call")
+
+
+def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_assets.models.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
+    budget = Budget(1.0, lambda: 0.0)  # a new day has begun
+    with budget.reserve(lambda: 0.9, "a call") as reservation:
+        reservation.settle(0.9)
+    assert budget.left == pytest.approx(0.1)
 
 
 def test_a_call_that_fails_gives_back_what_was_set_aside() -> None:
@@ -34,7 +56,7 @@ def test_without_a_cap_nothing_is_estimated_but_spend_is_counted() -> None:
 
 
 def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
-    model = lab.chat(Budget(100.0, spent_today=99.0), prices=ONE_DOLLAR_PER_TOKEN)
+    model = lab.chat(Budget(100.0, lambda: 99.0), prices=ONE_DOLLAR_PER_TOKEN)
     with pytest.raises(BudgetExceeded, match=r"extract of u1 in batch letters: .*\$99.0000 spent today"):
         run(model.complete(ask(unit="u1", batch="letters")))
     assert lab.server.requests == []
@@ -59,7 +81,7 @@ def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_t
     assert first.spent == pytest.approx(lab.ledger.spent_today())
     assert len(lab.server.requests) == answered
 
-    second = Budget(cap * 100, spent_today=lab.ledger.spent_today())
+    second = Budget(cap * 100, lab.ledger.spent_today)
     assert run(spend(second)) == 40
     assert len(lab.server.requests) == 40
     assert second.spent + first.spent == pytest.approx(lab.ledger.spent_today())

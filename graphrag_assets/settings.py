@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     max_retries: int = Field(8, ge=0, description="Retries of a call that fails in a way that may pass.")
     backoff_seconds: float = Field(1.0, ge=0, description="First retry's longest wait; doubles with each retry.")
     request_timeout: float = Field(180.0, gt=0, description="Seconds until a model call counts as lost.")
-    budget_usd: float | None = Field(None, ge=0, description="Most US dollars spent on models in a day.")
+    budget_usd: float | None = Field(None, ge=0, description="Most US dollars that a run, and all runs of a day, may spend on models.")
     chat_input_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     chat_output_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")

@@ -1,6 +1,9 @@
 """What the README shows works: its SQL and Python run on the sample corpus, its settings are all there are."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,32 @@ def test_the_readmes_python_runs(sample_index, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "mirror galvanometer" in printed
     assert "mirror-and-siphon.txt" in printed
+
+
+@pytest.mark.parametrize("query", blocks("docs/models.md", "sql")[0].strip().split(";\n\n"))
+def test_the_queries_on_spend_run(sample_index, query):
+    assert sample_index.sql(query) == []  # no model was called
+
+
+@pytest.mark.slow
+def test_the_cost_preview_prints_what_its_guide_shows(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    models = {"CHAT": "openai/gpt-4.1-mini", "EMBEDDING": "openai/text-embedding-3-small"}
+    environment = {f"GRAPHRAG_{kind}_MODEL": model for kind, model in models.items()}
+    environment |= {"GRAPHRAG_DATA": str(tmp_path), "GRAPHRAG_INPUT": str(ROOT / "data/input"), "COLUMNS": "100"}
+    printed = subprocess.run(
+        [sys.executable, "-m", "graphrag_assets", "plan"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+    ).stdout
+    shown = blocks("docs/models.md", "")[2]
+    rows = [line.rpartition("│")[0].rpartition("│")[0] for line in shown.splitlines() if line.startswith("│")]
+    assert len(rows) == 8
+    assert [row for row in rows if row not in printed] == []  # all but the prices, which are litellm's
 
 
 def test_every_setting_is_documented_with_its_default():

@@ -26,15 +26,15 @@ def show_plan() -> None:
 
 
 def _table(plan: CostPlan) -> Table:
-    table = Table(title="to be paid for")
+    table = Table(title="to be paid for; ~ where prompts are estimated")
     table.add_column("task", no_wrap=True)
-    for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$", "prompts"):
+    for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$"):
         table.add_column(heading, justify="right")
     rows = plan.by_task
     for task, calls, known, prompt, completion, cost, exact in rows.iter_rows():
-        how = "counted" if exact else "estimated"
-        table.add_row(task, f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}", how)
+        counted = f"{prompt:,}" if exact else f"~ {prompt:,}"
+        table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", f"{cost:,.4f}")
     calls, known, prompt, completion, cost = (rows[name].sum() for name in rows.columns[1:6])
     table.add_section()
-    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}", "")
+    table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}")
     return table

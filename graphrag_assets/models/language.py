@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
+from dotenv import load_dotenv
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import LEDGER_NAME, Backend, Extracted
@@ -81,16 +82,33 @@ def _limits(settings: Settings, model: str, base_url: str | None) -> Limits:
     return Limits.of(model, base_url, options)
 
 
+def chat_prices(settings: Settings) -> PriceOptions:
+    """The chat model's prices as the settings have them."""
+    return PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million)
+
+
+def embedding_prices(settings: Settings) -> PriceOptions:
+    """The embedding model's price as the settings have it; its answers are free."""
+    price = settings.embedding_usd_per_million
+    return PriceOptions() if price is None else PriceOptions(price, 0.0)
+
+
+def _key(name: str) -> str | None:
+    """An API key from the environment, to which a `.env` file adds: that is where the settings come from too."""
+    load_dotenv(".env")
+    return os.environ.get(name)
+
+
 def chat_model(settings: Settings, run_id: str | None = None) -> ChatModel:
     """The chat model of the settings, with a usage meter of its own. The key comes from the environment."""
     base_url = settings.chat_base_url or None
     options = ChatOptions(
         model=settings.chat_model,
         base_url=base_url,
-        api_key=os.environ.get("GRAPHRAG_CHAT_API_KEY"),
+        api_key=_key("GRAPHRAG_CHAT_API_KEY"),
         timeout=settings.request_timeout,
         structured=settings.structured_output,
-        prices=PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million),
+        prices=chat_prices(settings),
     )
     limits = _limits(settings, settings.chat_model, base_url)
     return ChatModel(options, ledger_of(settings), limits, _budget_of(settings, run_id))
@@ -102,8 +120,8 @@ def embedding_model(settings: Settings, run_id: str | None = None) -> EmbeddingM
     options = EmbeddingOptions(
         model=settings.embedding_model,
         base_url=base_url,
-        api_key=os.environ.get("GRAPHRAG_EMBEDDING_API_KEY"),
-        prices=PriceOptions(settings.embedding_usd_per_million, 0.0),
+        api_key=_key("GRAPHRAG_EMBEDDING_API_KEY"),
+        prices=embedding_prices(settings),
     )
     limits = _limits(settings, settings.embedding_model, base_url)
     return EmbeddingModel(options, ledger_of(settings), limits, _budget_of(settings, run_id))

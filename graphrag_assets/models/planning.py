@@ -9,8 +9,15 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import Backend, Extracted, offline_backend
 from graphrag_assets.models.event_loop import wait_for
-from graphrag_assets.models.language import chat_model, embedding_model, ledger_of, with_tasks
-from graphrag_assets.models.llm import PriceOptions, Prices
+from graphrag_assets.models.language import (
+    chat_model,
+    chat_prices,
+    embedding_model,
+    embedding_prices,
+    ledger_of,
+    with_tasks,
+)
+from graphrag_assets.models.llm import Prices
 from graphrag_assets.models.offline.extraction import extract_unit
 from graphrag_assets.models.tasks.plan import EXTRACTION_TASKS, LEAST_ANSWERS, RULES, Planned, PlanningChat, Tally
 from graphrag_assets.settings import Settings
@@ -102,9 +109,8 @@ _PLANNED = {
 def prices_of(settings: Settings, task: str) -> Prices:
     """The prices of the model that does `task`."""
     if task == EMBED:
-        return Prices.of(settings.embedding_model, PriceOptions(settings.embedding_usd_per_million, 0.0))
-    own = PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million)
-    return Prices.of(settings.chat_model, own)
+        return Prices.of(settings.embedding_model, embedding_prices(settings))
+    return Prices.of(settings.chat_model, chat_prices(settings))
 
 
 def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: int) -> float:

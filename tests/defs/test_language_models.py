@@ -130,6 +130,19 @@ def test_the_key_is_nowhere_in_database_ledger_or_event_log(modelled):
         assert "sk-planted-secret" not in str(modelled.instance.all_logs(run.run_id))
 
 
+def test_a_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
+    server.api_key = "sk-in-the-file"
+    monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY")
+    monkeypatch.delenv("GRAPHRAG_EMBEDDING_API_KEY")
+    (modelled.root / ".env").write_text(
+        "GRAPHRAG_CHAT_API_KEY=sk-in-the-file\nGRAPHRAG_EMBEDDING_API_KEY=sk-in-the-file\n"
+    )
+    modelled.index_all()
+    assert modelled.sql("SELECT count(*) > 0 FROM llm_calls") == [(True,)]
+    for name in ("GRAPHRAG_CHAT_API_KEY", "GRAPHRAG_EMBEDDING_API_KEY"):
+        monkeypatch.delenv(name)  # loaded from the file, and not to reach other tests
+
+
 def test_usage_is_metadata_of_the_materialisations(modelled):
     import dagster as dg
 

@@ -3,21 +3,24 @@
 What talks to providers is imported only when a setting asks for it.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import Answerer
+from graphrag_assets.models.answering import Answerer, Usage
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.answers import ExtractiveAnswerer
 
 
-def answerer() -> Answerer:
-    """What answers: the chat model of the settings, or the extractive default."""
+def answerer(chat_model: str | None = None) -> Answerer:
+    """What answers: the chat model of that name, else that of the settings, else the extractive default."""
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
+    if chat_model:
+        settings = settings.model_copy(update={"chat_model": chat_model})
     if not settings.chat_model:
         return ExtractiveAnswerer()
     from graphrag_assets.models.language import chat_answerer
@@ -26,13 +29,38 @@ def answerer() -> Answerer:
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """What embeds questions to an index that was embedded with `index_model`.
+    """What embeds questions to an index that was embedded with `index_model`; for code that is not asynchronous.
 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
     """
     if index_model == embeddings.MODEL:
         return embeddings.embed
+    _comparable(index_model)
+    from graphrag_assets.models.event_loop import wait_for
+
+    return lambda texts: wait_for(embed(index_model, texts))[0]
+
+
+async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+    """The vectors of questions to an index that was embedded with `index_model`, and what they cost.
+
+    Raises:
+        QueryError: the settings name another model; its vectors cannot be compared with the index's.
+    """
+    if index_model == embeddings.MODEL:
+        return await asyncio.to_thread(embeddings.embed, list(texts)), Usage()
+    _comparable(index_model)
+    from graphrag_assets.models.language import embedding_model
+    from graphrag_assets.settings import Settings
+
+    model = embedding_model(Settings.load())
+    vectors = await model.embed(texts, task="embed_question")
+    used = model.usage.total
+    return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+
+
+def _comparable(index_model: str) -> None:
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
@@ -42,8 +70,3 @@ def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
             f"{settings.embedding_model or 'not set'}. Their vectors cannot be compared: set it to {index_model}, "
             "or index again with the present one."
         )
-    from graphrag_assets.models.event_loop import wait_for
-    from graphrag_assets.models.language import embedding_model
-
-    model = embedding_model(settings)
-    return lambda texts: wait_for(model.embed(texts, task="embed_question"))

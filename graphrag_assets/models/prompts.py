@@ -61,7 +61,9 @@ def _names(names: str) -> frozenset[str]:
 _FOLLOWING = frozenset({"user"})  # goes on with a conversation that has a system message
 _REPORT = Placeholders({"context": "data"}, optional=_names("max_words language"))
 _ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
-_REDUCE = Placeholders({"points": "notes"}, _names("question"), _names("response_type no_answer max_words language"))
+_REDUCE = Placeholders(
+    {"points": "notes"}, _names("question"), _names("response_type no_answer max_words history language")
+)
 
 TASKS: Mapping[str, Placeholders] = {
     "extract_graph": Placeholders({"text": "document"}, _names("entity_types"), _names("other_types language")),
@@ -73,15 +75,16 @@ TASKS: Mapping[str, Placeholders] = {
     "community_report_text": _REPORT,
     "local_search": _ANSWER,
     "basic_search": _ANSWER,
-    "global_map": Placeholders({"context": "data"}, _names("question"), _names("max_words language")),
+    "global_map": Placeholders({"context": "data"}, _names("question"), _names("max_words history language")),
     "global_reduce": Placeholders(_REDUCE.data, _REDUCE.required, _REDUCE.optional | {"general_knowledge"}),
     "global_knowledge": Placeholders(blocks=frozenset({"system"})),
-    "drift_primer": Placeholders({"context": "data"}, _names("question follow_ups"), _names("language")),
+    "drift_primer": Placeholders({"context": "data"}, _names("question follow_ups"), _names("history language")),
     "drift_local": Placeholders({"context": "data"}, _names("question follow_ups"), _names("main_question language")),
     "drift_reduce": _REDUCE,
     "hypothetical_answer": Placeholders({"example": "example"}, _names("question")),
     "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
     "community_rating": Placeholders({"report": "data"}, _names("question")),
+    "question_kind": Placeholders(required=_names("question kinds")),
 }
 
 

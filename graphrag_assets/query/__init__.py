@@ -6,19 +6,38 @@ rag = GraphRAG()
 print(rag.local("Who commanded the Niagara?"))
 """
 
+from graphrag_assets.query.callbacks import Callbacks
 from graphrag_assets.query.citations import Citation, CitedRow
 from graphrag_assets.query.context import Context, Section
-from graphrag_assets.query.graphrag import METHODS, GraphRAG
-from graphrag_assets.query.results import Action, Answer, answer_to_markdown
+from graphrag_assets.query.drift import DriftOptions
+from graphrag_assets.query.dynamic import DynamicOptions
+from graphrag_assets.query.filters import Filter
+from graphrag_assets.query.graphrag import GraphRAG
+from graphrag_assets.query.history import ConversationHistory, Turn
+from graphrag_assets.query.local import LocalOptions
+from graphrag_assets.query.request import METHODS
+from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_markdown
+from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream
 
 __all__ = [
     "METHODS",
     "Action",
     "Answer",
+    "AnswerStream",
+    "AsyncAnswerStream",
+    "Callbacks",
+    "Chosen",
     "Citation",
     "CitedRow",
     "Context",
+    "ConversationHistory",
+    "DriftOptions",
+    "DynamicOptions",
+    "Failure",
+    "Filter",
     "GraphRAG",
+    "LocalOptions",
     "Section",
+    "Turn",
     "answer_to_markdown",
 ]

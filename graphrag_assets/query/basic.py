@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 from graphrag_assets.query.context import Context, fill
+from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.retrieval import Question, search
@@ -26,9 +27,11 @@ class BasicOptions:
 _DEFAULTS = BasicOptions()
 
 
-def basic_context(reader: Reader, question: Question, options: BasicOptions = _DEFAULTS) -> Context:
+def basic_context(
+    reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
+) -> Context:
     """The context of a basic search: Sources only, found by BM25 and vectors."""
     started = time.perf_counter()
-    units = search(reader, "text_unit", question, options.k)
-    section = fill(SOURCES, sources(reader, units), options.max_context_tokens)
+    units = search(reader, "text_unit", question, options.k, scope)
+    section = fill(SOURCES, sources(reader, units, scope), options.max_context_tokens)
     return Context("basic", question.text, (section,), time.perf_counter() - started)

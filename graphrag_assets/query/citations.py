@@ -1,17 +1,32 @@
 """References `[Data: Sources (12); Entities (5, 7, +more)]` in answers: found, checked, led back to documents."""
 
 import re
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import polars as pl
+
+from graphrag_assets.query.context import Section
+from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
+
+Given = Mapping[str, Set[int]]
+"""Numbers of the rows that could be cited, by table."""
 
 PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
+_ALL = 1_000_000_000
 
-_BLOCK = re.compile(r"\s*\[Data:\s*([^\]]*)\]")
+_BLOCK = re.compile(r"\s*\[Data:\s*([^\]]*)\]", re.IGNORECASE)
 _GROUP = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*\(([^)]*)\)")
+_NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
+_LONGEST_RANGE = 50
+_LONGEST_BLOCK = 2_000  # characters; what goes on for longer is not a reference
+_OPENING = "[data:"
+_REMARK = re.compile(r"\s*\[(?:unresolved|LLM):[^\]]*\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_LEAST_WORDS = 4
 _NAMES = {
     "sources": "Sources",
     "source": "Sources",
@@ -100,24 +115,130 @@ Reference(table='Ships', number=1, statement='She broke it.')]
     end = 0
     for block in _BLOCK.finditer(answer):
         # Blocks may follow each other; then the statement is the one in front of the first of them.
-        statement = answer[end : block.start()].strip() or (found[-1].statement if found else "")
+        said = _REMARK.sub("", answer[end : block.start()]).strip()
+        statement = said or (found[-1].statement if found else "")
         end = block.end()
-        for name, numbers in _GROUP.findall(block[1]):
-            table = _NAMES.get(name.strip().casefold(), name.strip())
-            found += [Reference(table, int(number), statement) for number in re.findall(r"\d+", numbers)]
+        found += [Reference(table, number, statement) for table, number in _cited_in(block[1])]
     return found
 
 
-def resolve(reader: Reader, answer: str, given: Mapping[str, Set[int]]) -> tuple[list[Citation], list[str]]:
+def _cited_in(block: str) -> list[tuple[str, int]]:
+    """Tables and numbers in the text of a `[Data: …]` block; `3-5` are three numbers."""
+    cited: list[tuple[str, int]] = []
+    for name, numbers in _GROUP.findall(block):
+        table = _NAMES.get(name.strip().casefold(), name.strip())
+        for first, last, single in _NUMBERS.findall(numbers):
+            start, end = (int(single), int(single)) if single else (int(first), int(last))
+            whole = range(start, end + 1) if start <= end < start + _LONGEST_RANGE else (start, end)
+            cited += [(table, number) for number in whole]
+    return cited
+
+
+def given_by(sections: Iterable[Section]) -> dict[str, set[int]]:
+    """What can be cited from these sections."""
+    given: dict[str, set[int]] = {}
+    for section in sections:
+        given.setdefault(section.name, set()).update(section.numbers)
+    return given
+
+
+def cited_by(texts: Iterable[str]) -> dict[str, set[int]]:
+    """What can be cited from these texts: what they cite themselves."""
+    given: dict[str, set[int]] = {}
+    for text in texts:
+        for reference in references(text):
+            given.setdefault(reference.table, set()).add(reference.number)
+    return given
+
+
+@dataclass
+class Checked:
+    """A text checked while it comes, in pieces: a reference to what was not given is marked as unresolved.
+
+    `[Data: Sources (1); Ships (7)]` becomes `[Data: Sources (1)] [unresolved: Ships (7)]`; with `remove` only its
+    first part stays. White space around the text goes. Pieces are held back until what they may be part of is
+    known, so what was shown is never taken back.
+    """
+
+    given: Given
+    remove: bool = False
+    unresolved: dict[str, None] = field(default_factory=dict)
+    _held: str = ""
+    _begun: bool = False
+
+    @classmethod
+    def text(cls, text: str, given: Given, remove: bool = False) -> tuple[str, list[str]]:
+        """The checked text as a whole, and the references that were not given, as `"Ships (7)"`."""
+        checked = cls(given, remove)
+        return checked.feed(text) + checked.end(), list(checked.unresolved)
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now that `piece` has come."""
+        self._held += piece
+        shown = []
+        while True:
+            start = self._held.find("[")
+            if start < 0:
+                break
+            end = self._held.find("]", start)
+            opening = self._held[start : start + len(_OPENING)].casefold()
+            if not _OPENING.startswith(opening) or (end < 0 and len(self._held) - start > _LONGEST_BLOCK):
+                shown.append(self._held[: start + 1])
+                self._held = self._held[start + 1 :]
+            elif len(opening) < len(_OPENING) or end < 0:
+                break
+            else:
+                shown.append(self._checked(self._held[: end + 1]))
+                self._held = self._held[end + 1 :]
+        start = self._held.find("[")
+        settled = self._held if start < 0 else self._held[:start]
+        settled = settled.rstrip()  # white space may be the end, or go with a reference that is removed
+        self._held = self._held[len(settled) :]
+        return self._out("".join(shown) + settled)
+
+    def end(self) -> str:
+        """What can be shown now that nothing more comes; a reference that was not closed counts as closed."""
+        rest, self._held = self._held, ""
+        start = rest.casefold().find(_OPENING)
+        return self._out((rest[:start] + self._checked(rest[start:] + "]") if start >= 0 else rest).rstrip())
+
+    def _out(self, text: str) -> str:
+        text = text if self._begun else text.lstrip()
+        self._begun = self._begun or bool(text)
+        return text
+
+    def _checked(self, text: str) -> str:
+        return _BLOCK.sub(self._block, text)
+
+    def _block(self, match: re.Match[str]) -> str:
+        cited = _cited_in(match[1])
+        unknown = [(t, n) for t, n in cited if n not in self.given.get(t, ())]
+        if cited and not unknown:
+            return match[0]
+        lost = [f"{table} ({number})" for table, number in unknown] or [match[1].strip() or "nothing"]
+        self.unresolved |= dict.fromkeys(lost)
+        known: dict[str, list[str]] = {}
+        for table, number in cited:
+            if (table, number) not in unknown:
+                known.setdefault(table, []).append(str(number))
+        groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
+        blocks = [f"[Data: {groups}]"] if known else []
+        blocks += [] if self.remove else [f"[unresolved: {'; '.join(lost)}]"]
+        space = match[0][: len(match[0]) - len(match[0].lstrip())]
+        return "".join(space + block for block in blocks) if space else " ".join(blocks)
+
+
+def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
     """The citations in `answer`, each passage once, and the references that lead nowhere, as `"Entities (99)"`.
 
     Args:
         given: the numbers of the context's rows by table. A reference to anything else was invented.
+        scope: passages outside it are not shown, though a row may rest on them too.
     """
     unique = list(dict.fromkeys(references(answer)))
     known = [r for r in unique if r.number in given.get(r.table, ())]
     rows = {
-        table: _passages(reader, table, sorted({r.number for r in known if r.table == table}))
+        table: _passages(reader, table, sorted({r.number for r in known if r.table == table}), scope)
         for table in sorted({r.table for r in known})
     }
     citations: list[Citation] = []
@@ -172,23 +293,28 @@ _CITED = {
 }
 
 
-def _passages(reader: Reader, table: str, numbers: list[int]) -> dict[int, list[dict[str, Any]]]:
+def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> dict[int, list[dict[str, Any]]]:
     """For each cited number its first text units with their documents."""
     if table not in _CITED:
         return {}
-    frame = reader.rows(
-        f"""
-        WITH cited AS ({_CITED[table]})
-        SELECT c.number, c.id, c.title, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
-               d.id AS document_id, d.title AS document_title, d.source
-        FROM cited c
-        LEFT JOIN text_units t ON t.human_readable_id = c.text_unit
-        LEFT JOIN documents d ON d.id = t.document_id
-        WHERE c.place <= $limit
-        ORDER BY c.number, c.place
-        """,
-        {"numbers": numbers, "limit": _PASSAGES_LOOKED_AT},
+    cited = reader.rows(
+        f"SELECT number, id, title, text_unit FROM ({_CITED[table]}) WHERE place <= $limit ORDER BY number, place",
+        {"numbers": numbers, "limit": _PASSAGES_LOOKED_AT if scope.is_everything else _ALL},
     )
+    if not scope.is_everything:
+        allowed = scope.allowed_text_units(reader, cited["text_unit"].drop_nulls().unique().to_list())
+        cited = cited.filter(pl.col("text_unit").is_in(list(allowed)))
+        cited = cited.filter(pl.int_range(pl.len()).over("number") < _PASSAGES_LOOKED_AT)
+    texts = reader.rows(
+        """
+        SELECT t.human_readable_id AS text_unit, t.id AS text_unit_id, t.start_char, t.end_char, t.text,
+               d.id AS document_id, d.title AS document_title, d.source
+        FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
+        WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
+        """,
+        {"units": cited["text_unit"].drop_nulls().unique().to_list()},
+    )
+    frame = cited.join(texts, on="text_unit", how="left", maintain_order="left")
     parts = frame.partition_by("number", as_dict=True, maintain_order=True)
     return {key[0]: part.to_dicts() for key, part in parts.items()}
 
@@ -196,7 +322,7 @@ def _passages(reader: Reader, table: str, numbers: list[int]) -> dict[int, list[
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
     """The citation of a text unit, and whether the cited statement stands literally in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
-    span = _find(reference.statement, text) if text else None
+    span = _stands(reference.statement, text) if text else None
     if span:
         start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
     columns = ("text_unit_id", "document_id", "document_title", "source")
@@ -208,6 +334,13 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         quote=text,
     )
     return citation, span is not None
+
+
+def _stands(statement: str, text: str) -> tuple[int, int] | None:
+    """Span of the statement in `text`, or else of its last sentence."""
+    span = _find(statement, text)
+    last = _SENTENCE_END.split(statement.strip())[-1]
+    return span or (_find(last, text) if len(last.split()) >= _LEAST_WORDS else None)
 
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:

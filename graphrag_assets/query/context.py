@@ -1,7 +1,7 @@
 """Contexts: sections of rows that fit a token budget, rendered as GraphRAG renders them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -9,19 +9,34 @@ from graphrag_assets.models.answering import Evidence, Passage
 from graphrag_assets.text import encode
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
+_LEAST_TOKENS = 3  # of any line: a number, a bar, the end
+_STEPS = ((1_000, 100), (20_000, 500), (1_000_000_000, 10_000))  # up to this budget, allotments at multiples of that
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a kind of row is shown: the section's name, heading to column, the first being the number.
 
-    `title` and `text` are the columns that say what a row is about and what it says.
+    `title` and `text` are the columns that say what a row is about and what it says. `short` is shown in place of
+    `text` where the row does not fit otherwise.
     """
 
     name: str
     shown: Mapping[str, str]
     title: str
     text: str
+    short: str | None = None
+
+    def without(self, *headings: str) -> "Layout":
+        """The layout without the columns of these headings."""
+        return replace(self, shown={name: column for name, column in self.shown.items() if name not in headings})
+
+    def shortened(self) -> "Layout | None":
+        """The layout of rows that do not fit in full."""
+        if self.short is None:
+            return None
+        shown = {name: self.short if column == self.text else column for name, column in self.shown.items()}
+        return replace(self, shown=shown, text=self.short, short=None)
 
 
 @dataclass(frozen=True)
@@ -51,27 +66,31 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """What a question is answered from: the sections found for it, and the seconds this took."""
+    """What a question is answered from: the sections found for it, and the seconds this took.
+
+    `history`: the turns of the conversation that found room; they count, and cannot be cited.
+    """
 
     method: str
     question: str
     sections: tuple[Section, ...]
     seconds: float = 0.0
+    history: Section | None = None
 
     @property
     def text(self) -> str:
         """The sections as one text."""
-        return "\n".join(section.text for section in self.sections if section.passages)
+        return "\n".join(section.text for section in self.sections if section.text)
 
     @property
     def tokens(self) -> int:
-        """Length of `text`."""
-        return len(encode(self.text))
+        """Length of `text`, and of the history."""
+        return len(encode(self.text)) + (self.history.tokens if self.history else 0)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """A frame per kind of section (reports, entities, …), with `in_context`; equal rows once."""
-        return merged_frames(self.sections)
+        return merged_frames(self.sections, self.history)
 
     @property
     def evidence(self) -> Evidence:
@@ -79,20 +98,18 @@ class Context:
         return Evidence(self.text, tuple(p for section in self.sections for p in section.passages))
 
 
-def merged_frames(sections: tuple[Section, ...]) -> dict[str, pl.DataFrame]:
+def merged_frames(sections: Sequence[Section], history: Section | None = None) -> dict[str, pl.DataFrame]:
     """Frames of equally named sections put together; a row is in the context when it is in one of them."""
-    frames: dict[str, pl.DataFrame] = {}
+    frames: dict[str, list[pl.DataFrame]] = {}
     for section in sections:
-        name = section.name.lower()
-        frames[name] = (
-            pl.concat([frames[name], section.frame], how="diagonal_relaxed") if name in frames else section.frame
-        )
-    return {
-        name: frame.with_columns(pl.col("in_context").any().over("human_readable_id")).unique(
-            "human_readable_id", keep="first", maintain_order=True
-        )
-        for name, frame in frames.items()
+        frames.setdefault(section.name.lower(), []).append(section.frame)
+    merged = {
+        name: pl.concat(parts, how="diagonal_relaxed")
+        .with_columns(pl.col("in_context").any().over("human_readable_id"))
+        .unique("human_readable_id", keep="first", maintain_order=True)
+        for name, parts in frames.items()
     }
+    return merged | ({history.name.lower(): history.frame} if history else {})
 
 
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
@@ -104,24 +121,119 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
         candidates: rows with `human_readable_id` and the layout's columns, best first. A column
             `occurrence_weight` becomes the weight of the passages.
     """
-    heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
-    lines = lines_of(layout, candidates)
-    left = budget - len(encode(heading)) - 1  # one for the empty line between sections
-    taken: list[int] = []
-    for place, line in enumerate(lines):
-        if len(line) > left * _MOST_CHARACTERS_PER_TOKEN:
-            continue
-        tokens = len(encode(line))
-        if tokens <= left:
-            taken.append(place)
-            left -= tokens
-    return Section(
-        layout.name,
-        candidates.with_columns(in_context=pl.int_range(pl.len()).is_in(taken)),
-        _passages(layout, candidates[taken]),
-        heading + "".join(lines[place] for place in taken) if taken else "",
-        budget - left if taken else 0,
-    )
+    rows = _Rows(layout, candidates)
+    allotment = _Allotment((dict[int, int](),))
+    allotment.fill([rows], 0, budget)
+    return rows.section(allotment.taken[0])
+
+
+def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget: int) -> tuple[Section, ...]:
+    """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
+
+    A section takes what fits its share and what the sections before it left of theirs; what is left in the end goes
+    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at certain budgets, and
+    an allotment gives way to the next one only if that holds more; between them rows are only added.
+    """
+    rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
+    shares = [share for _, _, share in planned]
+    best = _Allotment(tuple({} for _ in rows))
+    for step in _steps(budget):
+        best = best.extended(rows, step)
+        if all(len(taken) == len(r) for r, taken in zip(rows, best.taken, strict=True)) and not best.shortened(rows):
+            break
+        fresh = _shared_out(rows, shares, step)
+        if fresh.used >= best.used:
+            best = fresh
+    best = best.extended(rows, budget)
+    return tuple(r.section(taken) for r, taken in zip(rows, best.taken, strict=True))
+
+
+def _steps(budget: int) -> Iterator[int]:
+    """The budgets up to `budget` at which shares are allotted."""
+    step = 0
+    for end, width in _STEPS:
+        while step + width <= min(end, budget):
+            step += width
+            yield step
+
+
+def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -> "_Allotment":
+    allotment = _Allotment(tuple({} for _ in rows))
+    allowed = 0.0
+    for section, share in enumerate(shares):
+        allowed += share * budget
+        allotment.fill(rows, section, min(round(allowed, 6) // 1, budget))
+    return allotment.extended(rows, budget)
+
+
+@dataclass
+class _Allotment:
+    """For each section the rows taken: place to form (0: in full, 1: short); and the tokens they use."""
+
+    taken: tuple[dict[int, int], ...]
+    used: int = 0
+
+    def fill(self, rows: Sequence["_Rows"], section: int, limit: float) -> None:
+        """Take what fits of a section, in order, as long as no more than `limit` tokens are used in all."""
+        candidates, taken = rows[section], self.taken[section]
+        for place in range(len(candidates)):
+            if place in taken:
+                continue
+            left = limit - self.used - (0 if taken else candidates.heading_tokens)
+            if left < _LEAST_TOKENS:
+                break
+            for form in range(len(candidates.forms)):
+                tokens = candidates.cost(place, form, left)
+                if tokens <= left:
+                    self.used += tokens + (0 if taken else candidates.heading_tokens)
+                    taken[place] = form
+                    break
+
+    def extended(self, rows: Sequence["_Rows"], budget: int) -> "_Allotment":
+        """With more rows, as many as fit the budget."""
+        more = _Allotment(tuple(dict(taken) for taken in self.taken), self.used)
+        for section in range(len(rows)):
+            more.fill(rows, section, budget)
+        return more
+
+    def shortened(self, rows: Sequence["_Rows"]) -> bool:
+        return any(form for taken in self.taken for form in taken.values())
+
+
+class _Rows:
+    """Candidates of a section as lines, in full and short, and their tokens, counted when they are asked for."""
+
+    def __init__(self, layout: Layout, candidates: pl.DataFrame) -> None:
+        short = layout.shortened()
+        self.layouts = [layout, short] if short and short.text in candidates.columns else [layout]
+        self.candidates = candidates
+        self.forms = [lines_of(each, candidates) for each in self.layouts]
+        self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
+        self.heading_tokens = len(encode(self.heading)) + 1  # with the empty line between sections
+        self._costs: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return self.candidates.height
+
+    def cost(self, place: int, form: int, limit: float) -> int:
+        """Tokens of a line; of one far longer than `limit` only a lower bound."""
+        known = self._costs.get((place, form))
+        if known is None:
+            line = self.forms[form][place]
+            if len(line) > limit * _MOST_CHARACTERS_PER_TOKEN:
+                return len(line) // _MOST_CHARACTERS_PER_TOKEN + 1
+            known = self._costs[place, form] = len(encode(line))
+        return known
+
+    def section(self, taken: Mapping[int, int]) -> Section:
+        """The section with the rows taken, in their order."""
+        places = sorted(taken)
+        passages = _passages(self.layouts, self.candidates[places], [taken[place] for place in places])
+        text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
+        tokens = sum(self._costs[place, taken[place]] for place in places) + self.heading_tokens if places else 0
+        in_context = pl.int_range(pl.len()).is_in(places)
+        name = self.layouts[0].name
+        return Section(name, self.candidates.with_columns(in_context=in_context), passages, text, tokens)
 
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
@@ -130,12 +242,17 @@ def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     return rows.select(pl.concat_str(*cells, separator="|") + "\n").to_series().to_list()
 
 
-def _passages(layout: Layout, rows: pl.DataFrame) -> tuple[Passage, ...]:
+def _passages(layouts: Sequence[Layout], rows: pl.DataFrame, forms: Sequence[int]) -> tuple[Passage, ...]:
+    """The rows as an answerer takes them, each with the text of its form."""
     weight = pl.col("occurrence_weight") if "occurrence_weight" in rows.columns else pl.lit(1.0)
+    texts = [pl.col(layout.text).fill_null("").alias(f"text {form}") for form, layout in enumerate(layouts)]
     columns = rows.select(
-        number="human_readable_id",
-        title=pl.col(layout.title).fill_null(""),
-        text=pl.col(layout.text).fill_null(""),
-        weight=weight,
+        pl.col("human_readable_id"),
+        pl.col(layouts[0].title).fill_null("").alias("title"),
+        weight.alias("weight"),
+        *texts,
     )
-    return tuple(Passage(layout.name, *row) for row in columns.iter_rows())
+    return tuple(
+        Passage(layouts[0].name, number, title, shown[form], weight)
+        for (number, title, weight, *shown), form in zip(columns.iter_rows(), forms, strict=True)
+    )

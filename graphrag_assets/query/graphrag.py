@@ -1,107 +1,138 @@
 """`GraphRAG`: questions to a published index."""
 
-import time
-from dataclasses import fields
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.models import asking
-from graphrag_assets.models.answering import Answerer, Point, Reply, Usage
-from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.citations import Citation, resolve
-from graphrag_assets.query.context import Context, Section, merged_frames
-from graphrag_assets.query.drift import DriftOptions, explore, primer_context
-from graphrag_assets.query.global_search import GlobalOptions, global_context
-from graphrag_assets.query.local import LocalOptions, local_context
-from graphrag_assets.query.results import Action, Answer
-from graphrag_assets.query.retrieval import Question
-from graphrag_assets.store.published import PublishedIndex, Reader
+from graphrag_assets.models.answering import Answerer
+from graphrag_assets.query import methods
+from graphrag_assets.query.citations import Citation
+from graphrag_assets.query.context import Context
+from graphrag_assets.query.history import ConversationHistory
+from graphrag_assets.query.request import METHODS, Request, request
+from graphrag_assets.query.results import Answer
+from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream, Emit, Work
+from graphrag_assets.query.search import Search
+from graphrag_assets.store.published import PublishedIndex
 
-METHODS = ("local", "global", "drift", "basic")
+Begin = Callable[[str, Any, Mapping[str, Any], bool], tuple[Work[Answer], Any]]
 
-Options = TypeVar("Options", LocalOptions, GlobalOptions, DriftOptions, BasicOptions)
+
+class Method:
+    """A way of asking: called, it answers; `stream` gives the answer in pieces."""
+
+    def __init__(self, name: str, begin: Begin) -> None:
+        self.name, self._begin = name, begin
+
+    def __call__(self, question: str, **options: Any) -> Answer:
+        """The answer to the question.
+
+        Raises:
+            QueryError: the question, an option or its value is not allowed, or the timeout is over.
+            ModelError: the model gave no answer.
+        """
+        return AnswerStream(*self._begin(self.name, question, options, False)).wait()
+
+    def stream(self, question: str, **options: Any) -> AnswerStream[Answer]:
+        """The answer in pieces of text; `result` of the stream is the whole when they are through."""
+        return AnswerStream(*self._begin(self.name, question, options, True))
+
+
+class AsyncMethod:
+    """`Method` for asynchronous callers; when the caller is cancelled, so is the search."""
+
+    def __init__(self, name: str, begin: Begin) -> None:
+        self.name, self._begin = name, begin
+
+    async def __call__(self, question: str, **options: Any) -> Answer:
+        """The answer to the question; raises as `Method` does."""
+        return await AsyncAnswerStream(*self._begin(self.name, question, options, False)).wait()
+
+    def stream(self, question: str, **options: Any) -> AsyncAnswerStream[Answer]:
+        """The answer in pieces of text; `result` of the stream is the whole when they are through."""
+        return AsyncAnswerStream(*self._begin(self.name, question, options, True))
 
 
 class GraphRAG:
-    """Answers questions from a published index; follows new publications; may be shared among threads.
+    """Answers questions from a published index; follows new publications; may be shared among threads and tasks.
 
     Args:
         index: an index folder or a published .duckdb file; default `<GRAPHRAG_DATA or ./data>/index`.
         answerer: what turns contexts into answers; default that of the settings: the chat
             model, or sentences of the context, which needs no model.
+        rating_model: what rates reports for dynamic community selection, an answerer or a model's name, such as
+            "openai/gpt-4.1-nano"; default: the answerer.
 
-    Options of a search are keyword arguments: the fields of `LocalOptions`, `GlobalOptions`, `DriftOptions` and
-    `BasicOptions`.
+    Attributes:
+        local: an answer about particular things: from their part of the graph and the text they stand in.
+        global_: an answer about the whole: every report of a level is read, and the best points put together.
+        drift: an answer found in steps: reports raise follow-up questions, local searches answer them.
+        basic: an answer from the most similar text units alone, without the graph.
+        ask: an answer by the method that suits the kind of the question; `Answer.choice` says which, and why.
+        alocal, aglobal, adrift, abasic, aask: the same for asynchronous callers.
+
+    Each takes a question and keyword options: those of `CommonOptions`, and of `LocalOptions`, `GlobalOptions`,
+    `DriftOptions`, `BasicOptions` or `AskOptions`; each has `.stream`.
 
     Raises:
         StoreError: nothing is published there.
     """
 
-    def __init__(self, index: str | Path | None = None, answerer: Answerer | None = None) -> None:
+    def __init__(
+        self,
+        index: str | Path | None = None,
+        answerer: Answerer | None = None,
+        rating_model: str | Answerer | None = None,
+    ) -> None:
         self.index = PublishedIndex(index)
         self.answerer: Answerer = answerer or asking.answerer()
+        self.rater = asking.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
+        self.local = Method("local", self._answering)
+        self.global_ = Method("global", self._answering)
+        self.drift = Method("drift", self._answering)
+        self.basic = Method("basic", self._answering)
+        self.ask = Method("ask", self._answering)
+        self.alocal = AsyncMethod("local", self._answering)
+        self.aglobal = AsyncMethod("global", self._answering)
+        self.adrift = AsyncMethod("drift", self._answering)
+        self.abasic = AsyncMethod("basic", self._answering)
+        self.aask = AsyncMethod("ask", self._answering)
         self.index.reader()
-
-    def local(self, question: str, **options: Any) -> Answer:
-        """An answer about particular things: from their part of the graph and the text they stand in."""
-        started, reader = time.perf_counter(), self.index.reader()
-        context = local_context(reader, Question(question), _options(LocalOptions, options))
-        return self._respond(reader, context, started)
-
-    def basic(self, question: str, **options: Any) -> Answer:
-        """An answer from the most similar text units alone, without the graph."""
-        started, reader = time.perf_counter(), self.index.reader()
-        context = basic_context(reader, Question(question), _options(BasicOptions, options))
-        return self._respond(reader, context, started)
-
-    def global_(self, question: str, **options: Any) -> Answer:
-        """An answer about the corpus as a whole: every report of a level is read, and the best points put together."""
-        started, reader = time.perf_counter(), self.index.reader()
-        context = global_context(reader, Question(question), _options(GlobalOptions, options))
-        usage = {"build_context": Usage(seconds=context.seconds), "map": Usage()}
-        points: list[Point] = []
-        for section in context.sections:
-            if not section.passages:  # a limit too small for any report: nothing to read, so nothing to ask
-                continue
-            mapped = self.answerer.map(question, section.evidence)
-            usage["map"] += mapped.usage
-            points += mapped.points
-        reply = self.answerer.reduce(question, _relevant(points))
-        usage["reduce"] = reply.usage
-        return self._answer(reader, "global", question, context.sections, reply, usage, started)
-
-    def drift(self, question: str, **options: Any) -> Answer:
-        """An answer found in steps: reports raise follow-up questions, local searches answer them."""
-        started, reader = time.perf_counter(), self.index.reader()
-        asked = Question(question)
-        found = explore(reader, asked, self.answerer, _options(DriftOptions, options))
-        reply = self.answerer.reduce(question, _relevant(found.points))
-        usage = {**found.usage, "reduce": reply.usage}
-        return self._answer(reader, "drift", question, found.sections, reply, usage, started, found.actions)
-
-    def context(self, method: str, question: str, **options: Any) -> Context:
-        """What `method` (local, global, drift or basic) would answer from; of DRIFT, its primer's reports."""
-        reader, asked = self.index.reader(), Question(question)
-        match method:
-            case "local":
-                return local_context(reader, asked, _options(LocalOptions, options))
-            case "basic":
-                return basic_context(reader, asked, _options(BasicOptions, options))
-            case "global":
-                return global_context(reader, asked, _options(GlobalOptions, options))
-            case "drift":
-                return primer_context(reader, asked, _options(DriftOptions, options))
-        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
 
     def search(self, method: str, question: str, **options: Any) -> Answer:
         """The answer by the method of that name: local, global, drift or basic."""
-        searches = {"local": self.local, "global": self.global_, "drift": self.drift, "basic": self.basic}
-        if method not in METHODS:
-            raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
-        return searches[method](question, **options)
+        return Method(_known(method), self._answering)(question, **options)
+
+    async def asearch(self, method: str, question: str, **options: Any) -> Answer:
+        """`search` for asynchronous callers."""
+        return await AsyncMethod(_known(method), self._answering)(question, **options)
+
+    def context(self, method: str, question: str, **options: Any) -> Context:
+        """What `method` (local, global, drift or basic) would answer from; of DRIFT, its primer's reports."""
+        return AnswerStream(*self._contexts(method, question, options)).wait()
+
+    async def acontext(self, method: str, question: str, **options: Any) -> Context:
+        """`context` for asynchronous callers."""
+        return await AsyncAnswerStream(*self._contexts(method, question, options)).wait()
+
+    def questions(self, history: Any = (), count: int = 5, **options: Any) -> list[str]:
+        """Up to `count` questions worth asking next, of those that the data answers.
+
+        Args:
+            history: what was asked so far, the last question last: texts, turns, or a `ConversationHistory`. The
+                questions come from what a local search for it finds; without any, from the weightiest reports.
+            options: those of a local search.
+        """
+        return AnswerStream(*self._suggesting(history, count, options)).wait()
+
+    async def aquestions(self, history: Any = (), count: int = 5, **options: Any) -> list[str]:
+        """`questions` for asynchronous callers."""
+        return await AsyncAnswerStream(*self._suggesting(history, count, options)).wait()
 
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
         """The result of a query on the published tables; nothing can be written.
@@ -121,49 +152,48 @@ class GraphRAG:
         )
         return "" if found.is_empty() else str(found.item())
 
-    def _respond(self, reader: Reader, context: Context, started: float) -> Answer:
-        reply = self.answerer.respond(context.question, context.evidence)
-        usage = {"build_context": Usage(seconds=context.seconds), "response": reply.usage}
-        return self._answer(reader, context.method, context.question, context.sections, reply, usage, started)
+    def _answering(
+        self, method: str, question: Any, options: Mapping[str, Any], streaming: bool
+    ) -> tuple[Work[Answer], Any]:
+        asked = request(method, question, options)
+        told = asked.common.callbacks
+        streaming = streaming or getattr(told, "on_token", None) is not None
+        return self._begun(asked, methods.answer, streaming), told
 
-    def _answer(
-        self,
-        reader: Reader,
-        method: str,
-        question: str,
-        sections: tuple[Section, ...],
-        reply: Reply,
-        usage: dict[str, Usage],
-        started: float,
-        actions: list[Action] | None = None,
-    ) -> Answer:
-        given: dict[str, set[int]] = {}
-        for section in sections:
-            given.setdefault(section.name, set()).update(section.numbers)
-        citations, unresolved = resolve(reader, reply.text, given)
-        return Answer(
-            method=method,
-            question=question,
-            answer=reply.text,
-            citations=citations,
-            unresolved=unresolved,
-            context=merged_frames(sections),
-            usage=usage,
-            seconds=time.perf_counter() - started,
-            model=self.answerer.model,
-            publication=reader.publication,
-            actions=actions or [],
-        )
+    def _contexts(self, method: str, question: Any, options: Mapping[str, Any]) -> tuple[Work[Context], Any]:
+        asked = request(_known(method), question, options)
+        return self._begun(asked, methods.context), asked.common.callbacks
 
+    def _suggesting(self, history: Any, count: int, options: Mapping[str, Any]) -> tuple[Work[list[str]], Any]:
+        given = [history] if isinstance(history, str) else history
+        if not isinstance(given, ConversationHistory):
+            given = [("user", one) if isinstance(one, str) else one for one in given]
+        turns = ConversationHistory.of(given)
+        asked = [turn.content for turn in turns.turns if turn.role == "user"]
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise QueryError(f"The number of questions is {count!r}; it must be a whole number from 1.")
+        # The last question is what is looked for, those before are its history.
+        made = request("local", asked[-1] if asked else "?", {"history": _before_the_last(turns), **options})
+        return self._begun(made, lambda search: methods.questions(search, asked, count)), made.common.callbacks
 
-def _relevant(points: list[Point]) -> list[Point]:
-    """Points that say anything, best first."""
-    return sorted((p for p in points if p.score > 0), key=lambda p: (-p.score, p.text))
+    def _begun(
+        self, asked: Request, work: Callable[[Search], Coroutine[Any, Any, Any]], streaming: bool = False
+    ) -> Callable[[Emit], Coroutine[Any, Any, Any]]:
+        async def begin(emit: Emit) -> Any:
+            reader = await asyncio.to_thread(self.index.reader)  # the newest publication
+            search = Search(reader, asked, self.answerer, self.rater, emit, streaming)
+            return await work(search)
+
+        return begin
 
 
-def _options(kind: type[Options], given: dict[str, Any]) -> Options:
-    known = [field.name for field in fields(kind)]
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise QueryError(f"Unknown search option {', '.join(unknown)}. This method knows: {', '.join(known)}.")
-    return kind(**given)
+def _before_the_last(history: ConversationHistory) -> ConversationHistory:
+    """The turns in front of the last question."""
+    last = max((place for place, turn in enumerate(history.turns) if turn.role == "user"), default=0)
+    return ConversationHistory(history.turns[:last])
+
+
+def _known(method: str) -> str:
+    if method not in METHODS:
+        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
+    return method

@@ -1,10 +1,22 @@
 """Local search: the neighbourhood of the entities a question is about, and the text they stand in."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from graphrag_assets.query.context import Context, Layout, Section, fill
-from graphrag_assets.query.options import check_shares, check_whole
+import polars as pl
+
+from graphrag_assets.query.context import Context, Layout, fill_sections
+from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.options import (
+    check_choice,
+    check_flags,
+    check_names,
+    check_number,
+    check_shares,
+    check_text,
+    check_whole,
+)
 from graphrag_assets.query.retrieval import Question, entities_for
 from graphrag_assets.query.rows import (
     claims_about,
@@ -16,34 +28,73 @@ from graphrag_assets.query.rows import (
 )
 from graphrag_assets.store.published import Reader
 
+MOST_HOPS = 4
+
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
     """How a local context is put together; names and defaults are GraphRAG's.
 
     Reports get `community_prop` of the tokens, sources `text_unit_prop`, entities, relationships and claims the
-    rest. What a section leaves unused goes to the next one.
+    rest; what a section leaves unused goes to the others.
+
+    Args:
+        top_k_entities: exactly so many entities, those of `include_entity_names` (titles or aliases) among them and
+            none of `exclude_entity_names`.
+        top_k_relationships: most relationships that lead out of the selection, per entity.
+        hops: relationships of paths of so many steps from the selected entities, the best paths first.
+        include_entity_rank: show each entity's degree, under the heading `rank_description`.
+        include_relationship_weight: show each relationship's weight.
+        relationship_ranking_attribute: weight, or rank (combined degree).
+        include_community_rank: show each report's rank; those below `min_community_rank` are not used.
+        include_covariates: a section of claims.
+        return_candidate_context: the frames hold the rows that found no room too.
     """
 
+    text_unit_prop: float = 0.5
+    community_prop: float = 0.15
     top_k_entities: int = 10
     top_k_relationships: int = 10
     max_context_tokens: int = 12_000
-    text_unit_prop: float = 0.5
-    community_prop: float = 0.15
+    hops: int = 1
+    include_entity_names: tuple[str, ...] = ()
+    exclude_entity_names: tuple[str, ...] = ()
+    include_entity_rank: bool = True
+    rank_description: str = "number of relationships"
+    include_relationship_weight: bool = True
+    relationship_ranking_attribute: Literal["weight", "rank"] = "weight"
+    include_community_rank: bool = False
+    min_community_rank: float = 0.0
+    include_covariates: bool = True
+    return_candidate_context: bool = True
 
     def __post_init__(self) -> None:
         check_whole(self, "top_k_entities", "top_k_relationships")
         check_whole(self, "max_context_tokens", least=1)
+        check_whole(self, "hops", least=1, most=MOST_HOPS)
         check_shares(self, "text_unit_prop", "community_prop")
+        check_names(self, "include_entity_names", "exclude_entity_names")
+        check_number(self, "min_community_rank")
+        check_choice(self, "relationship_ranking_attribute", "weight", "rank")
+        check_text(self, "rank_description")
+        check_flags(
+            self,
+            "include_entity_rank",
+            "include_relationship_weight",
+            "include_community_rank",
+            "include_covariates",
+            "return_candidate_context",
+        )
 
 
 _DEFAULTS = LocalOptions()
 
 REPORTS = Layout(
     "Reports",
-    {"id": "human_readable_id", "title": "title", "content": "full_content"},
+    {"id": "human_readable_id", "title": "title", "rank": "rank", "content": "full_content"},
     title="title",
     text="full_content",
+    short="summary",
 )
 ENTITIES = Layout(
     "Entities",
@@ -90,25 +141,68 @@ _GRAPH_SHARES = (0.4, 0.4, 0.2)
 _MOST_TEXT_UNITS = 100
 
 
-def local_context(reader: Reader, question: Question, options: LocalOptions = _DEFAULTS) -> Context:
-    """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit."""
+def local_context(
+    reader: Reader, question: Question, options: LocalOptions = _DEFAULTS, scope: Scope = EVERYTHING
+) -> Context:
+    """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit.
+
+    Raises:
+        QueryError: there is no entity of a name that is to be included or excluded.
+    """
     started = time.perf_counter()
-    entities = entities_for(reader, question, options.top_k_entities)
-    units = ranked_text_units(reader, question, entities, _MOST_TEXT_UNITS)
-    outside = options.top_k_relationships * len(entities)
+    entities = entities_for(
+        reader,
+        question,
+        options.top_k_entities,
+        scope,
+        include=options.include_entity_names,
+        exclude=options.exclude_entity_names,
+    )
+    units = ranked_text_units(reader, question, entities, _MOST_TEXT_UNITS, scope)
+    reports = reports_about(reader, entities, scope).filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
     planned = [
-        (REPORTS, reports_about(reader, entities), options.community_prop),
-        (ENTITIES, entity_rows(reader, entities), of_entities),
-        (RELATIONSHIPS, relationships_around(reader, entities, outside), of_relationships),
-        (CLAIMS, claims_about(reader, entities, units), of_claims),
-        (SOURCES, sources(reader, units), options.text_unit_prop),
+        (_reports_layout(options), reports, options.community_prop),
+        (_entities_layout(options), entity_rows(reader, entities, scope), of_entities),
+        (_relationships_layout(options), _relationships(reader, question, entities, options, scope), of_relationships),
+        (CLAIMS, claims_about(reader, entities, units, scope), of_claims),
+        (SOURCES, sources(reader, units, scope), options.text_unit_prop),
     ]
-    sections: list[Section] = []
-    allowed, used = 0.0, 0
-    for layout, candidates, share in planned:
-        allowed += share * options.max_context_tokens
-        sections.append(fill(layout, candidates, int(allowed) - used))
-        used += sections[-1].tokens
-    return Context("local", question.text, tuple(sections), time.perf_counter() - started)
+    if not options.include_covariates:
+        planned = [part for part in planned if part[0] is not CLAIMS]
+    sections = fill_sections(planned, options.max_context_tokens)
+    if not options.return_candidate_context:
+        sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
+    return Context("local", question.text, sections, time.perf_counter() - started)
+
+
+def _relationships(
+    reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
+) -> pl.DataFrame:
+    """Those around the selected entities, or of paths from them: as many as may lead out of the selection."""
+    outside = options.top_k_relationships * len(entities)
+    if options.hops > 1:
+        from graphrag_assets.query.paths import paths
+
+        return paths(reader, question, entities, options.hops, scope, outside)[0]
+    return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope)
+
+
+def _reports_layout(options: LocalOptions) -> Layout:
+    return REPORTS if options.include_community_rank else REPORTS.without("rank")
+
+
+def _entities_layout(options: LocalOptions) -> Layout:
+    if not options.include_entity_rank:
+        return ENTITIES.without("number of relationships")
+    shown = {options.rank_description if c == "degree" else name: c for name, c in ENTITIES.shown.items()}
+    return replace(ENTITIES, shown=shown)
+
+
+def _relationships_layout(options: LocalOptions) -> Layout:
+    layout = RELATIONSHIPS if options.include_relationship_weight else RELATIONSHIPS.without("weight")
+    if options.hops == 1:
+        return layout
+    layout = layout.without("links")  # how many selected entities the other end is linked with: of one hop only
+    return replace(layout, shown={**layout.shown, "hop": "hop"})

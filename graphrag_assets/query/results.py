@@ -1,7 +1,9 @@
 """The one result type of all searches, and how it is shown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 import polars as pl
 
@@ -14,6 +16,7 @@ class Action:
     """A step of a DRIFT search: the question asked, what it yielded, and the step it followed from.
 
     `parent` is the place of that step in `Answer.actions`, or None for steps that follow from the question itself.
+    `error`: why the step has no answer, if a call failed.
     """
 
     question: str
@@ -22,15 +25,50 @@ class Action:
     depth: int
     parent: int | None
     follow_ups: tuple[str, ...]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that failed while others went on: of which part of the search, what was lost, and why."""
+
+    part: str
+    what: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """How `ask` answered: the kind of the question, the method and its options, why, and who said so."""
+
+    kind: str
+    method: str
+    options: Mapping[str, Any]
+    reason: str
+    chosen_by: str
+
+    def __str__(self) -> str:
+        """One line: "local search (hops=2): …"."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.method} search{f' ({options})' if options else ''}: {self.reason} (by {self.chosen_by})"
 
 
 @dataclass(frozen=True)
 class Answer:
     """The answer to a question with all it rests on.
 
-    `context` has a frame per section (reports, entities, relationships, claims, sources) with the flag
-    `in_context`. `usage` is by category: build_context, response, map, reduce, primer, action. `unresolved`
-    lists references of the answer that lead nowhere. `actions` is DRIFT's graph of steps.
+    Attributes:
+        answer: the text. A reference that leads nowhere stands in it as `[unresolved: Entities (77)]`.
+        citations: what it cites, led back to documents.
+        unresolved: references that lead nowhere, also those of notes that the answer was made from.
+        context: a frame per section (reports, entities, relationships, claims, sources) with the flags
+            `in_context` (was it given to be read?) and `cited`.
+        usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, choice. Calls
+            may run at once: their seconds are added up.
+        seconds: from question to answer.
+        actions: DRIFT's graph of steps.
+        errors: calls that failed while others went on; what they would have told is missing.
+        choice: for `ask`, the method it chose, and why.
     """
 
     method: str
@@ -44,6 +82,13 @@ class Answer:
     model: str
     publication: int
     actions: list[Action] = field(default_factory=list)
+    errors: list[Failure] = field(default_factory=list)
+    choice: Chosen | None = None
+
+    @property
+    def total_usage(self) -> Usage:
+        """The sum over all categories."""
+        return sum(self.usage.values(), Usage())
 
     def __str__(self) -> str:
         """The answer, then its citations: what is cited, where it stands."""
@@ -52,6 +97,7 @@ class Answer:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
         if self.unresolved:
             lines += ["", f"References that lead nowhere: {', '.join(self.unresolved)}"]
+        lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
         return "\n".join(lines)
 
 
@@ -63,6 +109,9 @@ def answer_to_markdown(answer: Answer) -> str:
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
     if answer.unresolved:
         parts.append(f"References that lead nowhere: {', '.join(answer.unresolved)}")
+    parts += [f"Missing: {failure.what}: {failure.error}" for failure in answer.errors]
+    if answer.choice:
+        parts.append(f"Chosen: {answer.choice}")
     parts.append(f"*{answer.method} search in {answer.seconds:.2f} s, answered by {answer.model}*")
     return "\n\n".join(parts) + "\n"
 

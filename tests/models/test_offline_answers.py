@@ -1,11 +1,14 @@
 """Extractive answers: which sentences are chosen, how they are cited, when there is no answer."""
 
+import asyncio
 import re
 
 import pytest
 
-from graphrag_assets.models.answering import NO_ANSWER, Evidence, Passage, Point
+from graphrag_assets.models.answering import NO_ANSWER, Answerer, AnswerOptions, Evidence, Passage, Point, Reply
+from graphrag_assets.models.offline import answers
 from graphrag_assets.models.offline.answers import MAX_POINTS, MAX_SENTENCES, ExtractiveAnswerer
+from graphrag_assets.models.offline.asides import in_conversation, rate, suggest
 from graphrag_assets.models.offline.questions import Asked, definition, names_in, stems
 from graphrag_assets.models.offline.sentence_pool import candidates
 
@@ -18,11 +21,11 @@ SOURCES = (
     Passage("Entities", 5, "Brooke", BROOKE),
     Passage("Reports", 3, "Soundings", f"# Soundings\n\n{BROOKE} [Data: Entities (5)]\n\n## Depth\n\nNobody knew."),
 )
-ANSWERER = ExtractiveAnswerer()
+ANSWERER: Answerer = ExtractiveAnswerer()
 
 
 def respond(question: str, *passages: Passage) -> str:
-    return ANSWERER.respond(question, Evidence("", passages or SOURCES)).text
+    return answers.respond(question, Evidence("", passages or SOURCES)).text
 
 
 def test_the_sentence_that_answers_is_quoted_with_all_rows_that_hold_it() -> None:
@@ -51,14 +54,14 @@ def test_sentences_stand_in_reading_order_each_with_a_citation() -> None:
 )
 def test_a_sentence_with_the_kind_of_thing_asked_for_is_preferred(question: str, right: str, wrong: str) -> None:
     passages = (Passage("Sources", 1, "", wrong), Passage("Sources", 2, "", right))
-    points = ANSWERER.map(question, Evidence("", passages)).points
+    points = answers.map_(question, Evidence("", passages)).points
     assert points[0].text == f"{right} [Data: Sources (2)]"
 
 
 def test_he_means_whom_the_sentence_before_names() -> None:
     passage = Passage("Sources", 1, "", "Whitehouse was the electrician. He was dismissed on 17 August by the board.")
     other = Passage("Sources", 2, "", "The horses of the farm were dismissed from service by the board.")
-    points = ANSWERER.map("When did the board dismiss Whitehouse?", Evidence("", (other, passage))).points
+    points = answers.map_("When did the board dismiss Whitehouse?", Evidence("", (other, passage))).points
     assert points[0].text.startswith("He was dismissed on 17 August")
 
 
@@ -67,12 +70,12 @@ def test_he_means_whom_the_sentence_before_names() -> None:
 )
 def test_what_the_evidence_does_not_tell_is_not_answered(question: str) -> None:
     assert respond(question) == NO_ANSWER
-    assert ANSWERER.map(question, Evidence("", SOURCES[:2])).points == () or question == "???"
+    assert answers.map_(question, Evidence("", SOURCES[:2])).points == () or question == "???"
 
 
 def test_without_evidence_there_is_no_answer() -> None:
-    assert ANSWERER.respond("Who?", Evidence("", ())).text == NO_ANSWER
-    assert ANSWERER.reduce("Who?", []).text == NO_ANSWER
+    assert answers.respond("Who?", Evidence("", ())).text == NO_ANSWER
+    assert answers.reduce("Who?", []).text == NO_ANSWER
 
 
 def test_headings_references_and_fragments_are_never_sentences_of_an_answer() -> None:
@@ -93,7 +96,7 @@ def test_a_question_about_everything_is_answered_by_the_weightiest_passages() ->
         Passage("Reports", number, "", f"Report {number} speaks of its own subject.", weight)
         for number, weight in ((1, 0.2), (2, 1.0), (3, 0.5))
     )
-    points = ANSWERER.map("What are the main themes of the documents?", Evidence("", reports)).points
+    points = answers.map_("What are the main themes of the documents?", Evidence("", reports)).points
     assert [(point.text[-18:], point.score) for point in points] == [
         ("[Data: Reports (2)]"[-18:], 100.0),
         ("[Data: Reports (3)]"[-18:], 50.0),
@@ -108,23 +111,23 @@ def test_points_become_a_list_without_repetition_best_first() -> None:
         Point("The broken cable was found near Ireland. [Data: Reports (3)]", 50),
         Point("Sheep eat grass on the hills. [Data: Reports (4)]", 5),
     ]
-    assert ANSWERER.reduce("Where did the cable break?", points).text == (
+    assert answers.reduce("Where did the cable break?", points).text == (
         "- The cable broke near Ireland. [Data: Reports (1); Sources (2)]"
     )
 
 
 def test_the_reduction_does_not_depend_on_the_order_of_the_points() -> None:
     points = [Point(f"Ship {name} laid cable number {name}. [Data: Reports (1)]", 50) for name in "ABCDEFGHIJ"]
-    answer = ANSWERER.reduce("Which ship laid cable?", points).text
-    assert answer == ANSWERER.reduce("Which ship laid cable?", points[::-1]).text
+    answer = answers.reduce("Which ship laid cable?", points).text
+    assert answer == answers.reduce("Which ship laid cable?", points[::-1]).text
     assert answer.count("\n") < MAX_POINTS
 
 
 def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
-    mapped = ANSWERER.map("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
+    mapped = answers.map_("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
     assert mapped.follow_ups[0].question == "John Mercer Brooke — Who devised the sounding apparatus?"
     assert len(mapped.follow_ups) <= 2
-    again = ANSWERER.map(mapped.follow_ups[0].question, Evidence("", SOURCES[:1]), follow_ups=3)
+    again = answers.map_(mapped.follow_ups[0].question, Evidence("", SOURCES[:1]), follow_ups=3)
     assert all(follow_up.question.count(" — ") == 1 for follow_up in again.follow_ups)
 
 
@@ -259,13 +262,78 @@ def test_who_somebody_was_is_answered_by_definitions_and_links() -> None:
 def test_why_prefers_the_sentence_that_gives_a_cause() -> None:
     plain = Passage("Sources", 1, "", "The cable of 1858 failed in October of that year.")
     cause = Passage("Sources", 2, "", "The cable of 1858 died because the insulation was pierced.")
-    points = ANSWERER.map("Why did the cable of 1858 die?", Evidence("", (plain, cause))).points
+    points = answers.map_("Why did the cable of 1858 die?", Evidence("", (plain, cause))).points
     assert points[0].text.startswith("The cable of 1858 died because")
 
 
 def test_a_point_that_needs_another_sentence_is_left_out_unless_it_names_what_is_asked() -> None:
     report = Passage("Reports", 1, "", "It was used again with the cable. This cable of 1858 failed for want of care.")
-    texts = [point.text for point in ANSWERER.map("Why did the cable of 1858 fail?", Evidence("", (report,))).points]
+    texts = [point.text for point in answers.map_("Why did the cable of 1858 fail?", Evidence("", (report,))).points]
     assert texts == ["This cable of 1858 failed for want of care. [Data: Reports (1)]"]
-    everything = ANSWERER.map("What are the main themes?", Evidence("", (report,))).points
+    everything = answers.map_("What are the main themes?", Evidence("", (report,))).points
     assert everything == ()
+
+
+def pieces_of(stream) -> list:
+    async def read() -> list:
+        return [piece async for piece in stream]
+
+    return asyncio.run(read())
+
+
+def test_an_answer_comes_sentence_by_sentence_and_lastly_whole() -> None:
+    question = "Who devised the sounding apparatus, and for how much was the Great Eastern sold?"
+    *pieces, whole = pieces_of(ANSWERER.stream_response(question, Evidence("", SOURCES)))
+    assert whole == Reply(respond(question), whole.usage)
+    assert len(pieces) > 1
+    assert "".join(pieces) == whole.text
+    assert all(piece.rstrip().endswith("]") for piece in pieces)
+    points = [
+        Point("The cable broke. [Data: Reports (1)]", 9),
+        Point("It was mended in Ireland. [Data: Reports (2)]", 9),
+    ]
+    *pieces, whole = pieces_of(ANSWERER.stream_reduction("What of the cable in Ireland?", points))
+    assert "".join(pieces) == whole.text
+    assert len(pieces) == 2
+
+
+def test_without_an_answer_one_piece_says_so() -> None:
+    assert pieces_of(ANSWERER.stream_response("Who?", Evidence("", ())))[0] == NO_ANSWER
+
+
+def test_a_question_that_names_nothing_is_about_what_was_named_last() -> None:
+    said = AnswerOptions(history="user: Who was Whitehouse?\nassistant: The electrician of Thomson.")
+    passages = (
+        Passage("Sources", 1, "", "Whitehouse was dismissed on 17 August by the board of the company."),
+        Passage("Sources", 2, "", "Penguins were dismissed on 3 May by the board of the zoo."),
+    )
+    with_history = asyncio.run(ANSWERER.arespond("When was he dismissed?", Evidence("", passages), said))
+    assert with_history.text.startswith("Whitehouse was dismissed")
+    assert in_conversation("When was he dismissed?", said.history) == "Whitehouse — When was he dismissed?"
+    assert in_conversation("When did Field die?", said.history) == "When did Field die?"
+    assert in_conversation("When was he dismissed?", "") == "When was he dismissed?"
+
+
+def test_reports_are_rated_by_what_they_have_of_the_question() -> None:
+    question = "Who paid for the cable of Newfoundland?"
+    near, _ = rate(question, "Cyrus Field paid for the cable that was laid to Newfoundland.")
+    part, _ = rate(question, "The cable was laid in deep water by two ships.")
+    far, _ = rate(question, "Penguins live near the ice.")
+    assert 5 >= near > part >= 1 > far >= 0
+    assert rate("What are the main themes?", "Penguins live near the ice.")[0] >= 1
+
+
+def test_new_questions_are_about_rows_of_each_kind_in_turn() -> None:
+    passages = (
+        Passage("Entities", 1, "Cyrus Field", ""),
+        Passage("Entities", 2, "Agamemnon", ""),
+        Passage("Relationships", 3, "Cyrus Field – Agamemnon", ""),
+        Passage("Sources", 4, "A letter", ""),
+    )
+    asked = ["who or what is cyrus field?"]
+    assert suggest(asked, passages, 5) == (
+        "What connects Cyrus Field and Agamemnon?",
+        "Who or what is Agamemnon?",
+    )
+    assert suggest([], passages, 1) == ("What connects Cyrus Field and Agamemnon?",)
+    assert suggest([], (), 3) == ()

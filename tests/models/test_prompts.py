@@ -29,6 +29,7 @@ TINY = {
     "main_question": "What came of it?",
     "follow_ups": 3,
     "count": 4,
+    "kinds": "- fact: particular things",
     "language": None,
 }
 DATA = "The Agamemnon laid the cable."

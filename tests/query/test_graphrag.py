@@ -12,6 +12,7 @@ import pytest
 
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.models.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
+from graphrag_assets.models.offline.answers import ExtractiveAnswerer
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
 from graphrag_assets.store.published_schema import PUBLISHED
 from graphrag_assets.text import count_tokens
@@ -125,18 +126,19 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
             rag.sql(query)
 
 
-class Inventor:
+class Inventor(ExtractiveAnswerer):
     """An answerer that cites a row nobody gave it."""
 
-    model = "inventor"
+    def __init__(self) -> None:
+        super().__init__(model="inventor")
 
-    def respond(self, question: str, evidence: Evidence) -> Reply:
+    async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
         return Reply("He did. [Data: Sources (0); Entities (77)]", Usage(calls=1, prompt_tokens=len(evidence.text)))
 
-    def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+    async def amap(self, question: str, evidence: Evidence, *_: Any) -> Mapped:
         return Mapped((Point("Nothing.", 0.0),), usage=Usage(calls=1))
 
-    def reduce(self, question: str, points: Sequence[Point]) -> Reply:
+    async def areduce(self, question: str, points: Sequence[Point], *_: Any) -> Reply:
         return Reply(f"{len(points)} points", Usage(calls=1))
 
 
@@ -244,7 +246,7 @@ def test_no_step_of_drift_reads_more_than_its_limit(index_file: Path) -> None:
     read: list[str] = []
 
     class Listener(Inventor):
-        def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+        async def amap(self, question: str, evidence: Evidence, *_: Any) -> Mapped:
             read.append(evidence.text)
             return Mapped()
 

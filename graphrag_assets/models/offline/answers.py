@@ -5,23 +5,30 @@ question asks for (a date, a number, a person, a place), and by what earlier cho
 (maximal marginal relevance, Carbonell and Goldstein 1998).
 """
 
+import asyncio
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphrag_assets.models.answering import (
     NO_ANSWER,
+    PLAIN,
+    AnswerOptions,
+    Choice,
     Evidence,
     FollowUp,
     Mapped,
     Passage,
+    Pieces,
     Point,
     Reply,
     Usage,
 )
 from graphrag_assets.models.offline import embeddings
+from graphrag_assets.models.offline.asides import in_conversation, rate, suggest
 from graphrag_assets.models.offline.questions import Asked, definition, names, names_in, stems
 from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates
 
@@ -61,50 +68,125 @@ _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveAnswerer:
-    """The answerer of the embedded default; an `Answerer`."""
+    """The answerer of the embedded default: an `Answerer` that calls no model.
+
+    Its work is done in threads, so that an event loop stays free. It heeds neither the form nor the language of
+    `AnswerOptions`: it quotes.
+    """
 
     model: str = MODEL
 
-    def respond(self, question: str, evidence: Evidence) -> Reply:
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
-        started = time.perf_counter()
-        asked = Asked.of(question)
-        most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
-        chosen = _choose(asked, candidates(evidence.passages), most)
-        in_order = sorted(chosen, key=lambda pair: pair[0].order)
-        text = " ".join(candidate.cited for candidate, _ in in_order) or NO_ANSWER
-        return Reply(text, Usage(seconds=time.perf_counter() - started))
+        return await asyncio.to_thread(respond, in_conversation(question, options.history), evidence)
 
-    def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` sentence by sentence."""
+        reply = await self.arespond(question, evidence, options)
+        for piece in _cited_sentences(reply.text):
+            yield piece
+        yield reply
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
         """The sentences that answer best as points, scored by what they cover of the question."""
-        started = time.perf_counter()
-        asked = Asked.of(question)
-        if asked.about_everything:
-            points = _overview(evidence.passages)
-        else:
-            chosen = _choose(asked, candidates(evidence.passages), MAX_POINTS, standalone=True)
-            points = [Point(candidate.cited, round(100 * score, 1)) for candidate, score in chosen]
-        asked_next = _follow_ups(asked, points, follow_ups) if follow_ups else ()
-        return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+        return await asyncio.to_thread(map_, in_conversation(question, options.history), evidence, follow_ups)
 
-    def reduce(self, question: str, points: Sequence[Point]) -> Reply:
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
         """A list of the best points, none repeating another."""
+        return await asyncio.to_thread(reduce, in_conversation(question, options.history), points)
+
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` point by point."""
+        reply = await self.areduce(question, points, options, drift)
+        for piece in _cited_sentences(reply.text):
+            yield piece
+        yield reply
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """The question itself: it holds the words to search with."""
+        return Reply(question)
+
+    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
+        """0 to 5 by the part of the question's terms that the report has, and by similarity."""
+        return await asyncio.to_thread(rate, question, report)
+
+    async def aquestions(
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
+    ) -> tuple[tuple[str, ...], Usage]:
+        """Questions about the relationships, entities and claims of the evidence, in turn."""
         started = time.perf_counter()
-        asked = Asked.of(question)
-        points = _merged(points)
-        words = [stems(REFERENCE.sub("", point.text)) for point in points]
-        weights = asked.weights(words)
-        scores = [
-            round(point.score / 100 + asked.coverage(found, weights), 6)
-            for point, found in zip(points, words, strict=True)
-        ]
-        kept: list[int] = []
-        for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
-            enough = len(kept) == MAX_POINTS or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
-            if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
-                kept.append(place)
-        text = "\n".join(f"- {points[place].text}" for place in kept) or NO_ANSWER
-        return Reply(text, Usage(seconds=time.perf_counter() - started))
+        questions = await asyncio.to_thread(suggest, history, evidence.passages, count)
+        return questions, Usage(seconds=time.perf_counter() - started)
+
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+        """Nothing: kinds of questions are told by the rules of `query/ask.py`."""
+        return Choice("", "")
+
+
+def respond(question: str, evidence: Evidence) -> Reply:
+    """One to five sentences of the evidence in reading order, each with its citation."""
+    started = time.perf_counter()
+    asked = Asked.of(question)
+    most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
+    chosen = _choose(asked, candidates(evidence.passages), most)
+    in_order = sorted(chosen, key=lambda pair: pair[0].order)
+    text = " ".join(candidate.cited for candidate, _ in in_order) or NO_ANSWER
+    return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+def map_(question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
+    """The sentences that answer best as points, scored by what they cover of the question."""
+    started = time.perf_counter()
+    asked = Asked.of(question)
+    if asked.about_everything:
+        points = _overview(evidence.passages)
+    else:
+        chosen = _choose(asked, candidates(evidence.passages), MAX_POINTS, standalone=True)
+        points = [Point(candidate.cited, round(100 * score, 1)) for candidate, score in chosen]
+    asked_next = _follow_ups(asked, points, follow_ups) if follow_ups else ()
+    return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+
+
+def reduce(question: str, points: Sequence[Point]) -> Reply:
+    """A list of the best points, none repeating another."""
+    started = time.perf_counter()
+    asked = Asked.of(question)
+    points = _merged(points)
+    words = [stems(REFERENCE.sub("", point.text)) for point in points]
+    weights = asked.weights(words)
+    scores = [
+        round(point.score / 100 + asked.coverage(found, weights), 6) for point, found in zip(points, words, strict=True)
+    ]
+    kept: list[int] = []
+    for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
+        enough = len(kept) == MAX_POINTS or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
+        if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
+            kept.append(place)
+    text = "\n".join(f"- {points[place].text}" for place in kept) or NO_ANSWER
+    return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+_END_OF_PIECE = re.compile(r"(?<=\])\s+")
+
+
+def _cited_sentences(text: str) -> Iterator[str]:
+    """`text` in pieces that end with a reference, white space included."""
+    start = 0
+    for end in (match.end() for match in _END_OF_PIECE.finditer(text)):
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _choose(

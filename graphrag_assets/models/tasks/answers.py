@@ -3,42 +3,46 @@
 Each request is made by a function of its own, so that an answer can be streamed from the same request.
 """
 
+import copy
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 from pydantic import Field, model_validator
 
-from graphrag_assets.models.answering import NO_ANSWER, Evidence, FollowUp, Mapped, Point, Reply, Usage
-from graphrag_assets.models.event_loop import wait_for
+from graphrag_assets.models.answering import (
+    NO_ANSWER,
+    PLAIN,
+    AnswerOptions,
+    Choice,
+    Evidence,
+    FollowUp,
+    Mapped,
+    Pieces,
+    Point,
+    Reply,
+    Usage,
+    as_note,
+)
 from graphrag_assets.models.llm.options import ChatRequest, Completion
 from graphrag_assets.models.llm.structured import Salvaged
-from graphrag_assets.models.prompts import Prompts, prompt_text
+from graphrag_assets.models.llm.usage import UsageMeter
+from graphrag_assets.models.prompts import Message, Prompts, prompt_text
 from graphrag_assets.models.tasks.chat import NOWHERE, Chat, Origin, usage_of
 from graphrag_assets.models.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
-from graphrag_assets.text import count_tokens
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
-Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerOptions:
-    """The form of answers.
+class StreamingChat(Chat, Protocol):
+    """A chat model whose answers can be had in pieces; what it uses is counted in `usage`."""
 
-    `response_type`: free text, such as "a list of 3 to 7 points". `language`: None follows the question.
-    `general_knowledge`: global answers may add what the data does not tell, marked [LLM: verify].
-    `max_reduce_tokens` limits the notes that an answer is put together from, best first.
-    """
+    usage: UsageMeter
 
-    response_type: str = "multiple paragraphs"
-    language: str | None = None
-    general_knowledge: bool = False
-    max_map_words: int = 500
-    max_reduce_words: int = 1000
-    max_reduce_tokens: int = 12_000
-    encoding: str = "o200k_base"
+    def stream(self, request: ChatRequest) -> AsyncIterator[str]:
+        """The answer in pieces as they come."""
 
 
 class ScoredPoint(Form):
@@ -83,137 +87,196 @@ class CommunityRating(AnswerForm):
         return self
 
 
+class QuestionKind(AnswerForm):
+    other_names: ClassVar = {"type": "kind", "why": "reason"}
+    kind: Text = ""
+    reason: Text = ""
+
+
 @dataclass(frozen=True)
 class ChatAnswerer:
-    """Answers by a chat model; an `Answerer` with asynchronous twins.
+    """An `Answerer` by a chat model. Errors are raised: an empty answer would hide them.
 
-    Errors of the model are raised: an empty answer would hide them. Without evidence nothing is asked.
+    Without evidence nothing is asked.
     """
 
-    chat: Chat
+    chat: StreamingChat
     prompts: Prompts
     model: str
-    options: AnswerOptions = field(default_factory=AnswerOptions)
     origin: Origin = NOWHERE
 
-    def respond(self, question: str, evidence: Evidence) -> Reply:
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """An answer from one context."""
-        return wait_for(self.arespond(question, evidence))
-
-    def map(self, question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
-        """What this part of the data says, as scored points, and up to `follow_ups` questions it raises."""
-        return wait_for(self.amap(question, evidence, follow_ups))
-
-    def reduce(self, question: str, points: Sequence[Point]) -> Reply:
-        """One answer from the points of all parts."""
-        return wait_for(self.areduce(question, points))
-
-    async def arespond(self, question: str, evidence: Evidence, history: str | None = None) -> Reply:
-        """`respond`, with what was said before, if anything."""
         if not evidence.text.strip():
             return Reply(NO_ANSWER)
-        completion, usage = await self._complete(self.respond_request(question, evidence, history))
+        completion, usage = await self._complete(self.respond_request(question, evidence, options))
         return Reply(completion.text.strip() or NO_ANSWER, usage)
 
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` in pieces."""
+        request = self.respond_request(question, evidence, options) if evidence.text.strip() else None
+        async with aclosing(self._stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
     async def amap(
-        self, question: str, evidence: Evidence, follow_ups: int = 0, main_question: str | None = None
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """`map`; `main_question`: what the whole investigation is about, where `question` is a step of it."""
+        """What this part of the data says, as scored points, and up to `follow_ups` questions it raises."""
         if not evidence.text.strip():
             return Mapped()
-        completion, usage = await self._complete(self.map_request(question, evidence, follow_ups, main_question))
+        request = self.map_request(question, evidence, follow_ups, main_question, options)
+        completion, usage = await self._complete(request)
         answer = completion.parsed
         raised = _follow_ups(answer.follow_ups, follow_ups) if isinstance(answer, DriftAnswer) else ()
         return Mapped(_points(answer.points), raised, usage)
 
-    async def areduce(self, question: str, points: Sequence[Point], drift: bool = False) -> Reply:
-        """`reduce`; `drift`: the points were found by a DRIFT search."""
-        relevant = [point for point in points if point.score > 0 and point.text.strip()]
-        if not relevant:
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        """One answer from the points of all parts."""
+        if not points:
             return Reply(NO_ANSWER)
-        completion, usage = await self._complete(self.reduce_request(question, relevant, drift))
+        completion, usage = await self._complete(self.reduce_request(question, points, options, drift))
         return Reply(completion.text.strip() or NO_ANSWER, usage)
 
-    async def ahypothesis(self, question: str, example: str) -> tuple[str, Usage]:
-        """A paragraph like `example`, a report, that might answer `question`: to search with, not to show."""
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` in pieces."""
+        request = self.reduce_request(question, points, options, drift) if points else None
+        async with aclosing(self._stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """A paragraph like `example`, a report, that might answer `question`."""
         messages = self.prompts.render("hypothetical_answer", example=example, question=question)
         completion, usage = await self._complete(self.origin.request("hypothetical_answer", messages))
-        return completion.text.strip() or question, usage
+        return Reply(completion.text.strip() or question, usage)
 
     async def aquestions(
-        self, history: Sequence[str], evidence: Evidence, count: int = 5
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
     ) -> tuple[tuple[str, ...], Usage]:
         """Up to `count` questions that `evidence` answers and that are not in `history`."""
+        if not evidence.text.strip():
+            return (), Usage()
         messages = self.prompts.render(
             "question_generation",
             context=evidence.text,
             count=count,
             history="\n".join(f"- {question}" for question in history) or None,
-            language=self.options.language,
+            language=options.language,
         )
         completion, usage = await self._complete(self.origin.request("question_generation", messages, Questions))
-        new = dict.fromkeys(q for q in completion.parsed.questions if q and q not in history)
-        return tuple(new)[:count], usage
+        asked = {question.casefold().strip() for question in history}
+        new = {q.casefold().strip(): q for q in reversed(completion.parsed.questions) if q}
+        return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
 
-    async def arate(self, question: str, report: str) -> tuple[float, Usage]:
-        """How much `report` is worth reading for `question`, from 0 to 5."""
+    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
+        """How much `report` is worth reading for `question`, from 0 to 5.
+
+        A repeat is a request of its own, or the ledger would give the first rating again.
+        """
         messages = self.prompts.render("community_rating", report=report, question=question)
-        completion, usage = await self._complete(self.origin.request("community_rating", messages, CommunityRating))
+        request = self.origin.request("community_rating", messages, CommunityRating)
+        if repeat:
+            again = Message(role="user", content=f"Rate it independently, as reader {repeat + 1}.")
+            request = replace(request, messages=(*messages, again), temperature=1.0)
+        completion, usage = await self._complete(request)
         return completion.parsed.rating, usage
 
-    def respond_request(self, question: str, evidence: Evidence, history: str | None = None) -> ChatRequest:
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+        """Which of `kinds` the question is of."""
+        listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
+        messages = self.prompts.render("question_kind", question=question, kinds=listed)
+        completion, usage = await self._complete(self.origin.request("question_kind", messages, QuestionKind))
+        said = completion.parsed
+        kind = said.kind.strip().casefold().strip("\"'.")
+        return Choice(kind if kind in kinds else "", said.reason, usage)
+
+    def respond_request(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> ChatRequest:
         """Evidence of text units alone is basic search's, any other local search's."""
         basic = all(passage.table == "Sources" for passage in evidence.passages)
         task = "basic_search" if basic and evidence.passages else "local_search"
-        messages = self.prompts.render(
-            task, context=evidence.text, question=question, history=history, **self._form(words=None)
-        )
+        messages = self.prompts.render(task, context=evidence.text, question=question, **_form(options))
         return self.origin.request(task, messages)
 
     def map_request(
-        self, question: str, evidence: Evidence, follow_ups: int = 0, main_question: str | None = None
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
     ) -> ChatRequest:
         """Where follow-up questions are wanted it is DRIFT: of reports alone its primer, of other rows a step."""
-        given: dict[str, object] = {
-            "context": evidence.text,
-            "question": question,
-            "language": self.options.language,
-        }
+        given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
+        history = options.history or None
         if not follow_ups:
-            messages = self.prompts.render("global_map", max_words=self.options.max_map_words, **given)
+            messages = self.prompts.render("global_map", max_words=options.max_map_words, history=history, **given)
             return self.origin.request("global_map", messages, MapAnswer)
-        if all(passage.table == "Reports" for passage in evidence.passages):
-            messages = self.prompts.render("drift_primer", follow_ups=follow_ups, **given)
+        if main_question is None:
+            messages = self.prompts.render("drift_primer", follow_ups=follow_ups, history=history, **given)
             return self.origin.request("drift_primer", messages, DriftAnswer)
         messages = self.prompts.render("drift_local", follow_ups=follow_ups, main_question=main_question, **given)
         return self.origin.request("drift_local", messages, DriftAnswer)
 
-    def reduce_request(self, question: str, points: Sequence[Point], drift: bool = False) -> ChatRequest:
-        """The notes within the token limit, the most important first."""
+    def reduce_request(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> ChatRequest:
+        """The notes in the order given."""
         given = {
-            "points": _notes(points, self.options.max_reduce_tokens, self.options.encoding),
+            "points": "\n\n".join(map(as_note, points)),
             "question": question,
-            **self._form(self.options.max_reduce_words),
+            "max_words": options.max_reduce_words,
+            **_form(options),
         }
         if drift:
             return self.origin.request("drift_reduce", self.prompts.render("drift_reduce", **given))
-        allowed = self.options.general_knowledge
-        knowledge = prompt_text(self.prompts.render("global_knowledge")) if allowed else None
+        knowledge = prompt_text(self.prompts.render("global_knowledge")) if options.general_knowledge else None
         messages = self.prompts.render("global_reduce", general_knowledge=knowledge, **given)
         return self.origin.request("global_reduce", messages)
-
-    def _form(self, words: int | None) -> dict[str, object]:
-        form: dict[str, object] = {
-            "response_type": self.options.response_type,
-            "no_answer": NO_ANSWER,
-            "language": self.options.language,
-        }
-        return form | {"max_words": words} if words else form
 
     async def _complete(self, request: ChatRequest) -> tuple[Completion, Usage]:
         started = time.perf_counter()
         completion = await self.chat.complete(request)
         return completion, replace(usage_of(completion), seconds=time.perf_counter() - started)
+
+    async def _stream(self, request: ChatRequest | None) -> Pieces:
+        """The answer in pieces; without a request the fixed answer."""
+        if request is None:
+            yield NO_ANSWER
+            yield Reply(NO_ANSWER)
+            return
+        started = time.perf_counter()
+        metered: StreamingChat = copy.copy(self.chat)  # the same connections, limits and ledger
+        metered.usage = UsageMeter()  # but what this answer costs is told apart from what else is asked meanwhile
+        text: list[str] = []
+        try:
+            async for piece in metered.stream(request):
+                text.append(piece)
+                yield piece
+        finally:
+            used = metered.usage.total
+            self.chat.usage.add(request.task, used)
+        seconds = time.perf_counter() - started
+        usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd, seconds)
+        yield Reply("".join(text).strip() or NO_ANSWER, usage)
+
+
+def _form(options: AnswerOptions) -> dict[str, Any]:
+    return {
+        "response_type": options.response_type,
+        "no_answer": NO_ANSWER,
+        "language": options.language,
+        "history": options.history or None,
+    }
 
 
 def _points(found: Sequence[ScoredPoint]) -> tuple[Point, ...]:
@@ -229,17 +292,3 @@ def _follow_ups(found: Sequence[ScoredQuestion], most: int) -> tuple[FollowUp, .
             score = MIDDLE_SCORE if one.score is None else one.score
             raised.setdefault(one.question, FollowUp(one.question, score))
     return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:most])
-
-
-def _notes(points: Sequence[Point], max_tokens: int, encoding: str) -> str:
-    """The points within `max_tokens`, best first; one that is too long for what is left is skipped."""
-    notes = [
-        f"-----Note (importance {point.score:g})-----\n{point.text.strip()}"
-        for point in sorted(points, key=lambda point: (-point.score, point.text))
-    ]
-    kept, left = [], max_tokens
-    for note, tokens in zip(notes, count_tokens(notes, encoding), strict=True):
-        if tokens + 2 <= left:
-            kept.append(note)
-            left -= tokens + 2
-    return "\n\n".join(kept)

@@ -1,0 +1,94 @@
+"""Dynamic community selection: which reports a global search reads, found by rating them from the top down.
+
+After "GraphRAG: Improving global search via dynamic community selection" (Microsoft Research 2024): a report that
+is not worth reading ends the search in its part of the hierarchy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from graphrag_assets.query.options import check_flags, check_number, check_whole
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicOptions:
+    """How communities are chosen.
+
+    Args:
+        threshold: the rating, 0 to 5, from which a report is read and the communities below it are rated.
+        keep_parent: read a report also where one below it is read.
+        num_repeats: independent ratings of a report; their median counts.
+        max_level: communities below this level are not rated.
+        use_summary: rate reports by their summaries, which costs less.
+    """
+
+    threshold: float = 1.0
+    keep_parent: bool = False
+    num_repeats: int = 1
+    max_level: int = 2
+    use_summary: bool = False
+
+    def __post_init__(self) -> None:
+        check_number(self, "threshold")
+        check_flags(self, "keep_parent", "use_summary")
+        check_whole(self, "num_repeats", least=1)
+        check_whole(self, "max_level")
+
+
+@dataclass
+class Descent:
+    """The way down the hierarchy: `due` are the communities to be rated next, `chosen` those to be read.
+
+    A community without a report is passed through: those below it are rated in its place. When nothing of a level
+    is worth reading, the whole next level is rated: a report may leave out what one below it tells.
+    """
+
+    tree: pl.DataFrame
+    options: DynamicOptions
+    due: list[int] = field(default_factory=list)
+    chosen: set[int] = field(default_factory=set)
+    ratings: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = self.tree.select("community", "parent", "level", "children", "report").rows()
+        self._parent = {community: parent for community, parent, *_ in rows}
+        self._level = {community: level for community, _, level, *_ in rows}
+        self._children = {community: children or [] for community, _, _, children, _ in rows}
+        self.report = {community: report for community, *_, report in rows if report is not None}
+        self.due = self._with_reports(c for c, level in sorted(self._level.items()) if level == 0)
+
+    def rated(self, ratings: dict[int, float]) -> None:
+        """Go on from the ratings of all communities that were due."""
+        self.ratings |= ratings
+        relevant = [c for c in self.due if ratings.get(c, 0.0) >= self.options.threshold]
+        for community in relevant:
+            self.chosen.add(community)
+            if not self.options.keep_parent:
+                self.chosen -= set(self._above(community))
+        due = self._with_reports(child for c in relevant for child in self._children.get(c, []))
+        if not due and not self.chosen and self.due:
+            deepest = max(self._level[c] for c in self.due)
+            due = self._with_reports(c for c, level in sorted(self._level.items()) if level == deepest + 1)
+        self.due = [c for c in due if c not in self.ratings]
+
+    def _with_reports(self, communities: Iterable[int]) -> list[int]:
+        """These communities down to the maximal level, in place of one without a report those below it."""
+        found: dict[int, None] = {}
+        waiting = list(communities)
+        while waiting:
+            community = waiting.pop(0)
+            if self._level.get(community, self.options.max_level + 1) > self.options.max_level:
+                continue
+            if community in self.report:
+                found[community] = None
+            else:
+                waiting = [*self._children.get(community, []), *waiting]
+        return list(found)
+
+    def _above(self, community: int) -> Iterable[int]:
+        parent = self._parent.get(community, -1)
+        while parent is not None and parent in self._parent:
+            yield parent
+            parent = self._parent[parent]

@@ -1,0 +1,95 @@
+"""What was said before a question: turns of a conversation, the newest kept first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import polars as pl
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query.context import Layout, Section, fill
+
+HISTORY = Layout("Conversation History", {"turn": "role", "content": "content"}, title="role", text="content")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one side said."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass
+class ConversationHistory:
+    """The turns of a conversation, the oldest first. `add` a question with its answer to go on."""
+
+    turns: list[Turn] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, given: Any) -> "ConversationHistory":
+        """The history given as such, or as a list of turns: `Turn`s, (role, content), or {"role", "content"}.
+
+        Raises:
+            QueryError: it is something else.
+        """
+        if isinstance(given, ConversationHistory):
+            return given
+        if given is None:
+            return cls()
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+            raise _rejected(given)
+        return cls([_turn(one) for one in given])
+
+    def add(self, question: str, answer: object) -> None:
+        """Append a question and its answer (a text, or an `Answer`)."""
+        text = getattr(answer, "answer", answer)
+        self.turns += [Turn("user", question), Turn("assistant", str(text))]
+
+    def newest(self, max_turns: int, user_turns_only: bool) -> list[Turn]:
+        """The turns of the last `max_turns` questions, the newest first."""
+        found: list[Turn] = []
+        questions = 0
+        for turn in reversed(self.turns):
+            if questions == max_turns:
+                break
+            questions += turn.role == "user"
+            if turn.role == "user" or not user_turns_only:
+                found.append(turn)
+        return found
+
+    def section(self, max_turns: int, user_turns_only: bool, budget: int) -> Section | None:
+        """As many of the newest turns as fit `budget` tokens, told in their order; None when there are none."""
+        turns = self.newest(max_turns, user_turns_only)
+        if not turns:
+            return None
+        frame = pl.DataFrame(
+            {
+                "human_readable_id": range(len(turns)),
+                "role": [turn.role for turn in turns],
+                "content": [" ".join(turn.content.split()) for turn in turns],
+            }
+        )
+        kept = fill(HISTORY, frame, budget)
+        shown = kept.frame.filter("in_context").reverse()
+        text = "\n".join(f"{role}: {content}" for role, content in shown.select("role", "content").iter_rows())
+        return Section(HISTORY.name, kept.frame, (), text, kept.tokens)
+
+
+def _turn(given: Any) -> Turn:
+    if isinstance(given, Turn):
+        return given
+    try:
+        role, content = (given["role"], given["content"]) if isinstance(given, dict) else given
+    except (KeyError, TypeError, ValueError):
+        raise _rejected(given) from None
+    if role not in ("user", "assistant") or not isinstance(content, str):
+        raise _rejected(given)
+    return Turn(role, content)
+
+
+def _rejected(given: Any) -> QueryError:
+    return QueryError(
+        f"The history is {given!r}; it must be a ConversationHistory or a list of turns, each a Turn, "
+        'a pair such as ("user", "Who was it?"), or {"role": "assistant", "content": "…"}.'
+    )

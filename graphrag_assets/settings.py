@@ -25,6 +25,13 @@ class Settings(BaseSettings):
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that tells rows apart.")
+    settle_seconds: float = Field(
+        5.0, ge=0, description="The sensor leaves a batch alone until its files are this many seconds old."
+    )
+    automation: Literal["off", "on"] = Field(
+        "off", description="on: the sensors run from the start; off: once they are switched on in the UI."
+    )
+    nightly_cron: str = Field("0 3 * * *", description="When the schedule nightly_refresh runs, once it is on.")
     max_document_mb: float = Field(10, gt=0, description="Longer documents are refused, with an index_errors row.")
 
     encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
@@ -127,4 +134,4 @@ class Settings(BaseSettings):
 
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
-        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input", "ledger_url"}).items()}
+        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}).items()}

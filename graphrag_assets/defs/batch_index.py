@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CORPUS_VERSION = 1
 """Raised when loading or chunking makes something else of the same files."""
+GONE = "gone"
+"""Stands for the content of a batch that is not in the folder."""
 
 
 class IndexedBatch(NamedTuple):
@@ -53,13 +55,18 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
+def deciding_options(index: GraphIndex) -> tuple[object, ...]:
+    """Everything but the files that decides what is made of a batch."""
+    settings = index.settings
+    converters = bool(importlib.util.find_spec("markitdown"))  # installing them mends files they can read
+    return load_options(settings), chunk_options(settings), index.backend().extractor, converters, CORPUS_VERSION
+
+
 def batch_digest(index: GraphIndex, batch: str) -> str:
     """Hash of the batch's files and of everything that decides what is made of them."""
-    settings, folder = index.settings, index.input_folder
-    content = folder.digest(batch) if folder.has(batch) else "gone"
-    converters = bool(importlib.util.find_spec("markitdown"))  # installing them mends files they can read
-    options = load_options(settings), chunk_options(settings)
-    return stable_id(content, *options, index.backend().extractor, converters, CORPUS_VERSION)
+    folder = index.input_folder
+    content = folder.digest(batch) if folder.has(batch) else GONE
+    return stable_id(content, *deciding_options(index))
 
 
 def index_batch_of(index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool = True) -> IndexedBatch:
@@ -68,6 +75,11 @@ def index_batch_of(index: GraphIndex, batch: str, backend: Backend, run_id: str,
     Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the
     input folder commits no rows, which removes it from the index.
     """
+    with index.working.alone(f"batch-{stable_id(batch)}"):
+        return _index_batch(index, batch, backend, run_id, extract)
+
+
+def _index_batch(index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool) -> IndexedBatch:
     started = time.monotonic()
     settings = index.settings
     digest = batch_digest(index, batch)

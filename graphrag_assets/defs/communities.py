@@ -8,14 +8,15 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.reporting import (
+    Metadata,
     Updated,
     asset_spec,
-    selected,
+    selected_results,
     table_metadata,
     usage_metadata,
     usage_sums,
 )
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
@@ -31,6 +32,7 @@ REPORT_INPUTS = ("communities", "community_members", "entities", "relationships"
 _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
 
 
+@alone("detect_communities")
 def update_communities(index: GraphIndex, run_id: str) -> Updated:
     """Cluster, match with the previous communities so that ids stay, lay out the map."""
     started = time.monotonic()
@@ -76,10 +78,14 @@ def update_communities(index: GraphIndex, run_id: str) -> Updated:
 def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Communities of the graph as it is now, with their members, their history and the map."""
     updated = update_communities(index, context.run.run_id)
-    for name, frame in updated.frames.items():
-        if name in selected(context):
-            metadata = table_metadata(updated.changes[name], updated.seconds, frame)
-            yield dg.MaterializeResult(asset_key=name, metadata=metadata)
+    yield from selected_results(context, community_metadata(updated))
+
+
+def community_metadata(updated: Updated) -> Metadata:
+    """Metadata of the communities' tables."""
+    return {
+        name: table_metadata(updated.changes[name], updated.seconds, frame) for name, frame in updated.frames.items()
+    }
 
 
 class UpdatedReports(NamedTuple):
@@ -89,6 +95,7 @@ class UpdatedReports(NamedTuple):
     n_kept: int
 
 
+@alone("write_community_reports")
 def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedReports:
     """Write the reports whose inputs changed, keep the others, resolve their citations."""
     started = time.monotonic()
@@ -130,7 +137,12 @@ def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedR
 )
 def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """A report on each community, and what it cites."""
-    updated, n_kept = update_reports(index, index.backend(run_id=context.run.run_id), context.run.run_id)
+    written = update_reports(index, index.backend(run_id=context.run.run_id), context.run.run_id)
+    yield from selected_results(context, report_metadata(*written))
+
+
+def report_metadata(updated: Updated, n_kept: int) -> Metadata:
+    """Metadata of the reports and their citations."""
     reports, citations = updated.frames["community_reports"], updated.frames["citations"]
     more = {
         "reports_written": reports.height - n_kept,
@@ -139,13 +151,10 @@ def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex
     }
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     unresolved = citations["cited_id"].null_count()
-    results = {
+    return {
         "community_reports": table_metadata(updated.changes["community_reports"], updated.seconds, ranked, **more),
         "citations": table_metadata(updated.changes["citations"], updated.seconds, citations, unresolved=unresolved),
     }
-    for name, metadata in results.items():
-        if name in selected(context):
-            yield dg.MaterializeResult(asset_key=name, metadata=metadata)
 
 
 def _live_numbers(numbers: pl.DataFrame, *tables: pl.DataFrame) -> pl.DataFrame:

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.batch_index import index_batch_of
+from graphrag_assets.defs.batch_index import IndexedBatch, index_batch_of
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.reporting import asset_spec, errors_metadata, selected, table_metadata, usage_metadata
+from graphrag_assets.defs.reporting import (
+    Metadata,
+    asset_spec,
+    errors_metadata,
+    selected,
+    table_metadata,
+    usage_metadata,
+)
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.store import schema
 
@@ -54,14 +61,21 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
             indexed.errors.height,
             seconds,
         )
-        for name in (table.name for table in schema.BATCH_TABLES if table.name in asked_for):
-            more = errors_metadata(indexed.errors) if name == "documents" else {}
-            more |= usage_metadata(indexed.usage) if name == "entity_mentions" else {}
-            metadata = table_metadata(indexed.changes[name], seconds, indexed.frames[name], **more)
-            context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
+        for name, metadata in batch_metadata(indexed, seconds).items():
+            if name in asked_for:
+                context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
     for table in schema.BATCH_TABLES:
         if table.name in asked_for:
             yield dg.MaterializeResult(asset_key=table.name)
+
+
+def batch_metadata(indexed: IndexedBatch, seconds: float) -> Metadata:
+    """Metadata of the tables that were written for a batch."""
+    more = {"documents": errors_metadata(indexed.errors), "entity_mentions": usage_metadata(indexed.usage)}
+    return {
+        name: table_metadata(indexed.changes[name], seconds, frame, **more.get(name, {}))
+        for name, frame in indexed.frames.items()
+    }
 
 
 @dg.definitions

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 import dagster as dg
 
 from graphrag_assets.defs.reporting import (
+    Metadata,
     Updated,
     asset_spec,
-    selected,
+    selected_results,
     table_metadata,
     usage_metadata,
     usage_sums,
 )
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 _DOCUMENT_ORDER = "SELECT id, batch, source, row_number FROM documents"
@@ -32,10 +33,13 @@ _CLAIM_ORDER = (
 )
 
 
+@alone("knowledge_graph")
 def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
     """Decide aliases, merge mentions, number what is new, write what differs."""
     started = time.monotonic()
-    mentions, pairs, stored = index.working.read_tables("entity_mentions", "relationship_mentions", "entity_aliases")
+    mentions, pairs, stored, batches = index.working.read_tables(
+        "entity_mentions", "relationship_mentions", "entity_aliases", "batch_state"
+    )
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     aliases = with_decisions(propose_aliases(mentions), stored)
     graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
@@ -55,6 +59,7 @@ def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
         }
         changes = replace_tables(connection, frames)
         seconds, used = time.monotonic() - started, usage_sums(backend.usage)
+        record_inputs(connection, "graph", inputs_of(batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, seconds, changes, "entities", used)
     by_name = {table.name: frame for table, frame in frames.items()}
     return Updated(by_name, changes, backend.usage, time.monotonic() - started)
@@ -72,13 +77,20 @@ def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
 def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Mentions of all batches become entities and relationships."""
     updated = update_graph(index, index.backend(run_id=context.run.run_id), context.run.run_id)
-    for name, frame in updated.frames.items():
-        if name not in selected(context):
-            continue
-        by_degree = frame.sort("degree", descending=True) if "degree" in frame.columns else frame
-        used = usage_metadata(updated.usage) if name == "entities" else {}
-        metadata = table_metadata(updated.changes[name], updated.seconds, by_degree, **used)
-        yield dg.MaterializeResult(asset_key=name, metadata=metadata)
+    yield from selected_results(context, graph_metadata(updated))
+
+
+def graph_metadata(updated: Updated) -> Metadata:
+    """Metadata of the graph's tables."""
+    return {
+        name: table_metadata(
+            updated.changes[name],
+            updated.seconds,
+            frame.sort("degree", descending=True) if "degree" in frame.columns else frame,
+            **(usage_metadata(updated.usage) if name == "entities" else {}),
+        )
+        for name, frame in updated.frames.items()
+    }
 
 
 @dg.definitions

@@ -1,17 +1,48 @@
 """The published index: the one people and queries read, switched in when the blocking checks have passed."""
 
 import time
+from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import books_of
 from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.published import STABLE_NAME
-from graphrag_assets.store.publishing import publish
+from graphrag_assets.store.publishing import Publication, publish
 from graphrag_assets.store.working import replace_table
+
+
+@alone("published_index")
+def update_publication(index: GraphIndex, run_id: str) -> Publication:
+    """Publish the working database, unless the newest publication has the same content.
+
+    Raises:
+        Failure: a blocking check does not hold. The gates are looked at here, whatever was part of the run.
+    """
+    if broken := broken_gates(index):
+        reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
+        raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
+    settings, backend = index.settings, index.backend()
+    made_with = {
+        **settings.as_rows(),
+        "input": settings.input_as_given,
+        "extractor": backend.extractor,
+        "reporter": backend.reporter,
+        "embedding_model": backend.embedding_model,
+    }
+    rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
+    inputs = recorded_inputs(index.working, "graph")
+    with index.get_connection() as connection:
+        replace_table(connection, schema.INDEX_SETTINGS, rows)
+    publication = publish(index.working, settings.index_folder, settings.keep_publications, books_of(settings))
+    if inputs:
+        with index.get_connection() as connection:
+            record_inputs(connection, "published", inputs, run_id)
+    return publication
 
 
 @dg.asset(
@@ -22,38 +53,23 @@ from graphrag_assets.store.working import replace_table
     "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",
 )
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
-    """Publish the working database, unless the newest publication has the same content.
-
-    The gates are looked at here too: the checks may not have been part of the run.
-    """
+    """The newest publication, and the pointer to it."""
     started = time.monotonic()
-    if broken := broken_gates(index):
-        reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
-        raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
-    settings = index.settings
-    backend = index.backend()
-    made_with = {
-        **settings.as_rows(),
-        "input": settings.input_as_given,
-        "extractor": backend.extractor,
-        "reporter": backend.reporter,
-        "embedding_model": backend.embedding_model,
-    }
-    rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
-    with index.get_connection() as connection:
-        replace_table(connection, schema.INDEX_SETTINGS, rows)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, books_of(settings))
+    publication = update_publication(index, context.run.run_id)
     context.log.info("publication %d %s", publication.number, "made" if publication.is_new else "is up to date")
-    return dg.MaterializeResult(
-        metadata={
-            "publication": publication.number,
-            "new": publication.is_new,
-            "path": dg.MetadataValue.path(str((settings.index_folder / STABLE_NAME).absolute())),
-            "megabytes": round(publication.path.stat().st_size / 1e6, 2),
-            "seconds": round(time.monotonic() - started, 2),
-            **{f"rows/{name}": count for name, count in publication.rows.items()},
-        }
-    )
+    return dg.MaterializeResult(metadata=publication_metadata(publication, index, time.monotonic() - started))
+
+
+def publication_metadata(publication: Publication, index: GraphIndex, seconds: float) -> dict[str, Any]:
+    """Metadata of the published index."""
+    return {
+        "publication": publication.number,
+        "new": publication.is_new,
+        "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
+        "megabytes": round(publication.path.stat().st_size / 1e6, 2),
+        "seconds": round(seconds, 2),
+        **{f"rows/{name}": count for name, count in publication.rows.items()},
+    }
 
 
 @dg.definitions

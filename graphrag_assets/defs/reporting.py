@@ -1,6 +1,6 @@
 """How assets present themselves: specs from the declared schema, and results with numbers and a preview."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dagster as dg
@@ -26,6 +26,10 @@ class Updated(NamedTuple):
     changes: dict[str, Changes]
     usage: "Mapping[str, Usage]"
     seconds: float
+
+
+Metadata = dict[str, dict[str, Any]]
+"""Metadata of materialisations, by asset."""
 
 
 def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
@@ -94,6 +98,14 @@ def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
     return {**numbers, "llm/by_task": dg.MetadataValue.json(usage_sums(usage))}
 
 
+def selected_results(context: dg.AssetExecutionContext, metadata: Metadata) -> Iterator[dg.MaterializeResult]:
+    """The results of the assets this step was asked for. It writes all of its tables, and reports these."""
+    asked_for = selected(context)
+    for name, of_asset in metadata.items():
+        if name in asked_for:
+            yield dg.MaterializeResult(asset_key=name, metadata=of_asset)
+
+
 def selected(context: dg.AssetExecutionContext) -> set[str]:
-    """Names of the assets this step was asked for. It writes all of its tables, and reports these."""
+    """Names of the assets this step was asked for."""
     return {key.to_user_string() for key in context.selected_asset_keys}

@@ -1,8 +1,10 @@
 """What assets work with: the working database, and the settings that come with it."""
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import dagster as dg
 import duckdb
@@ -13,6 +15,9 @@ from graphrag_assets.models.backend import Backend, backend_for
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.working import WorkingDatabase
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class GraphIndex(DuckDBResource):
@@ -45,6 +50,20 @@ class GraphIndex(DuckDBResource):
     @property
     def input_folder(self) -> InputFolder:
         return InputFolder(self.settings.input_folder)
+
+
+def alone(stage: str) -> Callable[[Callable[Concatenate[GraphIndex, P], R]], Callable[Concatenate[GraphIndex, P], R]]:
+    """A function of a `GraphIndex` that never runs twice at once for one index: see `WorkingDatabase.alone`."""
+
+    def decorate(work: Callable[Concatenate[GraphIndex, P], R]) -> Callable[Concatenate[GraphIndex, P], R]:
+        @functools.wraps(work)
+        def locked(index: GraphIndex, *args: P.args, **kwargs: P.kwargs) -> R:
+            with index.working.alone(stage):
+                return work(index, *args, **kwargs)
+
+        return locked
+
+    return decorate
 
 
 @dg.definitions

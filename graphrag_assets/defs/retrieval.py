@@ -7,8 +7,8 @@ from typing import NamedTuple
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.reporting import Updated, asset_spec, table_metadata, usage_metadata, usage_sums
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.reporting import Metadata, Updated, asset_spec, table_metadata, usage_metadata, usage_sums
+from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
@@ -25,6 +25,7 @@ class UpdatedEmbeddings(NamedTuple):
     n_embedded: int
 
 
+@alone("embed_texts")
 def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others."""
     started = time.monotonic()
@@ -58,10 +59,14 @@ def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> Updat
 )
 def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """A vector of each text unit, entity and report."""
-    updated, n_embedded = update_embeddings(index, index.backend(run_id=context.run.run_id), context.run.run_id)
+    written = update_embeddings(index, index.backend(run_id=context.run.run_id), context.run.run_id)
+    return dg.MaterializeResult(asset_key="embeddings", metadata=embedding_metadata(*written)["embeddings"])
+
+
+def embedding_metadata(updated: Updated, n_embedded: int) -> Metadata:
+    """Metadata of the embeddings."""
     more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
-    metadata = table_metadata(updated.changes["embeddings"], updated.seconds, None, **more)
-    return dg.MaterializeResult(asset_key="embeddings", metadata=metadata)
+    return {"embeddings": table_metadata(updated.changes["embeddings"], updated.seconds, None, **more)}
 
 
 @dg.definitions

@@ -1,25 +1,47 @@
 """The input folder against the index: which batches to index, and which names cannot be batches."""
 
+import time
 from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.defs.batch_index import batch_digest
+from graphrag_assets.defs.batch_index import deciding_options
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.store.batches import replace_errors
+from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
 class Scan(NamedTuple):
-    """Batches to index, batches as they were, and batches that are no longer in the folder."""
+    """The input folder beside the database.
 
-    changed: list[str]
+    Attributes:
+        digests: of every batch in the folder, by name.
+        revised: batches whose files or settings differ from what was committed.
+        undone: batches as they were committed, of which some text units failed or were never extracted.
+        unchanged: batches that are done.
+        gone: batches with rows that are no longer in the folder.
+        revisions: of every committed batch.
+        settling: batches that were being written just now.
+    """
+
+    digests: dict[str, str]
+    revised: list[str]
+    undone: list[str]
     unchanged: list[str]
     gone: list[str]
+    revisions: dict[str, int]
+    settling: frozenset[str]
+
+    @property
+    def changed(self) -> list[str]:
+        """Batches in the folder that have something to do, sorted."""
+        return sorted([*self.revised, *self.undone])
 
 
 _STORED_BATCHES = """
-SELECT batch, digest, extracted, n_documents, n_errors,
+SELECT batch, digest, extracted, n_documents, n_errors, revision,
        (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL) AS n_undone
 FROM batch_state s ORDER BY batch
 """
@@ -28,20 +50,34 @@ FROM batch_state s ORDER BY batch
 def scan(index: GraphIndex) -> Scan:
     """Compare the input folder with the batches in the database, by content and settings.
 
-    A batch with text units that failed, or were never extracted, counts as changed: it is tried again.
+    Only files whose size or time has changed since the last scan are read.
 
     Raises:
         InputError: the input folder cannot be read. It is never taken for an empty one.
     """
-    present = index.input_folder.batches()
+    folder, settings = index.input_folder, index.settings
+    cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
+    options, digests, settling = deciding_options(index), {}, set()
+    settled = time.time() - settings.settle_seconds
+    for batch in folder.batches():
+        files = list(folder.files(batch))
+        digests[batch] = stable_id(cache.digest(folder, batch, files), *options)
+        if any(file.modified.timestamp() > settled for file in files):
+            settling.add(batch)
+    cache.save()
     stored = index.working.read(_STORED_BATCHES)
-    digests = dict(stored.filter(pl.col("extracted") & (pl.col("n_undone") == 0)).select("batch", "digest").iter_rows())
-    unchanged = {batch for batch in present if digests.get(batch) == batch_digest(index, batch)}
+    extracted = stored.filter("extracted")
+    same = {batch for batch, digest in extracted.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
+    undone = same & set(extracted.filter(pl.col("n_undone") > 0)["batch"])
     live = stored.filter((pl.col("n_documents") > 0) | (pl.col("n_errors") > 0))["batch"]
     return Scan(
-        changed=[batch for batch in present if batch not in unchanged],
-        unchanged=sorted(unchanged),
-        gone=sorted(set(live) - set(present)),
+        digests=digests,
+        revised=sorted(set(digests) - same),
+        undone=sorted(undone),
+        unchanged=sorted(same - undone),
+        gone=sorted(set(live) - set(digests)),
+        revisions=dict(stored.select("batch", "revision").iter_rows()),
+        settling=frozenset(settling),
     )
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import duckdb
 import polars as pl
 
+from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
@@ -169,6 +170,26 @@ def record_stage(
     }
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
+
+
+def inputs_of(batch_state: pl.DataFrame) -> str:
+    """Hash of the revisions of all batches: another one means that what is derived from them is out of date."""
+    return stable_id("inputs", *batch_state.select("batch", "revision").sort("batch").iter_rows())
+
+
+def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
+    """Note that `stage` (graph, published) was made from these inputs."""
+    connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
+    connection.execute(
+        "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",
+        {"stage": stage, "inputs": inputs, "run": run_id},
+    )
+
+
+def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:
+    """The inputs that `stage` was last made from; None before its first time."""
+    found = working.read("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage})
+    return found.item() if found.height else None
 
 
 def utc_now() -> datetime:

@@ -4,7 +4,7 @@ What belongs here: listing and reading, nothing about what a file holds. A folde
 error, never an empty folder: from an empty one it would follow that every document was deleted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -76,10 +76,13 @@ class InputFolder:
         above = frozenset({str(UPath(self.location).resolve())})
         return iter(sorted(_walk(entry, _printable(batch), above), key=lambda file: file.path))
 
-    def digest(self, batch: str) -> str:
-        """A hash of the paths and contents of a batch: another one means that something in it has changed."""
+    def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
+        """A hash of the paths and contents of a batch: another one means that something in it has changed.
+
+        `files`: those of the batch, where they are listed already.
+        """
         digest = blake2b(digest_size=16)
-        for file in self.files(batch):
+        for file in self.files(batch) if files is None else files:
             try:
                 content = blake2b(file.read(), digest_size=16).hexdigest()
             except OSError as error:  # it is indexed again when it can be read

@@ -17,6 +17,7 @@ import polars as pl
 from filelock import FileLock
 
 from graphrag_assets import __version__
+from graphrag_assets.errors import StoreError
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, PUBLISHED, SEARCH
@@ -69,6 +70,22 @@ def _publish(
     for number in sorted(_numbers(folder))[:-keep]:
         _file(folder, number).unlink(missing_ok=True)
     return Publication(newest + 1, _file(folder, newest + 1), True, rows)
+
+
+def roll_back(index_folder: Path, number: int) -> None:
+    """Make an earlier publication, or a later one again, the current one.
+
+    Raises:
+        StoreError: it is not kept any more.
+    """
+    folder = index_folder / FOLDER
+    if number not in (kept := sorted(_numbers(folder))):
+        raise StoreError(
+            f"Publication {number} is not there. Kept are {', '.join(map(str, kept)) or 'none'}; "
+            "GRAPHRAG_KEEP_PUBLICATIONS says how many."
+        )
+    with FileLock(index_folder / "publishing.lock"):
+        point_to(index_folder, number)
 
 
 def point_to(index_folder: Path, number: int) -> None:

@@ -390,5 +390,14 @@ GLOBAL_TABLES = (
     CITATIONS,
     EMBEDDINGS,
 )
-OPERATION_TABLES = (INDEX_ERRORS, BATCH_STATE, INDEX_RUNS, INDEX_SETTINGS, PUBLICATIONS, NUMBERS)
+REFRESH_STATE = table(
+    "refresh_state",
+    "Which revisions of the batches the graph, and the newest publication, were made from.",
+    "stage",
+    ("stage", "VARCHAR", "graph or published."),
+    ("inputs", "VARCHAR", "Hash of the batches' revisions."),
+    ("run_id", "VARCHAR", "Dagster run that made it."),
+)
+
+OPERATION_TABLES = (INDEX_ERRORS, BATCH_STATE, INDEX_RUNS, INDEX_SETTINGS, PUBLICATIONS, REFRESH_STATE, NUMBERS)
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

@@ -6,6 +6,7 @@ writers queue instead of failing (2.7 times faster than retrying on lock errors,
 """
 
 import contextlib
+import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.schema import WORKING, Table
+
+log = logging.getLogger(__name__)
 
 CONNECTION_CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": False,  # no network look-ups on hosts behind a firewall
@@ -73,6 +76,24 @@ class WorkingDatabase:
                 yield connection
             finally:
                 connection.close()
+
+    @contextlib.contextmanager
+    def alone(self, stage: str) -> Iterator[None]:
+        """Keep all other runs of `stage` waiting, in any process, while this one reads, computes and writes.
+
+        The database itself is not held.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path.with_name(f"{stage}.lock"))
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            log.info("%s is under way in another run; waiting for its end", stage)
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def copy_to(self, target: Path) -> None:
         """A copy of the database file as of now, for work that takes longer than the lock may be held."""

@@ -1,0 +1,240 @@
+"""The sensor against real instances, folders and runs; beside it, what Dagster's stock automation does."""
+
+import os
+import time
+
+import dagster as dg
+import psutil
+import pytest
+
+from graphrag_assets.definitions import defs
+from graphrag_assets.defs.automation import REQUEST_TAG, bury_dead_runs, document_batches_sensor
+from tests.conftest import QUIET
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+@pytest.fixture
+def watched(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
+    project.write("a/text.txt", TEXT)
+    project.write("b/text.txt", TEXT.replace("Field", "Canning"))
+    return project
+
+
+def tick(project) -> dg.SensorResult | dg.SkipReason:
+    """One evaluation of the sensor; its partitions are registered, as the daemon does."""
+    context = dg.build_sensor_context(instance=project.instance, repository_def=defs().get_repository_def())
+    result = document_batches_sensor(context, index=project.index)
+    if isinstance(result, dg.SensorResult):
+        for request in result.dynamic_partitions_requests or []:
+            if isinstance(request, dg.AddDynamicPartitionsRequest):
+                project.instance.add_dynamic_partitions("document_batches", list(request.partition_keys))
+            else:
+                for key in request.partition_keys:
+                    project.instance.delete_dynamic_partition("document_batches", key)
+    return result
+
+
+def asked(result: dg.SensorResult) -> list[tuple[str | None, str | None]]:
+    return [(request.job_name, request.partition_key) for request in result.run_requests or []]
+
+
+def launch(project, result: dg.SensorResult, succeed: bool = True) -> None:
+    """Run what was asked for, as the daemon does."""
+    for request in result.run_requests or []:
+        project.run(request.job_name, request.partition_key, succeed=succeed, tags=dict(request.tags))
+
+
+def settle(project) -> list[list[tuple[str | None, str | None]]]:
+    """Tick and run until nothing is asked for; what was asked for, tick by tick."""
+    asked_for = []
+    for _ in range(6):
+        result = tick(project)
+        if not result.run_requests:
+            return asked_for
+        asked_for.append(asked(result))
+        launch(project, result)
+    raise AssertionError(f"it never comes to rest: {asked_for}")
+
+
+def titles(project) -> set[str]:
+    return {row[0] for row in project.sql("SELECT title FROM entities")}
+
+
+def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
+    assert settle(watched) == [[("index_batches", "a"), ("index_batches", "b")], [("refresh_graph", None)]]
+    assert "Cyrus Field" in titles(watched)
+    assert asked(tick(watched)) == []
+
+
+def test_an_edit_indexes_its_batch_alone(watched):
+    settle(watched)
+    watched.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    assert settle(watched) == [[("index_batches", "b")], [("refresh_graph", None)]]
+    assert "Robert Halpin" in titles(watched)
+    assert "Samuel Canning" not in titles(watched)
+
+
+def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(watched):
+    settle(watched)
+    (watched.input / "b/text.txt").unlink()
+    (watched.input / "b").rmdir()
+    assert settle(watched) == [[("index_batches", "b")], [("refresh_graph", None)]]
+    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert watched.instance.get_dynamic_partitions("document_batches") == ["a"]
+
+
+def test_content_that_comes_back_is_indexed_again(watched):
+    settle(watched)
+    for text in ("Robert Halpin sailed from Valentia.", TEXT.replace("Field", "Canning")):
+        watched.write("b/text.txt", text)
+        assert settle(watched)[0] == [("index_batches", "b")]
+    assert "Robert Halpin" not in titles(watched)
+
+
+def test_a_renamed_batch_is_one_gone_and_one_new(watched):
+    settle(watched)
+    (watched.input / "b").rename(watched.input / "c")
+    assert settle(watched)[0] == [("index_batches", "b"), ("index_batches", "c")]
+    assert watched.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
+
+
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(watched):
+    settle(watched)
+    watched.input.rename(watched.root / "elsewhere")
+    result = tick(watched)
+    assert isinstance(result, dg.SkipReason)
+    assert "missing" in result.skip_message
+    assert watched.sql("SELECT count(*) FROM documents") == [(2,)]
+
+
+def test_files_being_written_are_waited_for(watched, monkeypatch):
+    settle(watched)
+    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "3600")
+    watched.write("b/text.txt", "Robert Halpin sailed from Valentia.")
+    assert asked(tick(watched)) == []
+    an_hour_ago = time.time() - 4000
+    os.utime(watched.input / "b/text.txt", (an_hour_ago, an_hour_ago))
+    assert asked(tick(watched)) == [("index_batches", "b")]
+
+
+def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
+    import graphrag_assets.defs.batch_index as batch_index
+
+    whole = batch_index.read_corpus
+
+    def poisoned(batch, *rest):
+        if batch == "b":
+            raise RuntimeError("poison")
+        return whole(batch, *rest)
+
+    monkeypatch.setattr(batch_index, "read_corpus", poisoned)
+    first = tick(watched)
+    for request in first.run_requests:
+        succeed = request.partition_key != "b"
+        watched.run("index_batches", request.partition_key, succeed=succeed, tags=dict(request.tags))
+    then = tick(watched)
+    assert asked(then) == [("refresh_graph", None)]
+    launch(watched, then)
+    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert asked(tick(watched)) == []  # it waits before it tries b again
+
+
+def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(watched, monkeypatch):
+    import graphrag_assets.defs.graph as graph
+
+    settle(watched)
+    watched.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    launch(watched, tick(watched))
+    whole = graph.merge
+
+    def slow(*arguments):
+        """While this merge runs, with its mentions read, batch b is committed."""
+        monkeypatch.setattr(graph, "merge", whole)
+        watched.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+        watched.run("index_batches", "b")
+        return whole(*arguments)
+
+    monkeypatch.setattr(graph, "merge", slow)
+    result = tick(watched)
+    assert asked(result) == [("refresh_graph", None)]
+    for request in result.run_requests:  # it may fail: the publication's gates refuse what is half new
+        defs().get_repository_def().get_job("refresh_graph").execute_in_process(
+            instance=watched.instance, raise_on_error=False, run_config=QUIET, tags=dict(request.tags)
+        )
+    assert settle(watched) == [[("refresh_graph", None)]]
+    assert "Robert Halpin" in titles(watched)
+
+
+def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_runs():
+    """The reason for a sensor that compares states: the stock condition takes the merge's end for its update."""
+    batches = dg.DynamicPartitionsDefinition(name="batches")
+
+    @dg.asset(partitions_def=batches)
+    def mentions() -> None: ...
+
+    @dg.asset(deps=[mentions], automation_condition=dg.AutomationCondition.eager())
+    def entities() -> None: ...
+
+    definitions = dg.Definitions([mentions, entities])
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("batches", ["a", "b"])
+
+        def land(batch: str) -> None:
+            instance.report_runless_asset_event(dg.AssetMaterialization("mentions", partition=batch))
+
+        def requested(cursor):
+            result = dg.evaluate_automation_conditions(definitions, instance=instance, cursor=cursor)
+            return result, result.get_requested_partitions(dg.AssetKey("entities"))
+
+        land("a")
+        land("b")
+        result, _ = requested(None)
+        land("a")
+        result, first = requested(result.cursor)
+        assert first  # the merge starts, and reads its mentions
+        land("b")  # lands meanwhile, unread
+        instance.report_runless_asset_event(dg.AssetMaterialization("entities"))  # the merge ends
+        for _ in range(3):
+            result, later = requested(result.cursor)
+            assert not later  # b is never carried on
+
+
+def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
+    job = defs().get_repository_def().get_job("scan_input")
+
+    def run_in(pid: int) -> str:
+        run = project.instance.create_run_for_job(job)
+        project.instance.handle_new_event(
+            dg._core.events.log.EventLogEntry(
+                error_info=None,
+                level=20,
+                user_message="",
+                run_id=run.run_id,
+                timestamp=time.time(),
+                dagster_event=dg.DagsterEvent(
+                    event_type_value=dg.DagsterEventType.ENGINE_EVENT.value,
+                    job_name=job.name,
+                    event_specific_data=dg._core.events.EngineEventData.in_process(pid),
+                ),
+            )
+        )
+        for kind in (dg.DagsterEventType.RUN_STARTING, dg.DagsterEventType.RUN_START):
+            project.instance.report_dagster_event(
+                dg.DagsterEvent(event_type_value=kind.value, job_name=job.name), run_id=run.run_id
+            )
+        return run.run_id
+
+    ended = psutil.Popen(["true"])
+    ended.wait()
+    dead, alive = run_in(ended.pid), run_in(os.getpid())
+    assert bury_dead_runs(project.instance) == [dead]
+    assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
+    assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
+    assert bury_dead_runs(project.instance) == []
+
+
+def test_requests_are_found_again_by_their_tag(watched):
+    result = tick(watched)
+    assert all(request.tags[REQUEST_TAG] in request.run_key for request in result.run_requests)

@@ -1,0 +1,131 @@
+"""What the automation does next, case by case."""
+
+from dataclasses import replace
+
+from graphrag_assets.defs.decisions import (
+    FIRST_WAIT_SECONDS,
+    MOST_ATTEMPTS,
+    Failures,
+    Observed,
+    batch_request,
+    decide,
+    refresh_request,
+)
+from graphrag_assets.defs.scanning import Scan
+
+IDLE = Scan(
+    digests={"a": "1", "b": "2"},
+    revised=[],
+    undone=[],
+    unchanged=["a", "b"],
+    gone=[],
+    revisions={"a": 1, "b": 1},
+    settling=frozenset(),
+)
+NOTHING = Observed(
+    scan=IDLE,
+    keys=frozenset({"a", "b"}),
+    indexing=frozenset(),
+    refreshing=False,
+    inputs="now",
+    published="now",
+    now=1_000_000.0,
+)
+
+
+def see(**more) -> Observed:
+    """An idle index, but for what is given; fields of the scan and of what is observed alike."""
+    of_scan = {name: value for name, value in more.items() if name in Scan._fields}
+    rest = {name: value for name, value in more.items() if name not in Scan._fields}
+    return replace(NOTHING, scan=IDLE._replace(**of_scan), **rest)
+
+
+def batches(observed: Observed) -> list[str | None]:
+    return [request.batch for request in decide(observed).batches]
+
+
+def test_nothing_changed_nothing_happens():
+    assert decide(NOTHING) == ([], [], [], None)
+
+
+def test_exactly_the_changed_batches_are_indexed_and_new_ones_registered():
+    new = see(digests={"a": "1", "b": "3", "c": "4"}, revised=["b", "c"], published="earlier")
+    decision = decide(new)
+    assert batches(new) == ["b", "c"]
+    assert decision.add == ["c"]
+    assert decision.refresh is None  # it waits for them
+
+
+def test_a_batch_that_is_gone_is_indexed_to_nothing_first_and_its_partition_dropped_after_the_refresh():
+    gone = see(digests={"a": "1"}, gone=["b"])
+    assert batches(gone) == ["b"]
+    assert decide(gone).drop == []
+    emptied = see(digests={"a": "1"}, gone=[], inputs="later")
+    assert decide(emptied).drop == []  # the publication still has it
+    assert decide(emptied).refresh is not None
+    assert decide(replace(emptied, published="later")).drop == ["b"]
+
+
+def test_a_partition_with_a_run_in_flight_is_not_dropped():
+    assert decide(see(digests={"a": "1"}, indexing=frozenset({"b"}))).drop == []
+
+
+def test_a_batch_being_written_or_indexed_is_left_alone():
+    assert batches(see(revised=["a", "b"], settling=frozenset({"a"}))) == ["b"]
+    assert batches(see(revised=["a", "b"], indexing=frozenset({"b"}))) == ["a"]
+
+
+def test_the_refresh_follows_once_when_the_last_batch_is_done():
+    changed = see(inputs="later")
+    assert decide(replace(changed, indexing=frozenset({"a"}))).refresh is None
+    assert decide(replace(changed, refreshing=True)).refresh is None
+    assert decide(changed).refresh.name == refresh_request("later")
+
+
+def test_a_batch_that_lands_while_the_refresh_runs_is_carried_on_by_the_next():
+    # The refresh read revision "now" and published it; the batch was committed meanwhile.
+    assert decide(see(inputs="later", published="now")).refresh is not None
+
+
+def test_a_failed_batch_does_not_block_the_others_nor_the_refresh():
+    observed = see(revised=["b"], inputs="later")
+    failed = {batch_request(observed.scan, "b"): Failures(1, observed.now)}
+    decision = decide(replace(observed, failures=failed))
+    assert decision.batches == []
+    assert decision.refresh is not None
+
+
+def test_a_failed_request_is_made_again_later_each_time_and_not_for_ever():
+    observed = see(revised=["b"])
+    name = batch_request(observed.scan, "b")
+    keys = set()
+    for n in range(MOST_ATTEMPTS):
+        wait = FIRST_WAIT_SECONDS * 2 ** (n - 1) if n else 0
+        failed = {name: Failures(n, observed.now - wait)}
+        (request,) = decide(replace(observed, failures=failed)).batches
+        keys.add(request.key)
+        if n:
+            early = {name: Failures(n, observed.now - wait + 1)}
+            assert decide(replace(observed, failures=early)).batches == []
+    assert len(keys) == MOST_ATTEMPTS  # Dagster takes no run key twice
+    assert decide(replace(observed, failures={name: Failures(MOST_ATTEMPTS, 0.0)})).batches == []
+
+
+def test_what_somebody_cancelled_is_not_started_again():
+    observed = see(revised=["b"])
+    cancelled = {batch_request(observed.scan, "b"): Failures(1, 0.0, cancelled=True)}
+    assert decide(replace(observed, failures=cancelled)).batches == []
+
+
+def test_going_back_to_earlier_content_is_a_change_like_any_other():
+    first = see(digests={"a": "1", "b": "2"}, revised=["b"], revisions={"a": 1})
+    back = see(digests={"a": "1", "b": "2"}, revised=["b"], revisions={"a": 1, "b": 2})
+    assert decide(first).batches[0].key != decide(back).batches[0].key
+
+
+def test_text_units_that_failed_are_not_paid_for_again_by_every_tick():
+    assert decide(see(undone=["a"])).batches == []
+
+
+def test_an_empty_database_is_not_refreshed():
+    assert decide(see(digests={}, revisions={}, keys=frozenset(), published=None)).refresh is None

@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 _SMALL = 2
 """Communities of so many members are reported from their own rows, without a call."""
 
+_AT_A_TIME = 10  # calls begun in one turn of the event loop
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -200,30 +202,32 @@ def _summaries(
     descriptions: pl.DataFrame, chat: Chat, prompts: Prompts, options: SummaryOptions, run_id: str | None
 ) -> pl.DataFrame:
     """One description per key: summaries of several by the model, a single one as it is."""
-    central = most_central(descriptions)
-    several = (
+    texts = (
         descriptions.filter(pl.col("description") != "")
         .group_by("key")
         .agg(pl.col("title").min(), pl.col("description").unique().sort().alias("texts"))
-        .filter(pl.col("texts").list.len() > 1)
         .sort("key")
     )
+    several = texts.filter(pl.col("texts").list.len() > 1)
 
     async def one(row: tuple[str, str, list[str]]) -> str:
         return await summarize_descriptions(chat, prompts, row[1], row[2], options, Origin(run_id=run_id))
 
     written: dict[str, str] = {}
+    failed: list[str] = []
     for row, summary in as_they_come(one, several.rows(), "description summaries"):
         if isinstance(summary, Exception):
             log.warning("a description summary failed and is extractive until the next run: %s", summary)
+            failed.append(row[0])
         else:
             written[row[0]] = summary
+    single = texts.filter(pl.col("texts").list.len() == 1).select("key", pl.col("texts").list.first())
     made = pl.DataFrame(
-        {"key": list(written), "written": list(written.values())}, schema={"key": pl.String, "written": pl.String}
+        [*single.rows(), *written.items()], schema={"key": pl.String, "description": pl.String}, orient="row"
     )
-    return central.join(made, on="key", how="left").select(
-        "key", pl.coalesce("written", "description").alias("description")
-    )
+    if failed:
+        made = pl.concat([made, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
+    return made.sort("key")
 
 
 def with_embeddings(backend: Backend, settings: Settings, run_id: str | None) -> Backend:
@@ -266,8 +270,10 @@ def as_they_come(
     async def all_of_them() -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                for item in listed:
+                for place, item in enumerate(listed):
                     group.create_task(one(item))
+                    if place % _AT_A_TIME == 0:
+                        await asyncio.sleep(0)  # the first requests are on their way while others are made
         except* Exception:
             pass  # the result queue has it
         finally:

@@ -11,8 +11,8 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -216,9 +216,9 @@ class Ledger:
         def select() -> None:
             with self._engine.connect() as connection:
                 for start in range(0, len(keys), _KEYS_PER_QUERY):
-                    some = keys[start : start + _KEYS_PER_QUERY]
-                    rows = connection.execute(sa.select(*_HIT).where(LLM_CALLS.c.key.in_(some)))
-                    found.update({row[0]: Hit(*row) for row in rows})
+                    found.update(
+                        {row[0]: Hit(*row) for row in _hits(connection, keys[start : start + _KEYS_PER_QUERY])}
+                    )
 
         _reconnecting(select)
         return [{key: found[key] for key in job if key in found} for job in jobs]
@@ -284,11 +284,27 @@ def _create(engine: sa.Engine) -> None:
             time.sleep(0.05)
 
 
+# SQLite's driver takes these as they are: compiling statements costs more than running them.
+_SQLITE_INSERT = str(sqlite.insert(LLM_CALLS).on_conflict_do_nothing().compile(dialect=sqlite.dialect()))
+_SQLITE_HITS = (
+    f"SELECT {', '.join(column.name for column in _HIT)} FROM llm_calls WHERE key IN (SELECT value FROM json_each(?))"
+)
+
+
+def _hits(connection: sa.Connection, keys: list[str]) -> Iterable[Any]:
+    """The stored answers with these keys."""
+    if connection.dialect.name == "sqlite":
+        return connection.exec_driver_sql(_SQLITE_HITS, (json.dumps(keys),)).fetchall()
+    return connection.execute(sa.select(*_HIT).where(LLM_CALLS.c.key.in_(keys)))
+
+
 def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
     """Insert the rows whose keys are new."""
     match connection.dialect.name:
         case "sqlite":
-            connection.execute(sqlite.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
+            connection.exec_driver_sql(
+                _SQLITE_INSERT, [tuple(row[column.name] for column in LLM_CALLS.c) for row in rows]
+            )
         case "postgresql":
             # In order of the keys: two writers that insert the same keys must not wait for each other crosswise.
             rows.sort(key=lambda row: row["key"])
@@ -303,7 +319,7 @@ def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:
-    row = asdict(entry) | {"created_at": now}
+    row = vars(entry) | {"created_at": now}
     if entry.response is not None:  # no database takes these two in a text
         text = entry.response.replace("\x00", "")
         row["response"] = text.encode("utf-8", "replace").decode()

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import logging
@@ -31,7 +32,8 @@ def litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("DEFAULT_MAX_RETRIES", "0")
     os.environ.setdefault("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER", "true")
-    module: Any = importlib.import_module("litellm")
+    with _uncollected():
+        module: Any = importlib.import_module("litellm")
     module.telemetry = False
     module.suppress_debug_info = True
     module.drop_params = True
@@ -42,6 +44,19 @@ def litellm() -> Any:
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
         logging.getLogger(name).setLevel(logging.ERROR)
     return module
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: an import makes a million objects that stay, and every one is looked at again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()  # nor looked at by the collections of the hours that follow
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -37,7 +37,9 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def run(self, job: str, partition: str | None = None, succeed: bool = True, **more) -> dg.ExecuteInProcessResult:
+    def run(
+        self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
+    ) -> dg.ExecuteInProcessResult:
         result = (
             defs()
             .get_repository_def()
@@ -46,7 +48,7 @@ class Project:
                 instance=self.instance,
                 partition_key=partition,
                 raise_on_error=succeed,
-                run_config=QUIET,
+                run_config={**QUIET, **({"ops": ops} if ops else {})},
                 **more,
             )
         )

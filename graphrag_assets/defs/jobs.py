@@ -40,7 +40,6 @@ def scan_input() -> None:
 index_batch_job = dg.define_asset_job(
     "index_batches",
     selection=dg.AssetSelection.assets(*BATCH_ASSETS).without_checks(),
-    partitions_def=document_batches,
     description="Index one batch, or a backfill of many: documents, text units, mentions and claims.",
 )
 

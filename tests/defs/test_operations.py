@@ -1,0 +1,110 @@
+"""The jobs for people, each from its beginning to its end."""
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.query import GraphRAG
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+@pytest.fixture
+def cables(project):
+    project.write("a/text.txt", TEXT)
+    project.write("b/text.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.")
+    project.run("refresh_changed")
+    return project
+
+
+def titles(project) -> set[str]:
+    return {row[0] for row in project.sql("SELECT title FROM entities")}
+
+
+def publications(project) -> list[int]:
+    return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
+
+
+def test_refresh_changed_indexes_and_publishes_and_reports_the_materialisations(cables):
+    assert {"Cyrus Field", "Samuel Canning"} <= titles(cables)
+    assert cables.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
+    event = cables.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
+    assert event.metadata["dagster/row_count"].value == cables.sql("SELECT count(*) FROM entities")[0][0]
+
+
+def test_refresh_changed_touches_what_changed_alone(cables):
+    def runs_of(batch):
+        return cables.index.working.read(
+            "SELECT count(*) FROM index_runs WHERE stage = 'index_batch' AND batch = $batch", {"batch": batch}
+        ).item()
+
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("refresh_changed")
+    assert (runs_of("a"), runs_of("b")) == (1, 2)
+    assert "Robert Halpin" in titles(cables)
+    assert "Samuel Canning" not in titles(cables)
+    cables.run("index_everything")
+    assert (runs_of("a"), runs_of("b")) == (2, 3)
+
+
+def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
+    import graphrag_assets.defs.batch_index as batch_index
+
+    whole = batch_index.read_corpus
+
+    def poisoned(batch, *rest):
+        if batch == "a":
+            raise RuntimeError("poison")
+        return whole(batch, *rest)
+
+    monkeypatch.setattr(batch_index, "read_corpus", poisoned)
+    cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    result = cables.run("refresh_changed", succeed=False)
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "Batches failed: a." in failure.message
+    assert "Robert Halpin" in titles(cables)
+
+
+def test_failed_text_units_are_retried_alone(cables, monkeypatch):
+    import graphrag_assets.models.backend as backend
+
+    whole = backend.extract_unit
+
+    def fails(text):
+        raise RuntimeError("this unit fails")
+
+    monkeypatch.setenv("GRAPHRAG_MAX_FAILED_UNITS", "1")
+    monkeypatch.setattr(backend, "extract_unit", fails)
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("refresh_changed")
+    assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
+    monkeypatch.setattr(backend, "extract_unit", whole)
+    cables.run("retry_failed_units")
+    assert cables.sql("SELECT count(*) FROM index_errors") == [(0,)]
+    assert "Robert Halpin" in titles(cables)
+
+
+def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
+    rag = GraphRAG(cables.root / "index")
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("refresh_changed")
+    assert publications(cables) == [1, 2]
+    cables.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
+    assert "Samuel Canning" in titles(cables)
+    assert rag.sql("SELECT count(*) FROM entities WHERE title = 'Samuel Canning'").item() == 1
+    cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    cables.run("refresh_changed")
+    assert publications(cables) == [1, 2, 3]
+    assert "Robert Halpin" in titles(cables)
+
+
+def test_rollback_to_what_is_not_kept_says_what_is(cables):
+    result = cables.run("rollback", succeed=False, ops={"roll_back_publication": {"config": {"publication": 7}}})
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "Publication 7 is not there. Kept are 1" in str(failure)
+
+
+def test_recluster_makes_communities_anew_and_publishes(cables):
+    before = cables.sql("SELECT count(*) FROM communities")
+    cables.run("recluster")
+    assert cables.sql("SELECT count(*) FROM communities") == before

@@ -10,7 +10,7 @@ from graphrag_assets.text import encode
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
 _LEAST_TOKENS = 3  # of any line: a number, a bar, the end
-_STEPS = ((1_000, 100), (20_000, 500), (1_000_000_000, 10_000))  # up to this budget, allotments at multiples of that
+_STEPS = ((1_000, 100), (20_000, 500), (10**10, 10_000))  # up to this budget, shares are allotted at multiples of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
             `occurrence_weight` becomes the weight of the passages.
     """
     rows = _Rows(layout, candidates)
-    allotment = _Allotment((dict[int, int](),))
-    allotment.fill([rows], 0, budget)
+    allotment = _Allotment([rows])
+    allotment.take(0, budget)
     return rows.section(allotment.taken[0])
 
 
@@ -131,73 +131,92 @@ def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget:
     """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
 
     A section takes what fits its share and what the sections before it left of theirs; what is left in the end goes
-    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at certain budgets, and
-    an allotment gives way to the next one only if that holds more; between them rows are only added.
+    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at fixed marks; from
+    one mark to the next, rows are only added; and what a budget below a mark holds more than the mark, it keeps.
     """
     rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
     shares = [share for _, _, share in planned]
-    best = _Allotment(tuple({} for _ in rows))
-    for step in _steps(budget):
-        best = best.extended(rows, step)
-        if all(len(taken) == len(r) for r, taken in zip(rows, best.taken, strict=True)) and not best.shortened(rows):
+    best, end = None, budget
+    for mark in _marks(budget):
+        if best is not None and (end <= best.used or best.complete):
             break
-        fresh = _shared_out(rows, shares, step)
-        if fresh.used >= best.used:
-            best = fresh
-    best = best.extended(rows, budget)
+        allotment = _shared_out(rows, shares, mark)
+        allotment.add(end)
+        if best is None or allotment.used > best.used:
+            best = allotment
+        end = mark - 1
+    assert best is not None
     return tuple(r.section(taken) for r, taken in zip(rows, best.taken, strict=True))
 
 
-def _steps(budget: int) -> Iterator[int]:
-    """The budgets up to `budget` at which shares are allotted."""
-    step = 0
-    for end, width in _STEPS:
-        while step + width <= min(end, budget):
-            step += width
-            yield step
+def _marks(budget: int) -> Iterator[int]:
+    """The budgets from `budget` downwards at which shares are allotted; the last is 0.
+
+    >>> list(_marks(1_700))[:4]
+    [1500, 1000, 900, 800]
+    """
+    mark = budget
+    while mark >= 0:
+        width = next(width for end, width in _STEPS if mark <= end)
+        mark = mark // width * width
+        yield mark
+        mark -= 1
 
 
 def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -> "_Allotment":
-    allotment = _Allotment(tuple({} for _ in rows))
+    """What the sections take of their shares, each with what those before it left."""
+    allotment = _Allotment(rows)
     allowed = 0.0
     for section, share in enumerate(shares):
         allowed += share * budget
-        allotment.fill(rows, section, min(round(allowed, 6) // 1, budget))
-    return allotment.extended(rows, budget)
+        allotment.take(section, min(int(round(allowed, 6)), budget))
+    return allotment
 
 
-@dataclass
 class _Allotment:
     """For each section the rows taken: place to form (0: in full, 1: short); and the tokens they use."""
 
-    taken: tuple[dict[int, int], ...]
-    used: int = 0
+    def __init__(self, rows: Sequence["_Rows"]) -> None:
+        self.rows = rows
+        self.taken: list[dict[int, int]] = [{} for _ in rows]
+        self.used = 0
 
-    def fill(self, rows: Sequence["_Rows"], section: int, limit: float) -> None:
-        """Take what fits of a section, in order, as long as no more than `limit` tokens are used in all."""
-        candidates, taken = rows[section], self.taken[section]
-        for place in range(len(candidates)):
-            if place in taken:
-                continue
-            left = limit - self.used - (0 if taken else candidates.heading_tokens)
-            if left < _LEAST_TOKENS:
+    def take(self, section: int, limit: int) -> None:
+        """Take what fits of a section, in order, as long as no more than `limit` tokens are used in all.
+
+        A row that was taken in short is taken in full, if that fits now.
+        """
+        rows, taken = self.rows[section], self.taken[section]
+        left = limit - self.used
+        heading = 0 if taken else rows.heading_tokens
+        for place in range(len(rows)):
+            if left - heading < _LEAST_TOKENS:
                 break
-            for form in range(len(candidates.forms)):
-                tokens = candidates.cost(place, form, left)
+            form = taken.get(place)
+            if form == 0:
+                continue
+            before = 0 if form is None else rows.cost(place, form, left)
+            for better in range(len(rows.forms) if form is None else form):
+                tokens = rows.cost(place, better, left + before - heading) - before + heading
                 if tokens <= left:
-                    self.used += tokens + (0 if taken else candidates.heading_tokens)
-                    taken[place] = form
+                    taken[place] = better
+                    left -= tokens
+                    heading = 0
                     break
+        self.used = limit - left
 
-    def extended(self, rows: Sequence["_Rows"], budget: int) -> "_Allotment":
-        """With more rows, as many as fit the budget."""
-        more = _Allotment(tuple(dict(taken) for taken in self.taken), self.used)
-        for section in range(len(rows)):
-            more.fill(rows, section, budget)
-        return more
+    def add(self, budget: int) -> None:
+        """Take more of every section, as much as fits the budget."""
+        for section in range(len(self.rows)):
+            self.take(section, budget)
 
-    def shortened(self, rows: Sequence["_Rows"]) -> bool:
-        return any(form for taken in self.taken for form in taken.values())
+    @property
+    def complete(self) -> bool:
+        """Whether all there is has been taken in full."""
+        return all(
+            len(taken) == len(rows) and not any(taken.values())
+            for rows, taken in zip(self.rows, self.taken, strict=True)
+        )
 
 
 class _Rows:

@@ -1,5 +1,6 @@
 """Finding rows by what they say: BM25 and vectors in SQL, fused by rank; and entities named in a question."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,18 @@ from graphrag_assets.models.asking import embedder
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
+from graphrag_assets.store.signs import signs
 from graphrag_assets.text import terms, title_key
 
 FUSION_K = 60
 CANDIDATES = 100
+COMPARED = 2_000
+"""Vectors compared exactly of those that the sign bits choose."""
+
 _LONGEST_TITLE = 8
+_TEXT_UNITS = 50  # whose entities are candidates where a filter keeps descriptions from being searched
+# Whose texts a search of the kind reads; a text that stems from outside the scope is not even searched.
+_SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_report": "community_report"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,15 @@ class Question:
         words = list(dict.fromkeys(terms(pl.Series([self.text])).item(0)))
         return [word for word in words if word not in STOP_WORDS] or words
 
+    @property
+    def embedded_text(self) -> str:
+        """What is embedded of it."""
+        return self.vector_text or self.text
+
+    def remember(self, model: str, vector: np.ndarray) -> None:
+        """Its embedding by a model, so that `vector` need not ask for it."""
+        self._vectors[model] = vector
+
     @cached_property
     def _vectors(self) -> dict[str, np.ndarray]:
         return {}
@@ -49,7 +66,7 @@ class Question:
     def vector(self, model: str) -> np.ndarray:
         """Its embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
         if model not in self._vectors:
-            self._vectors[model] = np.asarray(embedder(model)([self.vector_text or self.text])[0])
+            self._vectors[model] = np.asarray(embedder(model)([self.embedded_text])[0])
         return self._vectors[model]
 
     @cached_property
@@ -79,44 +96,69 @@ def search(reader: Reader, kind: str, question: Question, limit: int, scope: Sco
 
 
 def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number."""
+    """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number.
+
+    How rare a term is counts over the whole index, whatever the scope.
+    """
+    searched = _SEARCHED[kind]
     total, mean = reader.posting_statistics.get(kind, (0, 1.0))
+    known = reader.rows(
+        "SELECT term, texts FROM posting_terms "
+        "WHERE term IN (SELECT md5_number_lower($kind || ' ' || unnest($terms::VARCHAR[])))",
+        {"kind": kind, "terms": question.terms},
+    )
+    if known.is_empty():
+        return []
+    rarity = [math.log(1 + (total - texts + 0.5) / (texts + 0.5)) for texts in known["texts"]]
     return reader.numbers(
-        """
-        SELECT p.number, sum(
-            ln(1 + ($total - p.df + 0.5) / (p.df + 0.5)) * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * l.length / $mean))
-        ) AS score
-        FROM (
-            SELECT number, n, count(*) OVER (PARTITION BY term) AS df FROM postings
-            WHERE kind = $kind AND term IN (SELECT md5_number_lower(unnest($terms::VARCHAR[])))
-        ) p
-        JOIN posting_lengths l ON l.kind = $kind AND l.number = p.number
-        GROUP BY p.number
-        ORDER BY round(score, 9) DESC, p.number LIMIT $limit
+        f"""
+        SELECT number, sum(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
+        FROM postings JOIN (SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity) USING (term)
+        WHERE {scope.allows(searched, "number")}
+        GROUP BY number
+        ORDER BY round(score, 9) DESC, number LIMIT $limit
         """,
-        {"kind": kind, "terms": question.terms, "total": total, "mean": mean, "limit": limit},
+        {
+            "terms": known["term"].to_list(),
+            "rarity": rarity,
+            "mean": mean,
+            "limit": limit,
+            **scope.parameters(searched),
+        },
     )
 
 
 def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` by cosine similarity, exact, best first, ties by number.
+    """The rows of `kind` by cosine similarity, best first, ties by number.
+
+    All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
 
     Raises:
         QueryError: the index was embedded by another model than questions are.
     """
     if reader.embedding is None:
         return []
+    searched = _SEARCHED[kind]
     model, dimensions = reader.embedding
     vector = question.vector(model)
     if not vector.any():
         return []
+    given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
+    condition = scope.allows(searched, "number")
+    if kind in reader.signed_kinds:
+        words = signs(vector[None, :], reader.signed_kinds[kind])[0].tolist()
+        # SMALLINT, because bit_count gives a TINYINT, which a sum of 512 bits does not fit.
+        distance = " + ".join(f"bit_count(xor(bits_{i}, $bits_{i}::UBIGINT))::SMALLINT" for i in range(len(words)))
+        given |= {f"bits_{i}": word for i, word in enumerate(words)}
+        given["compared"] = max(COMPARED, limit)
+        condition = f"number IN (SELECT number FROM {kind}_signs WHERE {condition} ORDER BY {distance} LIMIT $compared)"
     return reader.numbers(
         f"""
         SELECT number, array_inner_product(vector, $vector::FLOAT[{dimensions}]) AS similarity
-        FROM embeddings WHERE kind = $kind
+        FROM embeddings WHERE kind = $kind AND {condition}
         ORDER BY round(similarity, 6) DESC, number LIMIT $limit
         """,
-        {"kind": kind, "vector": vector, "limit": limit},
+        given,
     )
 
 
@@ -133,8 +175,16 @@ def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING
 
     A name inside a longer one that is found too does not count: not Eastern where Great Eastern stands.
     """
+    found = _called(reader, list(question.title_keys), scope)
+    spans = {span for key, _ in found for span in question.title_keys[key]}
+    outermost = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
+    return list(dict.fromkeys(number for key, number in found if not outermost.isdisjoint(question.title_keys[key])))
+
+
+def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:
+    """The keys that name an entity, with its number, the rarest first. In a scope, only names that its text has."""
     found = reader.rows(
-        """
+        f"""
         WITH keys AS (SELECT unnest($keys::VARCHAR[]) AS key),
         named AS (
             SELECT key, key AS title_key FROM keys
@@ -143,15 +193,23 @@ def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING
         )
         SELECT n.key, e.human_readable_id AS number
         FROM entities e JOIN named n USING (title_key)
+        WHERE {scope.allows("entity_text", "e.human_readable_id")}
         ORDER BY e.frequency, number, n.key
         """,
-        {"keys": list(question.title_keys)},
-    )
-    spans = {span for key in found["key"] for span in question.title_keys[key]}
-    outermost = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
-    return list(
-        dict.fromkeys(number for key, number in found.iter_rows() if not outermost.isdisjoint(question.title_keys[key]))
-    )
+        {"keys": keys, **scope.parameters("entity_text")},
+    ).rows()
+    if not scope.limits_text:
+        return found
+    mentioned = reader.rows(
+        f"""
+        SELECT DISTINCT title_key, entity_number FROM entity_mentions
+        WHERE title_key IN (SELECT unnest($keys::VARCHAR[]))
+          AND {scope.allows("text_unit", "text_unit_number")} AND {scope.allows("entity", "entity_number")}
+        ORDER BY entity_number, title_key
+        """,
+        {"keys": keys, **scope.parameters("text_unit", "entity")},
+    ).rows()
+    return list(dict.fromkeys([*found, *mentioned]))
 
 
 def entities_for(
@@ -169,27 +227,58 @@ def entities_for(
         exclude: titles or aliases of entities that do not come at all.
 
     Raises:
-        QueryError: a name stands for no entity, or for one to include and to exclude.
+        QueryError: a name stands for no entity in the scope, or is to be included and excluded.
     """
-    wanted, unwanted = entities_called(reader, include, scope), entities_called(reader, exclude, scope)
-    found = search(reader, "entity", question, top_k + CANDIDATES + len(unwanted), scope)
+    wanted, unwanted = _all_called(reader, include, scope), _all_called(reader, exclude, scope)
+    if both := set(wanted) & set(unwanted):
+        names = reader.rows(
+            "SELECT title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
+            {"numbers": sorted(both)},
+        )
+        raise QueryError(f"To include and to exclude: {', '.join(names['title'])}. Choose one.")
+    candidates = top_k + CANDIDATES + len(unwanted)
+    rankings = [
+        by_words(reader, "entity", question, candidates, scope),
+        by_vector(reader, "entity", question, candidates, scope),
+    ]
+    if scope.limits_text:
+        rankings.append(_entities_of_best_text(reader, question, candidates, scope))
+    found = fuse(*rankings)
     named = named_entities(reader, question, scope)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
     numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]
     if len(numbers) < top_k:
         numbers += reader.numbers(
-            """
+            f"""
             SELECT human_readable_id FROM entities
             WHERE human_readable_id NOT IN (SELECT unnest($numbers::INT[]))
+              AND {scope.allows("entity", "human_readable_id")}
             ORDER BY degree DESC, human_readable_id LIMIT $n
             """,
-            {"numbers": [*numbers, *unwanted], "n": top_k - len(numbers)},
+            {"numbers": [*numbers, *unwanted], "n": top_k - len(numbers), **scope.parameters("entity")},
         )
     return numbers
 
 
-def entities_called(reader: Reader, names: Sequence[str], scope: Scope = EVERYTHING) -> list[int]:
+def _entities_of_best_text(reader: Reader, question: Question, limit: int, scope: Scope) -> list[int]:
+    """The entities in the text units that fit the question best: those whose descriptions must not be searched."""
+    units = search(reader, "text_unit", question, _TEXT_UNITS, scope)
+    return reader.numbers(
+        f"""
+        SELECT t.entity
+        FROM entity_text_units t JOIN (
+            SELECT unnest($units::INT[]) AS text_unit, generate_subscripts($units::INT[], 1) AS place
+        ) u USING (text_unit)
+        WHERE {scope.allows("entity", "t.entity")}
+        GROUP BY t.entity
+        ORDER BY min(u.place), arg_min(t.n_relationships, u.place) DESC, t.entity LIMIT $limit
+        """,
+        {"units": units, "limit": limit, **scope.parameters("entity")},
+    )
+
+
+def _all_called(reader: Reader, names: Sequence[str], scope: Scope) -> list[int]:
     """The entities of these titles or accepted aliases, in order.
 
     Raises:
@@ -198,22 +287,8 @@ def entities_called(reader: Reader, names: Sequence[str], scope: Scope = EVERYTH
     if not names:
         return []
     keys = {name: title_key(name) for name in names}
-    found = reader.rows(
-        """
-        WITH keys AS (SELECT unnest($keys::VARCHAR[]) AS key),
-        named AS (
-            SELECT key, key AS title_key FROM keys
-            UNION
-            SELECT alias_key, title_key FROM entity_aliases WHERE accepted AND alias_key IN (FROM keys)
-        )
-        SELECT n.key, e.human_readable_id AS number
-        FROM entities e JOIN named n USING (title_key)
-        ORDER BY n.key = n.title_key DESC, number
-        """,
-        {"keys": list(keys.values())},
-    )
-    unknown = [name for name, key in keys.items() if key not in set(found["key"])]
-    if unknown:
-        raise QueryError(f"There is no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
-    numbers = [number for name in names for key, number in found.iter_rows() if key == keys[name]]
-    return list(dict.fromkeys(numbers))
+    found = _called(reader, list(keys.values()), scope)
+    if unknown := [name for name, key in keys.items() if key not in {key for key, _ in found}]:
+        where = "The index" if scope.is_everything else "What the filter allows"
+        raise QueryError(f"{where} has no entity {', '.join(map(repr, unknown))}. See: SELECT title FROM entities.")
+    return list(dict.fromkeys(number for name in names for key, number in found if key == keys[name]))

@@ -1,4 +1,7 @@
-"""The rows that contexts are made of, fetched by number: text units, entities, relationships, claims, reports."""
+"""The rows that contexts are made of, fetched by number: text units, entities, relationships, claims, reports.
+
+With a scope, rows are as its text units have them (`query.scoped`); what it leaves out is not among them.
+"""
 
 from typing import Literal
 
@@ -6,9 +9,12 @@ import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse
+from graphrag_assets.query.scoped import entities_in, relationships_in
 from graphrag_assets.store.published import Reader
 
 MOST_CLAIMS = 200
+
+Ranking = Literal["weight", "rank"]
 
 
 def ranked_text_units(
@@ -20,87 +26,144 @@ def ranked_text_units(
     relationships they state), BM25, and vectors. So a fact is found even when none of its entities is.
     """
     by_entity = reader.numbers(
-        """
+        f"""
         SELECT t.text_unit
         FROM entity_text_units t JOIN (
             SELECT unnest($entities::INT[]) AS entity, generate_subscripts($entities::INT[], 1) AS place
         ) e USING (entity)
+        WHERE {scope.allows("text_unit", "t.text_unit")}
         GROUP BY t.text_unit
         ORDER BY min(e.place), arg_min(t.n_relationships, e.place) DESC, t.text_unit
         LIMIT $limit
         """,
-        {"entities": entities, "limit": limit},
+        {"entities": entities, "limit": limit, **scope.parameters("text_unit")},
     )
-    words = by_words(reader, "text_unit", question, limit)
-    vectors = by_vector(reader, "text_unit", question, limit)
+    words = by_words(reader, "text_unit", question, limit, scope)
+    vectors = by_vector(reader, "text_unit", question, limit, scope)
     return fuse(by_entity, words, vectors)[:limit]
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The text units in the order given, with the title and the file of their documents."""
     frame = reader.rows(
-        """
+        f"""
         SELECT t.human_readable_id, t.id, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
                d.title AS document_title, d.source
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
+          AND {scope.allows("text_unit", "t.human_readable_id")}
         """,
-        {"units": units},
+        {"units": units, **scope.parameters("text_unit")},
     )
     return in_order(frame, units)
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
     frame = reader.rows(
-        """
+        f"""
         SELECT human_readable_id, id, title, type, description, degree, frequency
         FROM entities WHERE human_readable_id IN (SELECT unnest($entities::INT[]))
+          AND {scope.allows("entity", "human_readable_id")}
         """,
-        {"entities": entities},
+        {"entities": entities, **scope.parameters("entity")},
     )
-    return in_order(frame, entities)
+    return entities_in(scope, reader, in_order(frame, entities))
 
 
 def relationships_around(
     reader: Reader,
     entities: list[int],
     limit_outside: int,
-    ranking: Literal["weight", "rank"] = "weight",
+    ranking: Ranking = "weight",
     scope: Scope = EVERYTHING,
 ) -> pl.DataFrame:
-    """Relationships inside the selection by weight, then at most `limit_outside` that lead out of it: first those
-    whose other end is linked with most of the selected entities, then by weight."""
-    touching = reader.rows(
-        """
-        SELECT relationship AS human_readable_id, in_network, CASE WHEN in_network THEN 0 ELSE linked END AS links,
-               combined_degree
-        FROM (
-            SELECT relationship, neighbour IN (SELECT unnest($entities::INT[])) AS in_network,
-                   count(*) OVER (PARTITION BY neighbour) AS linked, weight, combined_degree
-            FROM edges WHERE entity IN (SELECT unnest($entities::INT[]))
-        )
-        ORDER BY in_network DESC, links DESC, weight DESC, combined_degree DESC, relationship LIMIT $limit
-        """,
-        {"entities": entities, "limit": limit_outside + len(entities) ** 2},
-    )
+    """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
+
+    The latter come first whose other end is linked with most of the selected entities (`links`). Best is, by
+    `ranking`, the greatest weight or the greatest rank, which is the sum of both ends' degrees.
+
+    Returns:
+        human_readable_id, id, source, target, title, description, weight, in_network, links, combined_degree.
+    """
+    touching = _touching(reader, entities, limit_outside, ranking, scope)
     inside = touching.filter("in_network").unique("human_readable_id", maintain_order=True)  # found from both ends
     outside = touching.filter(~pl.col("in_network")).head(limit_outside)
-    chosen = pl.concat([inside, outside])
+    return relationship_rows(reader, pl.concat([inside, outside]), scope)
+
+
+def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """What the relationships of `chosen` (human_readable_id and columns of its own) say, in its order."""
     details = reader.rows(
         """
-        SELECT human_readable_id, id, source, target, source || ' – ' || target AS title, description,
+        SELECT human_readable_id, id, source, target, source_number, target_number, description,
                round(weight, 2) AS weight
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
     )
-    return details.join(chosen, on="human_readable_id", maintain_order="right")
+    shown = relationships_in(scope, reader, details).drop("source_number", "target_number")
+    title = pl.concat_str("source", pl.lit(" – "), "target")
+    return shown.with_columns(title=title).join(chosen, on="human_readable_id", maintain_order="right")
+
+
+_ORDER = {"weight": ("weight", "combined_degree"), "rank": ("combined_degree", "weight")}
+
+
+def _touching(reader: Reader, entities: list[int], limit_outside: int, ranking: Ranking, scope: Scope) -> pl.DataFrame:
+    """human_readable_id, in_network, links, combined_degree of the relationships of the entities, best first."""
+    first, second = _ORDER[ranking]
+    if scope.is_everything:
+        return reader.rows(
+            f"""
+            SELECT relationship AS human_readable_id, in_network, CASE WHEN in_network THEN 0 ELSE linked END AS links,
+                   combined_degree
+            FROM (
+                SELECT relationship, neighbour IN (SELECT unnest($entities::INT[])) AS in_network,
+                       count(*) OVER (PARTITION BY neighbour) AS linked, weight, combined_degree
+                FROM edges WHERE entity IN (SELECT unnest($entities::INT[]))
+            )
+            ORDER BY in_network DESC, links DESC, {first} DESC, {second} DESC, relationship LIMIT $limit
+            """,
+            {"entities": entities, "limit": limit_outside + len(entities) ** 2},
+        )
+    edges = edges_of(reader, entities, scope)
+    linked = edges.with_columns(
+        in_network=pl.col("neighbour").is_in(entities), links=pl.len().over("neighbour").cast(pl.Int64)
+    )
+    linked = linked.with_columns(links=pl.when("in_network").then(0).otherwise("links"))
+    order = ["in_network", "links", first, second, "human_readable_id"]
+    linked = linked.sort(order, descending=[True, True, True, True, False])
+    return linked.select("human_readable_id", "in_network", "links", "combined_degree")
+
+
+def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The relationships of the entities, from their end.
+
+    Returns:
+        entity, neighbour, human_readable_id, weight, combined_degree; by entity, then neighbour.
+    """
+    edges = reader.rows(
+        f"""
+        SELECT entity, neighbour, relationship AS human_readable_id, weight, combined_degree FROM edges
+        WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
+        ORDER BY ALL
+        """,
+        {"entities": entities, **scope.parameters("relationship")},
+    )
+    if scope.is_everything or edges.is_empty():
+        return edges
+    degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbour"].to_numpy()]
+    edges = edges.with_columns(combined_degree=pl.Series(degrees))
+    if not scope.limits_text:
+        return edges
+    return edges.with_columns(weight=pl.Series(scope.weights[edges["human_readable_id"].to_numpy()]))
 
 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Claims on the entities: first those made in the best text units, then by the entities' order."""
     return reader.rows(
-        """
+        f"""
         WITH selected AS (
             SELECT unnest($entities::INT[]) AS entity, generate_subscripts($entities::INT[], 1) AS place
         ), units AS (
@@ -109,31 +172,124 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
             SELECT c.* , least(s.place, o.place) AS entity_place
             FROM covariates c
             LEFT JOIN selected s ON s.entity = c.subject_number LEFT JOIN selected o ON o.entity = c.object_number
-            WHERE s.place IS NOT NULL OR o.place IS NOT NULL
+            WHERE (s.place IS NOT NULL OR o.place IS NOT NULL) AND {scope.allows("text_unit", "c.text_unit_number")}
         )
         SELECT t.human_readable_id, t.id, t.subject_id, t.object_id, t.type, t.status, t.start_date, t.end_date,
                t.description, t.text_unit_number
         FROM touching t LEFT JOIN units u ON u.unit = t.text_unit_number
         ORDER BY u.place NULLS LAST, t.entity_place, t.human_readable_id LIMIT $limit
         """,
-        {"entities": entities, "units": units, "limit": MOST_CLAIMS},
+        {"entities": entities, "units": units, "limit": MOST_CLAIMS, **scope.parameters("text_unit")},
     )
+
+
+_REPORT = """
+r.human_readable_id, r.id, r.title, r.summary, r.full_content, r.findings, r.rank, r.level, r.community,
+r.content_tokens, r.summary_tokens
+"""
 
 
 def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Reports of the entities' communities at all levels, first those with most of the entities, then by rank."""
     return reader.rows(
-        """
+        f"""
         WITH matched AS (
             SELECT community, count(DISTINCT entity) AS matches FROM entity_communities
             WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
         )
-        SELECT r.human_readable_id, r.id, r.title, r.summary, r.full_content, r.findings, r.rank, r.level, r.community,
-               m.matches
+        SELECT {_REPORT}, m.matches
         FROM community_reports r JOIN matched m USING (community)
+        WHERE {scope.allows("community_report", "r.human_readable_id")}
         ORDER BY m.matches DESC, r.rank DESC, r.level, r.human_readable_id
         """,
-        {"entities": entities},
+        {"entities": entities, **scope.parameters("community_report")},
+    )
+
+
+def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The reports that together speak of every entity once: of its community at `level`, or of its deepest.
+
+    Membership is level-complete, so the roll-up is a plain filter. Where a filter forbids a community's report, those
+    of its largest sub-communities take its place that are allowed. `occurrence_weight` is the number of distinct
+    text units that name a member, as a part of the largest such number.
+
+    Returns:
+        human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,
+        summary_tokens, text_units, occurrence_weight; by weight, then rank.
+    """
+    members = f"""
+        SELECT entity, arg_min(community, level) AS community FROM entity_communities
+        WHERE level >= (SELECT least($level, max(level)) FROM entity_communities) AND community IN (
+            SELECT community FROM community_reports WHERE {scope.allows("community_report", "human_readable_id")}
+        )
+        GROUP BY entity
+    """
+    if not scope.limits_text:
+        members = """
+            SELECT entity, community FROM entity_communities
+            WHERE level = (SELECT least($level, max(level)) FROM entity_communities)
+        """
+    found = reader.rows(
+        f"""
+        WITH members AS ({members}), weights AS (
+            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
+            FROM members m LEFT JOIN entity_text_units t USING (entity) GROUP BY m.community
+        )
+        SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
+               r.findings, r.rank, r.content_tokens, r.summary_tokens, w.text_units,
+               round(w.text_units / greatest(max(w.text_units) OVER (), 1), 4) AS occurrence_weight
+        FROM community_reports r JOIN weights w USING (community)
+        ORDER BY w.text_units DESC, r.rank DESC, r.human_readable_id
+        """,
+        {"level": level, **scope.parameters("community_report")},
+    )
+    return _counted(found)
+
+
+def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
+    """The reports of these numbers, in the order given.
+
+    Returns:
+        human_readable_id, id, title, summary, full_content, findings, rank, level, community, content_tokens,
+        summary_tokens.
+    """
+    frame = reader.rows(
+        f"SELECT {_REPORT} FROM community_reports r WHERE r.human_readable_id IN (SELECT unnest($numbers::INT[]))",
+        {"numbers": numbers},
+    )
+    return _counted(in_order(frame, numbers))
+
+
+def _counted(reports: pl.DataFrame) -> pl.DataFrame:
+    """The reports without the columns of token counts where some are missing: then none can be relied on."""
+    counts = ("content_tokens", "summary_tokens")
+    return reports.drop(counts) if any(reports[name].null_count() for name in counts) else reports
+
+
+def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
+    """The hierarchy of communities with their reports, for searches that go down it.
+
+    Returns:
+        community, parent, level, children, report (human_readable_id; null without one in the scope), rank, text_units
+        (distinct ones in the scope that name a member); by level, then community.
+    """
+    return reader.rows(
+        f"""
+        WITH weights AS (
+            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
+            FROM (SELECT DISTINCT entity, community FROM entity_communities) m
+            JOIN entity_text_units t USING (entity)
+            WHERE {scope.allows("text_unit", "t.text_unit")} GROUP BY m.community
+        ), reports AS (
+            SELECT community, human_readable_id, rank FROM community_reports
+            WHERE {scope.allows("community_report", "human_readable_id")}
+        )
+        SELECT c.community, c.parent, c.level, c.children, r.human_readable_id AS report, r.rank,
+               coalesce(w.text_units, 0) AS text_units
+        FROM communities c LEFT JOIN reports r USING (community) LEFT JOIN weights w USING (community)
+        ORDER BY c.level, c.community
+        """,
+        scope.parameters("text_unit", "community_report"),
     )
 
 
@@ -141,70 +297,3 @@ def in_order(frame: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
     """`frame` with its rows in the order of `numbers`."""
     place = frame["human_readable_id"].replace_strict(numbers, list(range(len(numbers))), return_dtype=pl.Int64)
     return frame.with_columns(place.alias("place")).sort("place").drop("place")
-
-
-def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The reports that together speak of every entity once: of its community at `level`, or of its deepest.
-
-    Membership is level-complete, so the roll-up is a plain filter. `occurrence_weight` is the number of distinct
-    text units that name a member, as a part of the largest such number.
-
-    Returns:
-        human_readable_id, id, community, level, title, summary, content, findings, rank, text_units,
-        occurrence_weight; by weight, then rank.
-    """
-    return reader.rows(
-        """
-        WITH members AS (
-            SELECT entity, community FROM entity_communities
-            WHERE level = (SELECT least($level, max(level)) FROM entity_communities)
-        ), weights AS (
-            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
-            FROM members m LEFT JOIN entity_text_units t USING (entity) GROUP BY m.community
-        )
-        SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
-               r.findings, r.rank, w.text_units,
-               round(w.text_units / greatest(max(w.text_units) OVER (), 1), 4) AS occurrence_weight
-        FROM community_reports r JOIN weights w USING (community)
-        ORDER BY w.text_units DESC, r.rank DESC, r.human_readable_id
-        """,
-        {"level": level},
-    )
-
-
-def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """The reports of these numbers, in the order given.
-
-    Returns:
-        human_readable_id, id, title, summary, full_content, findings, rank, level, community.
-    """
-    frame = reader.rows(
-        """
-        SELECT human_readable_id, id, title, summary, full_content, findings, rank, level, community
-        FROM community_reports WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
-        """,
-        {"numbers": numbers},
-    )
-    return in_order(frame, numbers)
-
-
-def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The hierarchy of communities with their reports, for searches that go down it.
-
-    Returns:
-        community, parent, level, children, report (human_readable_id; null without one), rank, text_units (distinct
-        ones that name a member); by level, then community.
-    """
-    return reader.rows(
-        """
-        WITH weights AS (
-            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
-            FROM (SELECT DISTINCT entity, community FROM entity_communities) m
-            LEFT JOIN entity_text_units t USING (entity) GROUP BY m.community
-        )
-        SELECT c.community, c.parent, c.level, c.children, r.human_readable_id AS report, r.rank,
-               coalesce(w.text_units, 0) AS text_units
-        FROM communities c LEFT JOIN community_reports r USING (community) LEFT JOIN weights w USING (community)
-        ORDER BY c.level, c.community
-        """
-    )

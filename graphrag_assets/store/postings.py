@@ -1,5 +1,6 @@
 """The inverted index for BM25: term counts of texts, made by the tokeniser that queries use too."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import duckdb
@@ -7,23 +8,23 @@ import polars as pl
 
 from graphrag_assets.text import terms
 
+_TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
+
 
 class Postings(NamedTuple):
-    """`postings`: kind, term, number, n. `lengths`: kind, number, length."""
+    """`postings`: kind, term, number, n, length. `lengths`: one row per text, its terms."""
 
     postings: pl.DataFrame
-    lengths: pl.DataFrame
+    lengths: pl.Series
 
 
 def count_terms(kind: str, numbered_texts: pl.DataFrame) -> Postings:
     """Term counts of the texts in `numbered_texts` (columns number, text)."""
-    listed = numbered_texts.select("number", terms(numbered_texts["text"]).alias("term"))
-    label = pl.lit(kind).alias("kind")
-    counted = listed.explode("term").drop_nulls("term").group_by("term", "number").len("n")
-    return Postings(
-        counted.select(label, "term", "number", "n"),
-        listed.select(label, "number", pl.col("term").list.len().alias("length")),
-    )
+    listed = numbered_texts.select(pl.col("number").cast(pl.Int32), terms(numbered_texts["text"]).alias("term"))
+    listed = listed.with_columns(pl.col("term").list.len().cast(pl.Int32).alias("length"))
+    counted = listed.explode("term").drop_nulls("term").group_by("term", "number").agg(pl.len(), pl.first("length"))
+    columns = (pl.lit(kind).alias("kind"), "term", "number", pl.col("len").cast(pl.Int32).alias("n"), "length")
+    return Postings(counted.select(columns), listed["length"])
 
 
 _TEXTS = {
@@ -37,14 +38,29 @@ _TEXTS = {
 
 
 def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the tables postings and posting_lengths of the published index open in `connection`."""
-    counted = [count_terms(kind, connection.sql(query).pl()) for kind, query in _TEXTS.items()]
-    connection.register("counted_postings", pl.concat([c.postings for c in counted]))
-    connection.register("counted_lengths", pl.concat([c.lengths for c in counted]))
-    connection.execute(
-        "INSERT INTO postings SELECT kind, md5_number_lower(term) AS hashed, number, n "
-        "FROM counted_postings ORDER BY kind, hashed, number"
-    )
-    connection.execute("INSERT INTO posting_lengths FROM counted_lengths ORDER BY kind, number")
-    connection.unregister("counted_postings")
-    connection.unregister("counted_lengths")
+    """Fill the tables postings, posting_terms and posting_statistics of the published index open in `connection`."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM postings WITH NO DATA")
+    for kind, query in _TEXTS.items():
+        texts = length = 0
+        for part in _parts(connection, query):
+            counted = count_terms(kind, part)
+            texts, length = texts + len(counted.lengths), length + int(counted.lengths.sum())
+            connection.register("counted_part", counted.postings)
+            connection.execute(
+                "INSERT INTO temp.counted SELECT kind, md5_number_lower(kind || ' ' || term), number, n, length "
+                "FROM counted_part"
+            )
+            connection.unregister("counted_part")
+        if texts:
+            connection.execute("INSERT INTO posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
+    connection.execute("INSERT INTO postings FROM temp.counted ORDER BY term, number")
+    connection.execute("DROP TABLE temp.counted")
+    connection.execute("INSERT INTO posting_terms SELECT term, count(*) FROM postings GROUP BY term ORDER BY term")
+
+
+def _parts(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pl.DataFrame]:
+    """The rows of `query` in parts of bounded size, found by their numbers: the tables are sorted by them."""
+    ((last,),) = connection.execute(f"SELECT coalesce(max(number), -1) FROM ({query})").fetchall()
+    for start in range(0, last + 1, _TEXTS_AT_ONCE):
+        bounds = {"start": start, "end": start + _TEXTS_AT_ONCE}
+        yield connection.sql(f"SELECT * FROM ({query}) WHERE number >= $start AND number < $end", params=bounds).pl()

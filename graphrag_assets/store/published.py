@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
@@ -45,6 +46,8 @@ class Reader:
 
     path: Path
     connection: duckdb.DuckDBPyConnection
+    scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """What filters allow in the file, kept by `query.filters` for the next question."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
@@ -75,6 +78,14 @@ class Reader:
         with self._cursor() as cursor:
             return [row[0] for row in cursor.execute(query, dict(parameters)).fetchall()]
 
+    def arrays(self, query: str, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """A query's result as NumPy arrays by column, for many rows of numbers without nulls."""
+        with self._cursor() as cursor:
+            return {
+                name: np.asarray(column)
+                for name, column in cursor.execute(query, dict(parameters)).fetchnumpy().items()
+            }
+
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._failing():
@@ -86,8 +97,10 @@ class Reader:
                 cursor.execute(_USE)
             try:
                 yield cursor
-            finally:
-                self._idle.append(cursor)
+            except BaseException:
+                cursor.close()  # it may be in the middle of a result
+                raise
+            self._idle.append(cursor)
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -105,8 +118,17 @@ class Reader:
     @cached_property
     def posting_statistics(self) -> dict[str, tuple[int, float]]:
         """For each kind of text in the inverted index: how many there are, and their mean length in terms."""
-        found = self.rows("SELECT kind, count(*) AS n, avg(length) AS mean FROM posting_lengths GROUP BY kind")
-        return {kind: (n, mean) for kind, n, mean in found.iter_rows()}
+        found = self.rows("SELECT kind, texts, mean_length FROM posting_statistics")
+        return {kind: (texts, mean) for kind, texts, mean in found.iter_rows()}
+
+    @cached_property
+    def signed_kinds(self) -> dict[str, np.ndarray]:
+        """The kinds whose vectors have sign bits, with their mean vectors."""
+        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'embedding_means'")
+        if tables.is_empty():
+            return {}
+        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM embedding_means")
+        return {kind: np.array(mean, np.float32) for kind, mean in found.iter_rows()}
 
     @cached_property
     def publication(self) -> int:

@@ -77,6 +77,12 @@ COMMUNITY_MEMBERS = _extended(
     ("entity_number", "INTEGER", "human_readable_id of the member."),
     after="entity_id",
 )
+COMMUNITY_REPORTS = _extended(
+    s.COMMUNITY_REPORTS,
+    ("content_tokens", "BIGINT", "Tokens (o200k_base) of full_content, counted for searches that pack reports."),
+    ("summary_tokens", "BIGINT", "Tokens (o200k_base) of the summary."),
+    after="full_content",
+)
 EMBEDDINGS = table(
     "embeddings",
     s.EMBEDDINGS.comment,
@@ -173,7 +179,7 @@ BASE = (
     ENTITIES,
     RELATIONSHIPS,
     s.COMMUNITIES,
-    s.COMMUNITY_REPORTS,
+    COMMUNITY_REPORTS,
     COVARIATES,
     COMMUNITY_MEMBERS,
     s.COMMUNITY_HISTORY,

@@ -4,6 +4,7 @@ Readers open a published file read-only. They never wait for a writer, never see
 what they have open. A publication with the content of the newest one is not made.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -20,10 +22,18 @@ from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
-from graphrag_assets.store.published_schema import BASE, PUBLISHED, SEARCH
-from graphrag_assets.store.working import CONNECTION_CONFIG, WorkingDatabase
+from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
+from graphrag_assets.store.signs import write_signs
+from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.text import count_tokens
 
 FOLDER = "publications"
+_REPORTS_AT_ONCE = 10_000
+_BUILDING: dict[str, Any] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "memory_limit": "4GB",
+}
 _OPERATIONAL = {"batch_state", "index_runs", "index_errors"}
 
 
@@ -135,42 +145,76 @@ SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY 
 
 def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> tuple[str, dict[str, int]]:
     """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
-    with duckdb.connect(str(draft), config=CONNECTION_CONFIG) as connection:
-        connection.execute(f"ATTACH '{str(copy).replace(chr(39), chr(39) * 2)}' AS working (READ_ONLY)")
-        row = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchone()
-        dimensions = (row and row[0]) or 1
-        connection.execute("BEGIN")
-        for table in PUBLISHED:
-            connection.execute(table.ddl().replace("{dimensions}", str(dimensions)))
+    # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it.
+    with duckdb.connect(config={**_BUILDING, "temp_directory": str(draft.with_suffix(".spill"))}) as connection:
+        connection.execute(f"ATTACH {_quoted(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
+        connection.execute(f"ATTACH {_quoted(copy)} AS working (READ_ONLY)")
+        connection.execute("USE published")
+        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
+        create_tables(connection, dimensions or 1)
+        _count_report_tokens(connection)
         connection.execute(files("graphrag_assets.store").joinpath("sql/publish.sql").read_text())
-        write_postings(connection)
+        write_search_tables(connection)
         if books is not None:
             connection.register("books", books)
             connection.execute(_BOOKS)
             connection.unregister("books")
         digest = _content_digest(connection)
         _record(connection, "publication", number, digest)
-        connection.execute("COMMIT")
         rows = {table.name: _count(connection, table.name) for table in PUBLISHED}
-        connection.execute("DETACH working")
-        connection.execute("CHECKPOINT")
+        connection.execute("CHECKPOINT published")
     return digest, rows
 
 
+def _count_report_tokens(connection: duckdb.DuckDBPyConnection) -> None:
+    """The temporary table report_tokens (id, content_tokens, summary_tokens) of the working reports."""
+    connection.execute("CREATE TEMP TABLE report_tokens (id VARCHAR, content_tokens BIGINT, summary_tokens BIGINT)")
+    query = "SELECT id, full_content, summary FROM working.community_reports ORDER BY id LIMIT $n OFFSET $offset"
+    offset = 0
+    while (part := connection.sql(query, params={"n": _REPORTS_AT_ONCE, "offset": offset}).pl()).height:
+        counted = part.select(
+            "id",
+            content_tokens=pl.Series(count_tokens(part["full_content"].fill_null(""))),
+            summary_tokens=pl.Series(count_tokens(part["summary"].fill_null(""))),
+        )
+        connection.register("counted", counted)
+        connection.execute("INSERT INTO report_tokens FROM counted")
+        connection.unregister("counted")
+        offset += _REPORTS_AT_ONCE
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> None:
+    """The empty tables of a published index, for vectors of so many dimensions."""
+    for table in PUBLISHED:
+        connection.execute(table.ddl().replace("{dimensions}", str(dimensions)))
+
+
+def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """What is derived from the texts and vectors of the published index open in `connection`."""
+    write_postings(connection)
+    write_signs(connection)
+
+
+def _quoted(path: Path) -> str:
+    """The path as SQL has it; ATTACH takes no parameters."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 def _count(connection: duckdb.DuckDBPyConnection, name: str) -> int:
-    row = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()
-    return int(row[0]) if row else 0
+    ((count,),) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
+    return int(count)
 
 
 def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:
-    """One hash over all rows of all index tables, whatever their order."""
-    names = [table.name for table in (*BASE, *SEARCH) if table.name not in _OPERATIONAL]
+    """One hash over the shape of the index and all rows of the tables the others are derived from, in any order."""
+    names = [table.name for table in (*BASE, EMBEDDINGS) if table.name not in _OPERATIONAL]
+    shape = hashlib.md5("".join(table.ddl() for table in PUBLISHED).encode()).hexdigest()
     # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
     parts = " UNION ALL ".join(
         f'SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM "{name}" AS t'
         for place, name in enumerate(names)
     )
-    row = connection.execute(
-        f"SELECT md5(string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})"
-    ).fetchone()
-    return str(row[0]) if row else ""
+    ((digest,),) = connection.execute(
+        f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})", {"shape": shape}
+    ).fetchall()
+    return str(digest)

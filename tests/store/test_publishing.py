@@ -5,7 +5,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import schema
+from graphrag_assets.store import postings, schema
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import PUBLISHED
 from graphrag_assets.store.publishing import publish
@@ -120,10 +120,23 @@ def test_the_published_file_links_rows_by_number(working, tmp_path):
 
 def test_postings_count_the_terms_of_each_text(working, tmp_path):
     publish(working, tmp_path)
-    query = "SELECT number, n FROM postings WHERE kind = 'text_unit' AND term = md5_number_lower('ben')"
-    assert rows(tmp_path, query) == [(0, 1), (1, 1)]
-    lengths = "SELECT number, length FROM posting_lengths WHERE kind = 'text_unit'"
-    assert rows(tmp_path, lengths) == [(0, 3), (1, 3)]
+    ben = "term = md5_number_lower('text_unit ben')"
+    assert rows(tmp_path, f"SELECT kind, number, n, length FROM postings WHERE {ben}") == [
+        ("text_unit", 0, 1, 3),
+        ("text_unit", 1, 1, 3),
+    ]
+    assert rows(tmp_path, f"SELECT texts FROM posting_terms WHERE {ben}") == [(2,)]
+    assert rows(tmp_path, "FROM posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 3.0)]
+
+
+def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
+    publish(working, tmp_path / "whole")
+    monkeypatch.setattr(postings, "_TEXTS_AT_ONCE", 1)
+    publish(working, tmp_path / "parts")
+    for table in ("postings", "posting_terms", "posting_statistics"):
+        assert rows(tmp_path / "parts", f"FROM {table} ORDER BY ALL") == rows(
+            tmp_path / "whole", f"FROM {table} ORDER BY ALL"
+        )
 
 
 def test_every_published_table_and_column_has_its_comment(working, tmp_path):

@@ -81,7 +81,9 @@ LEFT JOIN units u ON u.document_id = d.id
 ORDER BY n.human_readable_id;
 
 INSERT INTO communities BY NAME FROM working.communities ORDER BY community;
-INSERT INTO community_reports BY NAME FROM working.community_reports ORDER BY community;
+INSERT INTO community_reports BY NAME
+SELECT r.*, t.content_tokens, t.summary_tokens
+FROM working.community_reports r JOIN report_tokens t USING (id) ORDER BY community;
 
 INSERT INTO community_members BY NAME
 SELECT m.*, e.human_readable_id AS entity_number
@@ -101,9 +103,39 @@ SELECT kind, n.number, id, e.model, e.vector FROM working.embeddings e JOIN numb
 ORDER BY kind, n.number;
 
 INSERT INTO community_history BY NAME FROM working.community_history ORDER BY ALL;
-INSERT INTO entity_mentions BY NAME FROM working.entity_mentions ORDER BY title_key, text_unit_id, id;
+-- Mentions know what they became: an alias of the document first, then one that holds everywhere, then the name itself.
+CREATE TEMP TABLE entity_of_name AS
+WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
+names AS (
+    SELECT document_id, title_key AS key FROM working.entity_mentions
+    UNION SELECT document_id, source_key FROM working.relationship_mentions
+    UNION SELECT document_id, target_key FROM working.relationship_mentions
+)
+SELECT n.document_id, n.key, e.human_readable_id AS number
+FROM names n
+LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
+LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
+
+INSERT INTO entity_mentions BY NAME
+SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
+FROM working.entity_mentions m
+LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+ORDER BY entity_number, text_unit_number, m.id;
+
 INSERT INTO relationship_mentions BY NAME
-FROM working.relationship_mentions ORDER BY source_key, target_key, text_unit_id, id;
+SELECT m.*, r.human_readable_id AS relationship_number, s.number AS source_number, t.number AS target_number,
+       u.number AS text_unit_number
+FROM working.relationship_mentions m
+LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source_key
+LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
+LEFT JOIN relationships r
+       ON least(r.source_number, r.target_number) = least(s.number, t.number)
+      AND greatest(r.source_number, r.target_number) = greatest(s.number, t.number)
+LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
+ORDER BY relationship_number, text_unit_number, m.id;
+
 INSERT INTO entity_aliases BY NAME FROM working.entity_aliases ORDER BY ALL;
 INSERT INTO citations BY NAME FROM working.citations ORDER BY ALL;
 INSERT INTO index_errors BY NAME FROM working.index_errors ORDER BY ALL;

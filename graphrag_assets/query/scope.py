@@ -1,0 +1,264 @@
+"""Scopes: the rows of an index that a filter allows.
+
+A filter on batches, documents or metadata allows text units. An entity or relationship is in the scope when one of them
+names it, and is then shown as these text units alone have it (`query.scoped`). A report is used only when everything it
+was written from is allowed. Titles and descriptions as published are searched only where they stem from allowed text
+alone. How rare a word is counts over the whole index.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from graphrag_assets.store.published import Reader
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What a filter allows in one published index. Everything it holds is computed when first asked for.
+
+    Attributes:
+        units: which text units are allowed, a truth value by number; None: all.
+        types: types of the entities that are allowed; empty: all.
+    """
+
+    reader: Reader | None = None
+    units: np.ndarray | None = None
+    types: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        return self.units is None and not self.types
+
+    @property
+    def limits_text(self) -> bool:
+        """Whether some text units are left out, so that what is derived from text has to be derived anew."""
+        return self.units is not None
+
+    def allows(self, kind: str, column: str) -> str:
+        """SQL that is true for the rows whose `column`, a number of `kind`, is in the scope.
+
+        Args:
+            kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: whose
+                texts as published stem from allowed text units alone.
+        """
+        return "true" if self._allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}) = 1"
+
+    def parameters(self, *kinds: str) -> dict[str, bytes]:
+        """The parameters that `allows` needs for these kinds."""
+        return {f"{kind}_bits": self._bits(kind) for kind in kinds if self._allowed(kind) is not None}
+
+    def allowed_text_units(self, numbers: Iterable[int]) -> set[int]:
+        """Those of the text units with these numbers that are in the scope."""
+        return {number for number in numbers if self.units is None or self.units[number]}
+
+    def is_whole(self, kind: str, number: int) -> bool:
+        """Whether all text that the entity or relationship of this number stems from is allowed."""
+        whole = self._allowed(f"{kind}_text")
+        return whole is None or bool(whole[number])
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of distinct neighbours in the scope, by number of the entity."""
+        return self._by_number(
+            "entity",
+            f"SELECT entity AS number, count(DISTINCT neighbour) AS value FROM edges "
+            f"WHERE {self.allows('relationship', 'relationship')} AND entity <> neighbour GROUP BY entity",
+            np.int64,
+            "relationship",
+        )
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Sum of the strengths of the mentions in the scope, by number of the relationship.
+
+        Without the correction for meeting by chance: that would count text outside the scope. An index without
+        mentions (an imported one) has the published weight where all of it is in the scope, else the text units.
+        """
+        return self._by_number(
+            "relationship",
+            f"""
+            WITH units AS (
+                SELECT relationship AS number, count(*) AS n FROM relationship_text_units
+                WHERE {self.allows("text_unit", "text_unit")} GROUP BY relationship
+            ), stated AS (
+                SELECT relationship_number AS number, sum(strength) AS strength FROM relationship_mentions
+                WHERE {self.allows("text_unit", "text_unit_number")} GROUP BY relationship_number
+            )
+            SELECT u.number, coalesce(s.strength,
+                   CASE WHEN {self.allows("relationship_text", "u.number")} THEN r.weight ELSE u.n END) AS value
+            FROM units u LEFT JOIN stated s USING (number) JOIN relationships r ON r.human_readable_id = u.number
+            """,
+            np.float64,
+            "text_unit",
+            "relationship_text",
+        )
+
+    def _allowed(self, kind: str) -> np.ndarray | None:
+        match kind:
+            case "text_unit":
+                return self.units
+            case "entity":
+                return self._entities
+            case "relationship":
+                return self._relationships
+            case "entity_text":
+                return self._entities if self._whole_entities is None else self._whole_entities & self._entities
+            case "relationship_text":
+                return self._whole_relationships
+            case "community_report":
+                return self._reports
+        raise KeyError(kind)
+
+    def _bits(self, kind: str) -> bytes:
+        return self._packed.setdefault(kind, np.packbits(self._allowed(kind)).tobytes())  # type: ignore[arg-type]
+
+    @cached_property
+    def _packed(self) -> dict[str, bytes]:
+        return {}
+
+    @cached_property
+    def _whole_entities(self) -> np.ndarray | None:
+        return self._whole("entity_text_units", "entity")
+
+    @cached_property
+    def _whole_relationships(self) -> np.ndarray | None:
+        return self._whole("relationship_text_units", "relationship")
+
+    def _whole(self, table: str, kind: str) -> np.ndarray | None:
+        """Which rows of `kind` have no text unit outside the scope."""
+        if self.units is None:
+            return None
+        outside = self._found(
+            f"SELECT DISTINCT {kind} FROM {table} WHERE NOT {self.allows('text_unit', 'text_unit')}", "text_unit"
+        )
+        whole = np.ones(self._size(kind), bool)
+        whole[outside] = False
+        return whole
+
+    @cached_property
+    def _entities(self) -> np.ndarray | None:
+        if self.is_everything:
+            return None
+        allowed = np.zeros(self._size("entity"), bool)
+        if self.units is None:
+            query = "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))"
+            allowed[self._found(query, types=self.types)] = True
+            return allowed
+        named = self._found(
+            f"SELECT DISTINCT entity FROM entity_text_units WHERE {self.allows('text_unit', 'text_unit')}", "text_unit"
+        )
+        allowed[named] = True
+        if self.types:
+            allowed &= self._of_type
+        return allowed
+
+    @cached_property
+    def _of_type(self) -> np.ndarray:
+        """Which entities are of the types asked for by what the text units in the scope say of them."""
+        of_type = np.zeros(self._size("entity"), bool)
+        whole = self._whole_entities
+        published = self._found(
+            "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))", types=self.types
+        )
+        of_type[published] = True
+        of_type &= whole
+        mentioned = self._found(
+            f"""
+            SELECT entity_number FROM (
+                SELECT entity_number, type, count(*) AS n FROM entity_mentions
+                WHERE {self.allows("text_unit", "text_unit_number")} AND entity_number IS NOT NULL GROUP BY ALL
+            )
+            QUALIFY row_number() OVER (
+                PARTITION BY entity_number ORDER BY type IN ('', 'UNKNOWN', 'CONCEPT', 'NAME'), n DESC, type
+            ) = 1 AND type IN (SELECT unnest($types::VARCHAR[]))
+            """,
+            "text_unit",
+            types=self.types,
+        )
+        of_type[mentioned[~whole[mentioned]]] = True  # type: ignore[index]
+        return of_type
+
+    @cached_property
+    def _relationships(self) -> np.ndarray | None:
+        """Those with both ends in the scope, and a text unit of it that states them."""
+        if self.is_everything:
+            return None
+        allowed = np.zeros(self._size("relationship"), bool)
+        both = f"{self.allows('entity', 'source_number')} AND {self.allows('entity', 'target_number')}"
+        allowed[self._found(f"SELECT human_readable_id FROM relationships WHERE {both}", "entity")] = True
+        if self.units is not None:
+            stated = np.zeros_like(allowed)
+            in_scope = self.allows("text_unit", "text_unit")
+            query = f"SELECT DISTINCT relationship FROM relationship_text_units WHERE {in_scope}"
+            stated[self._found(query, "text_unit")] = True
+            allowed &= stated
+        return allowed
+
+    @cached_property
+    def _reports(self) -> np.ndarray | None:
+        """Those of communities whose members, inner relationships and claims stem from allowed text units alone."""
+        if self.units is None:
+            return None
+        allowed = np.zeros(self._size("community_report"), bool)
+        whole = {
+            "whole_entities": _packed(self._whole_entities),
+            "whole_relationships": _packed(self._whole_relationships),
+        }
+        found = self._found(
+            f"""
+            WITH touched AS (
+                SELECT community FROM entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity) = 0
+                UNION
+                SELECT a.community
+                FROM edges e
+                JOIN entity_communities a ON a.entity = e.entity
+                JOIN entity_communities b ON b.entity = e.neighbour AND b.level = a.level AND b.community = a.community
+                WHERE get_bit($whole_relationships::BLOB::BIT, e.relationship) = 0
+                UNION
+                SELECT m.community
+                FROM covariates c JOIN entity_communities m ON m.entity IN (c.subject_number, c.object_number)
+                WHERE NOT {self.allows("text_unit", "c.text_unit_number")}
+            )
+            SELECT human_readable_id FROM community_reports
+            WHERE community IN (SELECT community FROM entity_communities) AND community NOT IN (FROM touched)
+            """,
+            "text_unit",
+            **whole,
+        )
+        allowed[found] = True
+        return allowed
+
+    def _size(self, kind: str) -> int:
+        table = {"entity": "entities", "relationship": "relationships", "community_report": "community_reports"}[kind]
+        return size(self._reader, table)
+
+    @property
+    def _reader(self) -> Reader:
+        assert self.reader is not None  # only EVERYTHING has none, and it never looks
+        return self.reader
+
+    def _found(self, query: str, *kinds: str, **given: Any) -> np.ndarray:
+        """The numbers that a query gives."""
+        return next(iter(self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()))
+
+    def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
+        found = self._reader.arrays(query, self.parameters(*kinds))
+        values: np.ndarray = np.zeros(self._size(kind), dtype)
+        values[found["number"]] = found["value"]
+        return values
+
+
+EVERYTHING = Scope()
+
+
+def size(reader: Reader, table: str) -> int:
+    """One more than the largest number of a table."""
+    return int(reader.numbers(f"SELECT coalesce(max(human_readable_id), -1) + 1 FROM {table}", {})[0])
+
+
+def _packed(allowed: np.ndarray | None) -> bytes:
+    return b"" if allowed is None else np.packbits(allowed).tobytes()

@@ -1,0 +1,126 @@
+"""Entities and relationships as the text units of a scope have them, without a word or a number from any other.
+
+What stems wholly from allowed text units is shown as published. Of the rest, title, type and description are made anew
+from the mentions in the scope, by the rules of indexing and the summariser of the embedded default.
+"""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from graphrag_assets.models.offline.centrality import summarise
+from graphrag_assets.query.scope import Scope
+from graphrag_assets.store.published import Reader
+
+_MENTIONS_OF_ENTITIES = """
+WITH selected AS (SELECT unnest($numbers::INT[]) AS number),
+declared AS (
+    SELECT entity_number AS number, title, type, description, text_unit_number AS text_unit, n_sentences
+    FROM entity_mentions WHERE entity_number IN (FROM selected)
+), related AS (
+    -- An end of a relationship that nothing declared is described by what relates it.
+    SELECT source_number AS number, source AS title, 'UNKNOWN' AS type, description, text_unit_number AS text_unit,
+           1 AS n_sentences
+    FROM relationship_mentions WHERE source_number IN (FROM selected)
+    UNION ALL
+    SELECT target_number, target, 'UNKNOWN', description, text_unit_number, 1
+    FROM relationship_mentions WHERE target_number IN (FROM selected)
+)
+SELECT * FROM (
+    FROM declared
+    UNION ALL FROM related WHERE number NOT IN (SELECT number FROM declared)
+) WHERE {allowed} ORDER BY ALL
+"""
+
+
+def entities_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` (human_readable_id, title, type, description, degree, frequency) as the scope has the entities."""
+    if scope.is_everything or frame.is_empty():
+        return frame
+    numbers = frame["human_readable_id"].to_list()
+    frame = frame.with_columns(degree=pl.Series(scope.degrees[numbers], dtype=pl.Int64))
+    partly = [number for number in numbers if not scope.is_whole("entity", number)]
+    return _replaced(frame, _rebuilt_entities(scope, reader, partly), partly) if partly else frame
+
+
+def relationships_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` (human_readable_id, source, target, source_number, target_number, description, weight) likewise."""
+    if not scope.limits_text or frame.is_empty():
+        return frame
+    numbers = frame["human_readable_id"].to_list()
+    frame = frame.with_columns(weight=pl.Series(scope.weights[numbers].round(2), dtype=pl.Float64))
+    ends = {*frame["source_number"], *frame["target_number"]}
+    partly = [number for number in sorted(ends) if not scope.is_whole("entity", number)]
+    if partly:
+        titles = dict(_rebuilt_entities(scope, reader, partly).select("human_readable_id", "title").iter_rows())
+        named = {
+            end: pl.col(f"{end}_number").replace_strict(titles, default=None, return_dtype=pl.String)
+            for end in ("source", "target")
+        }
+        frame = frame.with_columns(**{end: pl.coalesce(title, end) for end, title in named.items()})
+    partly = [number for number in numbers if not scope.is_whole("relationship", number)]
+    return _replaced(frame, _rebuilt_relationships(scope, reader, partly), partly) if partly else frame
+
+
+def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
+    """human_readable_id, title, type, description, frequency from the mentions in the scope."""
+    mentions = reader.rows(
+        _MENTIONS_OF_ENTITIES.format(allowed=scope.allows("text_unit", "text_unit")),
+        {"numbers": numbers, **scope.parameters("text_unit")},
+    )
+    counted = mentions.group_by("number", "title").agg(pl.col("n_sentences").sum())
+    titles = _first(counted.sort("number", pl.col("n_sentences").neg(), "title"), "title")
+    generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
+    counted = mentions.group_by("number", "type").len()
+    types = _first(counted.sort("number", generic, pl.col("len").neg(), "type"), "type")
+    described = mentions.join(titles.rename({"title": "shown"}), on="number").select(
+        key="number", title="shown", description=pl.col("description").fill_null(""), n=pl.lit(1, pl.Int64)
+    )
+    frequency = mentions.group_by("number").agg(frequency=pl.col("text_unit").n_unique().cast(pl.Int64))
+    return (
+        titles.join(types, on="number")
+        .join(frequency, on="number")
+        .join(summarise(described), left_on="number", right_on="key", how="left")
+        .with_columns(pl.col("description").fill_null(""))
+        .rename({"number": "human_readable_id"})
+    )
+
+
+def _first(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    return frame.group_by("number", maintain_order=True).agg(pl.col(column).first())
+
+
+def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
+    """human_readable_id, description from the mentions in the scope."""
+    mentions = reader.rows(
+        f"""
+        SELECT relationship_number AS key, source || ' – ' || target AS title, description, 1::BIGINT AS n
+        FROM relationship_mentions
+        WHERE relationship_number IN (SELECT unnest($numbers::INT[]))
+          AND {scope.allows("text_unit", "text_unit_number")}
+        ORDER BY ALL
+        """,
+        {"numbers": numbers, **scope.parameters("text_unit")},
+    )
+    return summarise(mentions.with_columns(pl.col("description").fill_null(""))).rename({"key": "human_readable_id"})
+
+
+def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]) -> pl.DataFrame:
+    """`frame` with the columns of `rebuilt` in the rows of `numbers`; empty where nothing could be made anew.
+
+    The title is what is left then (an imported index has no mentions): it names what an allowed text unit names.
+    """
+    columns = [name for name in rebuilt.columns if name != "human_readable_id"]
+    found = frame.select("human_readable_id").join(
+        rebuilt.with_columns(pl.col("human_readable_id").cast(frame["human_readable_id"].dtype)),
+        on="human_readable_id",
+        how="left",
+        maintain_order="left",
+    )
+    anew = frame["human_readable_id"].is_in(list(numbers))
+    nothing = {"title": pl.col("title"), "frequency": pl.lit(None, pl.Int64)}
+    return frame.with_columns(
+        pl.when(anew).then(pl.coalesce(found[name], nothing.get(name, pl.lit("")))).otherwise(pl.col(name)).alias(name)
+        for name in columns
+        if name in frame.columns
+    )

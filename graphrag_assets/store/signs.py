@@ -1,0 +1,112 @@
+"""Sign bits of vectors: which are probably near a question's, told without reading them.
+
+The signs of a randomly rotated vector keep its angles (Charikar 2002, "Similarity estimation techniques from rounding
+algorithms"): the fewer bits two vectors differ in, the nearer they are. The mean is taken off first, because what all
+vectors share tells none from another; and rotation spreads what a few dimensions hold over all bits. The few hundred
+nearest by bits are then compared exactly. The rotation is three rounds of random signs and a Hadamard transform
+(Ailon and Chazelle 2006, "Approximate nearest neighbors and the fast Johnson-Lindenstrauss transform"): nothing of it
+needs to be stored.
+"""
+
+import hashlib
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from graphrag_assets.store.schema import Table, table
+
+EXACT_UP_TO = 50_000
+"""Rows of a kind up to which all vectors are compared; above, only those that the bits choose."""
+
+KINDS = ("text_unit", "entity", "community_report")
+_ROUNDS = 3
+_VECTORS_AT_ONCE = 20_000
+_WORD = 64
+
+
+def signs_table(kind: str, words: int) -> Table:
+    """The table with the sign bits of a kind: `words` numbers of 64 bits."""
+    return table(
+        f"{kind}_signs",
+        f"Sign bits of the centred and rotated embeddings of kind {kind}, 64 to a column.",
+        "number",
+        ("number", "INTEGER", "human_readable_id of the embedded row."),
+        *((f"bits_{i}", "UBIGINT", f"Signs {i * _WORD} to {i * _WORD + _WORD - 1}.") for i in range(words)),
+    )
+
+
+def means_table(dimensions: int) -> Table:
+    """The table with the mean vector of each kind that has sign bits."""
+    return table(
+        "embedding_means",
+        "Mean vector of each kind that has a table of sign bits; it is taken off before signs are.",
+        "kind",
+        ("kind", "VARCHAR", "text_unit, entity or community_report."),
+        ("mean", f"FLOAT[{dimensions}]", "The mean of its vectors."),
+    )
+
+
+def signs(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """uint64 array (n, words) with the sign bits of `vectors` (n, dimensions); words · 64 is a power of two."""
+    n, dimensions = vectors.shape
+    size = max(_WORD, 1 << (dimensions - 1).bit_length())
+    rotated = np.zeros((n, size), np.float32)
+    np.subtract(vectors, mean, out=rotated[:, :dimensions])
+    rows = 1 << (size.bit_length() // 2)
+    left, right = _hadamard(rows), _hadamard(size // rows)
+    for flips in _flips(size):
+        rotated *= flips
+        # The Hadamard matrix of size a·b is the Kronecker product of those of a and b: two small products do it.
+        rotated = (left @ rotated.reshape(n, rows, -1) @ right).reshape(n, size)
+    return np.packbits(rotated > 0, axis=1).view(">u8").astype(np.uint64)
+
+
+def _flips(size: int) -> np.ndarray:
+    """Float array (rounds, size) of random signs, the same for ever."""
+    stream = hashlib.shake_128(b"graphrag_assets sign bits").digest(_ROUNDS * size // 8)
+    return np.unpackbits(np.frombuffer(stream, np.uint8)).reshape(_ROUNDS, size).astype(np.float32) * 2 - 1
+
+
+def _hadamard(size: int) -> np.ndarray:
+    """The Hadamard matrix of a power of two, scaled to keep lengths."""
+    matrix = np.ones((1, 1), np.float32)
+    while len(matrix) < size:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix / np.float32(np.sqrt(size))
+
+
+def write_signs(connection: duckdb.DuckDBPyConnection) -> None:
+    """Sign bits for every kind with more than EXACT_UP_TO embeddings in the published index open in `connection`."""
+    for kind in KINDS:
+        ((count, last, dimensions),) = connection.execute(
+            "SELECT count(*), max(number), any_value(len(vector)) FROM embeddings WHERE kind = $kind", {"kind": kind}
+        ).fetchall()
+        if count <= EXACT_UP_TO:
+            continue
+        parts = [(start, start + _VECTORS_AT_ONCE) for start in range(0, last + 1, _VECTORS_AT_ONCE)]
+        total = np.zeros(dimensions)
+        for part in parts:
+            total += _vectors(connection, kind, *part)[1].sum(axis=0, dtype=np.float64)
+        mean = (total / count).astype(np.float32)
+        connection.execute(means_table(dimensions).ddl())
+        connection.execute("INSERT INTO embedding_means VALUES ($kind, $mean)", {"kind": kind, "mean": mean})
+        for place, part in enumerate(parts):
+            numbers, vectors = _vectors(connection, kind, *part)
+            bits = signs(vectors, mean)
+            if place == 0:
+                connection.execute(signs_table(kind, bits.shape[1]).ddl())
+            columns = {f"bits_{i}": bits[:, i] for i in range(bits.shape[1])}
+            connection.register("signs_part", pl.DataFrame({"number": numbers, **columns}))
+            connection.execute(f"INSERT INTO {kind}_signs BY NAME FROM signs_part")
+            connection.unregister("signs_part")
+
+
+def _vectors(connection: duckdb.DuckDBPyConnection, kind: str, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and vectors of the rows of a kind with numbers from `start` to before `end`, by number."""
+    found = connection.sql(
+        "SELECT number, vector FROM embeddings WHERE kind = $kind AND number >= $start AND number < $end "
+        "ORDER BY number",
+        params={"kind": kind, "start": start, "end": end},
+    ).pl()
+    return found["number"].to_numpy(), found["vector"].to_numpy().reshape(len(found), -1)

@@ -1,0 +1,279 @@
+"""Answers in pieces, for synchronous and asynchronous callers, by a model over HTTP and without one."""
+
+import asyncio
+import gc
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.models.answering import NO_ANSWER
+from graphrag_assets.models.llm import RetriesExhausted
+from graphrag_assets.query import Callbacks, Context, GraphRAG
+from tests.openai_server import OpenAIServer, running
+from tests.query.modelled import chat_answerer, says, user_message
+
+QUESTION = "Who commanded the Niagara?"
+METHODS = ("local", "global_", "drift", "basic", "ask")
+HUDSON = "Captain William Hudson commanded the Niagara."
+
+
+def said_of(body: dict[str, Any]) -> str:
+    """Cites what stands in the data of the request."""
+    row = "Reports (3)" if "Reports" in user_message(body) else "Sources (0)"
+    return f"{HUDSON} [Data: {row}] He was content."
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    report = {"description": "Hudson commanded her. [Data: Reports (3)]", "score": 80}
+    content = says(
+        text=said_of,
+        MapAnswer={"points": [report]},
+        DriftAnswer={"points": [report], "follow_ups": [{"question": "Who was Hudson?", "score": 70}]},
+        QuestionKind={"kind": "fact", "reason": "It names a ship."},
+        Questions={"questions": ["What became of the Niagara?", QUESTION]},
+    )
+    with running(content=content) as server:
+        yield server
+
+
+@pytest.fixture
+def modelled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+    return GraphRAG(index_file, answerer=chat_answerer(server, tmp_path))
+
+
+def of(rag: GraphRAG, method: str, asynchronous: bool = False) -> Any:
+    return getattr(rag, f"a{method.rstrip('_')}" if asynchronous else method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_models_answer_comes_in_pieces_that_make_the_answer(modelled: GraphRAG, server, method: str) -> None:
+    stream = of(modelled, method).stream(QUESTION)
+    pieces = list(stream)
+    assert len(pieces) > 3
+    assert "".join(pieces) == stream.result.answer
+    row = "Sources (0)" if method == "basic" else "Reports (3)"
+    assert stream.result.answer == f"{HUDSON} [Data: {row}] He was content."
+    assert [request.body.get("stream", False) for request in server.chats].count(True) == 1
+    assert stream.result.citations[0].quote == HUDSON
+    # The same question again: nothing is paid for twice, streamed or not.
+    paid = len(server.chats)
+    assert of(modelled, method)(QUESTION).answer == stream.result.answer
+    assert len(server.chats) == paid
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_asynchronous_callers_get_the_same_in_a_loop_of_their_own(modelled: GraphRAG, method: str) -> None:
+    async def story() -> tuple[str, Any, Any]:
+        stream = of(modelled, method, True).stream(QUESTION)
+        pieces = [piece async for piece in stream]
+        return "".join(pieces), stream.result, await of(modelled, method, True)(QUESTION)
+
+    said, streamed, whole = asyncio.run(story())
+    assert said == streamed.answer == whole.answer
+    assert streamed.citations == whole.citations
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_model_the_answer_comes_sentence_by_sentence(rag: GraphRAG, method: str) -> None:
+    stream = of(rag, method).stream("What did the Great Eastern do, and who bought her?")
+    pieces = list(stream)
+    assert "".join(pieces) == stream.result.answer
+    assert stream.result.answer == of(rag, method)("What did the Great Eastern do, and who bought her?").answer
+    assert len(pieces) > 1
+    assert list(of(rag, method).stream("What is the capital of Mongolia?")) == [NO_ANSWER]
+
+
+def test_a_reference_that_was_not_given_never_shows_as_good_not_even_for_a_moment(
+    modelled: GraphRAG, server: OpenAIServer
+) -> None:
+    server.content = says(text="He did. [Data: Sources (0); Entities (77)] It is so. [Data: Ships (1)]")
+    shown = ""
+    stream = modelled.local.stream(QUESTION)
+    for piece in stream:
+        shown += piece
+        assert "[Data: Sources (0); Entities" not in shown
+        assert "[Data: Ships" not in shown
+    assert shown == ("He did. [Data: Sources (0)] [unresolved: Entities (77)] It is so. [unresolved: Ships (1)]")
+    assert stream.result.unresolved == ["Entities (77)", "Ships (1)"]
+    assert stream.result.answer == shown
+
+
+def test_the_result_is_there_when_the_pieces_are_through(modelled: GraphRAG) -> None:
+    stream = modelled.basic.stream(QUESTION)
+    next(stream)
+    with pytest.raises(QueryError, match="not complete"):
+        _ = stream.result
+    assert stream.wait() is stream.result
+
+
+def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
+    modelled: GraphRAG, server: OpenAIServer
+) -> None:
+    server.fail_next("cut")
+    stream = modelled.local.stream(QUESTION)
+    assert next(stream)
+    with pytest.raises(RetriesExhausted, match="broke off"):
+        stream.wait()
+    with pytest.raises(RetriesExhausted):
+        _ = stream.result
+    assert modelled.local(QUESTION).answer.endswith("He was content.")
+
+
+def test_a_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
+    server.content = says(text=" ".join(map(str, range(20_000))))
+    with modelled.local.stream(QUESTION) as stream:
+        next(stream)
+    assert list(stream) == []
+    with pytest.raises(QueryError, match="ended before"):
+        _ = stream.result
+    asked = len(server.chats)
+    assert not _searches()
+    assert len(server.chats) == asked == 1
+
+
+def test_a_stream_that_is_forgotten_ends_by_itself(modelled: GraphRAG, server: OpenAIServer) -> None:
+    server.content = says(text=" ".join(map(str, range(20_000))))
+    next(modelled.local.stream(QUESTION))
+    gc.collect()
+    _until(lambda: not _searches())
+
+
+def test_callbacks_are_called_in_the_callers_thread(modelled: GraphRAG) -> None:
+    told: list[tuple[str, Any, int]] = []
+
+    def note(event: str) -> Any:
+        return lambda what: told.append((event, what, threading.get_ident()))
+
+    callbacks = Callbacks(note("context"), note("token"), note("map"), note("reduce"))
+    answer = modelled.global_(QUESTION, callbacks=callbacks, max_context_tokens=300)
+    assert {thread for *_, thread in told} == {threading.get_ident()}
+    events = [event for event, *_ in told]
+    batches = answer.usage["map"].calls
+    assert batches > 1
+    assert events[: batches + 2] == ["context", *["map"] * batches, "reduce"]
+    assert isinstance(told[0][1], Context)
+    assert "".join(what for event, what, _ in told if event == "token") == answer.answer
+    assert told[batches + 1][1][0].score == 80
+
+
+def test_any_object_with_some_of_the_functions_will_do(rag: GraphRAG) -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def on_token(self, piece: str) -> None:
+            self.text += piece
+
+    listener = Listener()
+    assert rag.drift(QUESTION, callbacks=listener).answer == listener.text
+    with pytest.raises(QueryError, match="callbacks is 7"):
+        rag.local(QUESTION, callbacks=7)
+
+
+def test_a_callback_that_raises_ends_the_search(modelled: GraphRAG, server: OpenAIServer) -> None:
+    def refuse(context: Context) -> None:
+        raise ZeroDivisionError
+
+    server.latency = 0.2
+    with pytest.raises(ZeroDivisionError):
+        modelled.local(QUESTION, callbacks=Callbacks(on_context=refuse))
+    assert not _searches()
+
+
+@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
+def test_a_timeout_says_what_was_done_and_leaves_nothing_running(
+    modelled: GraphRAG, server: OpenAIServer, method: str
+) -> None:
+    modelled.context("basic", QUESTION)  # imports, and opens the file
+    modelled.basic("Anything?")  # imports the client
+    before = len(server.chats)
+    server.latency = 5
+    more = {"hypothetical_answer": False} if method == "drift" else {}
+    with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Done until then: a context of \d sections"):
+        of(modelled, method)(QUESTION, timeout=0.4, **more)
+    assert not _searches()
+    sent = len(server.chats) - before
+    server.latency = 0
+    time.sleep(0.1)
+    assert len(server.chats) - before == sent
+
+
+def test_a_cancelled_task_leaves_nothing_running_and_what_was_sent_is_kept(
+    modelled: GraphRAG, server: OpenAIServer
+) -> None:
+    modelled.basic("Anything?")
+    server.latency = 0.5
+
+    async def story() -> None:
+        task = asyncio.create_task(modelled.alocal(QUESTION))
+        while len(server.chats) < 2:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not _searches()
+
+    asyncio.run(story())
+    server.latency = 0
+    _until(lambda: server.in_flight == 0)
+    _until(lambda: not _flights(modelled))
+    modelled.local(QUESTION)
+    assert len(server.chats) == 2  # the answer of the cancelled search was paid for, and is used
+
+
+def test_an_interrupted_caller_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
+    modelled.basic("Anything?")
+    server.latency = 5
+
+    def press_control_c() -> None:
+        _until(lambda: server.in_flight)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=press_control_c).start()
+    with pytest.raises(KeyboardInterrupt):
+        modelled.local(QUESTION)
+    assert not _searches()
+
+
+def test_an_asynchronous_callers_loop_is_not_held_up(rag: GraphRAG) -> None:
+    async def story() -> int:
+        ticks, done = 0, asyncio.create_task(rag.adrift("What happened to the Great Eastern in Valentia?"))
+        while not done.done():
+            await asyncio.sleep(0.001)
+            ticks += 1
+        return ticks
+
+    assert asyncio.run(story()) > 10
+
+
+def test_many_questions_at_once_have_their_own_answers(modelled: GraphRAG) -> None:
+    async def story() -> list[str]:
+        questions = [f"Who commanded ship number {n}?" for n in range(12)]
+        return [answer.question for answer in await asyncio.gather(*(modelled.alocal(q) for q in questions))]
+
+    assert asyncio.run(story()) == [f"Who commanded ship number {n}?" for n in range(12)]
+
+
+def _searches() -> list[Any]:
+    """Searches under way on the models' loop."""
+    from graphrag_assets.models.event_loop import _loop
+
+    return [task for task in asyncio.all_tasks(_loop()) if "_Running._run" in str(task.get_coro())]
+
+
+def _flights(rag: GraphRAG) -> Any:
+    return rag.answerer.chat.ledger.flights._by_key
+
+
+def _until(condition: Any) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -10,6 +10,7 @@ the end. Ends with 1 when a table differs, or more was asked for than in the und
 
 import argparse
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -34,21 +35,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running(latency=options.latency) as server:
         clean, undisturbed, seconds = index_once(server, Path(folder) / "clean", options.input)
         console.print(f"Undisturbed: {undisturbed} requests, {seconds:.1f} s.")
-        for number in range(options.kills):
-            moment = chance.uniform(0, seconds)
-            made = Path(folder) / str(number)
+        number = 0
+        while number < options.kills:
+            moment, made = chance.uniform(0, seconds), Path(folder) / "killed"
             killed = kill_and_rerun(server, made, options.input, lambda now, _, at=moment: now >= at)
+            shutil.rmtree(made)
+            if not killed.killed:  # this run was faster than the undisturbed one
+                continue
+            number += 1
             differing, extra = differences(clean, killed.tables or {}), killed.extra(undisturbed)
             bad += bool(differing) or not 0 <= extra <= killed.in_flight
             table.add_row(
-                str(number + 1),
-                f"{moment:.2f}" if killed.killed else "had ended",
+                str(number),
+                f"{moment:.2f}",
                 *map(str, (killed.before, killed.in_flight, killed.after, extra)),
                 "equal" if not differing else "\n".join(differing),
             )
-            console.print(
-                f"{number + 1}: at {moment:.2f} s, {extra} extra, {len(differing)} tables differ", style="dim"
-            )
+            console.print(f"{number}: at {moment:.2f} s, {extra} extra, {len(differing)} tables differ", style="dim")
     console.print(table)
     console.print(
         f"{options.kills - bad} of {options.kills} kills cost at most what was in flight and changed nothing."

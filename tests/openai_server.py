@@ -96,6 +96,7 @@ class OpenAIServer:
 
     `content` makes the message of a chat request; `next_faults` are given to the next requests in turn (None:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
+    With `remember` a request that comes again, byte for byte, has the answer it had, at next to no cost.
     """
 
     content: Callable[[Body], str] = content_for
@@ -109,9 +110,11 @@ class OpenAIServer:
     retry_after: float = 1.0
     dimensions: int = DIMENSIONS
     record: bool = True
+    remember: bool = False
     requests: list[Request] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     attempts: Counter[bytes] = field(default_factory=Counter)
+    remembered: dict[bytes, tuple[str, bytes]] = field(default_factory=dict)
     in_flight: int = 0
     most_in_flight: int = 0
     port: int = 0
@@ -174,13 +177,18 @@ class OpenAIServer:
         if path.endswith("/models"):
             data = [{"id": name, "object": "model"} for name in sorted(self.models or {"test-model"})]
             return await _send(writer, 200, {"object": "list", "data": data})
-        request = self._note(path, headers, raw)
+        key = hashlib.blake2b(raw, digest_size=16).digest()
+        if self.remember and (known := self.remembered.get(key)):
+            self.counts.update(["requests", f"path {path}", f"task {known[0]}"])
+            await asyncio.sleep(self.latency)
+            return await _send(writer, 200, known[1])
+        request = self._note(path, headers, raw, key)
         try:
-            return await self._answer(writer, request)
+            return await self._answer(writer, request, key)
         finally:
             request.answered = time.monotonic()
 
-    async def _answer(self, writer: asyncio.StreamWriter, request: Request) -> bool:
+    async def _answer(self, writer: asyncio.StreamWriter, request: Request, key: bytes) -> bool:
         fault, body = request.fault, request.body
         if self.latency:
             await asyncio.sleep(self.latency)
@@ -199,11 +207,13 @@ class OpenAIServer:
             return await _send(writer, reply.status, reply.body, reply.headers)
         if body.get("stream"):
             return await _send_events(writer, _chunks(body, message, finish), cut=fault == "cut")
-        return await _send(writer, 200, _completion(body, message, finish), cut=fault == "cut")
+        answer = json.dumps(_completion(body, message, finish)).encode()
+        if self.remember and fault is None:
+            self.remembered[key] = request.task, answer
+        return await _send(writer, 200, answer, cut=fault == "cut")
 
-    def _note(self, path: str, headers: dict[str, str], raw: bytes) -> Request:
+    def _note(self, path: str, headers: dict[str, str], raw: bytes, key: bytes) -> Request:
         """Count the request, and choose its fault."""
-        key = hashlib.blake2b(raw, digest_size=16).digest()
         self.attempts[key] += 1
         body = json.loads(raw)
         task = task_of(body) if "messages" in body else "embedding"
@@ -382,6 +392,7 @@ async def _main(options: argparse.Namespace) -> None:
         latency=options.latency,
         port=options.port,
         record=False,
+        remember=options.remember,
         slow_seconds=options.slow_seconds,
     )
     listening = await server.serve()
@@ -394,6 +405,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.openai_server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: a free one; the base URL is printed")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--remember", action="store_true", help="answer repeated requests from memory")
     parser.add_argument("--slow-seconds", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0, help="seed of the faults")
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.text import Text
 from graphrag_assets import __version__
 from graphrag_assets.errors import GraphRAGError
 
-METHODS = ("local", "global", "drift", "basic")
+METHODS = ("local", "global", "drift", "basic", "ask")
 
 
 class _Commands(click.Group):
@@ -48,12 +49,34 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
 @click.argument("method", type=click.Choice(METHODS))
 @click.argument("question")
 @click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--level", type=int, help="Global search: the level of communities, 0 being the coarsest. Default: 2.")
+@click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
+@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
+@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@click.option("--timeout", type=float, help="Seconds after which the search is given up.")
+@click.option("--stream/--no-stream", default=None, help="Print the answer as it comes. Default: on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
 @click.option("--context", is_flag=True, help="Show the context that would be given to the model; no answer.")
-def query(method: str, question: str, path: Path | None, context: bool) -> None:
-    """Ask QUESTION by METHOD: local, global, drift or basic."""
-    from graphrag_assets.cli.query import run_query
+def query(
+    method: str,
+    question: str,
+    path: Path | None,
+    level: int | None,
+    response_type: str | None,
+    batches: tuple[str, ...],
+    documents: tuple[str, ...],
+    timeout: float | None,
+    stream: bool | None,
+    as_json: bool,
+    context: bool,
+) -> None:
+    """Ask QUESTION by METHOD: local, global, drift or basic; ask chooses the method by the question."""
+    from graphrag_assets.cli.query import Output, run_query
 
-    run_query(method, question, path, context)
+    given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
+    given |= {"batches": batches or None, "documents": documents or None}
+    output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
+    run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)
 
 
 @main.command()

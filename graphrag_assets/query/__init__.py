@@ -16,7 +16,7 @@ from graphrag_assets.query.graphrag import GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
 from graphrag_assets.query.request import METHODS
-from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_markdown
+from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_json, answer_to_markdown
 from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream
 
 __all__ = [
@@ -39,5 +39,6 @@ __all__ = [
     "LocalOptions",
     "Section",
     "Turn",
+    "answer_to_json",
     "answer_to_markdown",
 ]

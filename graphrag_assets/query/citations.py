@@ -302,7 +302,7 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
         {"numbers": numbers, "limit": _PASSAGES_LOOKED_AT if scope.is_everything else _ALL},
     )
     if not scope.is_everything:
-        allowed = scope.allowed_text_units(reader, cited["text_unit"].drop_nulls().unique().to_list())
+        allowed = scope.allowed_text_units(cited["text_unit"].drop_nulls().unique().to_list())
         cited = cited.filter(pl.col("text_unit").is_in(list(allowed)))
         cited = cited.filter(pl.int_range(pl.len()).over("number") < _PASSAGES_LOOKED_AT)
     texts = reader.rows(

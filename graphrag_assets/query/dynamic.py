@@ -67,11 +67,15 @@ class Descent:
             self.chosen.add(community)
             if not self.options.keep_parent:
                 self.chosen -= set(self._above(community))
-        due = self._with_reports(child for c in relevant for child in self._children.get(c, []))
-        if not due and not self.chosen and self.due:
-            deepest = max(self._level[c] for c in self.due)
-            due = self._with_reports(c for c, level in sorted(self._level.items()) if level == deepest + 1)
-        self.due = [c for c in due if c not in self.ratings]
+        due = self._unrated(child for c in relevant for child in self._children.get(c, []))
+        level = min((self._level[c] for c in self.due), default=self.options.max_level)
+        while not due and not self.chosen and level < self.options.max_level:
+            level += 1
+            due = self._unrated(c for c, at in sorted(self._level.items()) if at == level)
+        self.due = due
+
+    def _unrated(self, communities: Iterable[int]) -> list[int]:
+        return [c for c in self._with_reports(communities) if c not in self.ratings]
 
     def _with_reports(self, communities: Iterable[int]) -> list[int]:
         """These communities down to the maximal level, in place of one without a report those below it."""

@@ -112,6 +112,10 @@ class GraphRAG:
         """`search` for asynchronous callers."""
         return await AsyncMethod(_known(method), self._answering)(question, **options)
 
+    def stream(self, method: str, question: str, **options: Any) -> AnswerStream[Answer]:
+        """The answer in pieces by the method of that name: local, global, drift, basic or ask."""
+        return AnswerStream(*self._answering(method, question, options, True))
+
     def context(self, method: str, question: str, **options: Any) -> Context:
         """What `method` (local, global, drift or basic) would answer from; of DRIFT, its primer's reports."""
         return AnswerStream(*self._contexts(method, question, options)).wait()

@@ -17,6 +17,7 @@ from graphrag_assets.query.options import (
     check_text,
     check_whole,
 )
+from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import Question, entities_for
 from graphrag_assets.query.rows import (
     claims_about,
@@ -42,7 +43,8 @@ class LocalOptions:
         top_k_entities: exactly so many entities, those of `include_entity_names` (titles or aliases) among them and
             none of `exclude_entity_names`.
         top_k_relationships: most relationships that lead out of the selection, per entity.
-        hops: relationships of paths of so many steps from the selected entities, the best paths first.
+        hops: relationships of paths of up to so many steps from the selected entities, the best paths first; as many
+            entities again, the best that the paths reach, follow the selected ones.
         include_entity_rank: show each entity's degree, under the heading `rank_description`.
         include_relationship_weight: show each relationship's weight.
         relationship_ranking_attribute: weight, or rank (combined degree).
@@ -158,15 +160,17 @@ def local_context(
         include=options.include_entity_names,
         exclude=options.exclude_entity_names,
     )
-    units = ranked_text_units(reader, question, entities, _MOST_TEXT_UNITS, scope)
+    relationships, reached = _relationships(reader, question, entities, options, scope)
+    known = [*entities, *reached]
+    units = ranked_text_units(reader, question, known, _MOST_TEXT_UNITS, scope)
     reports = reports_about(reader, entities, scope).filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
     planned = [
         (_reports_layout(options), reports, options.community_prop),
-        (_entities_layout(options), entity_rows(reader, entities, scope), of_entities),
-        (_relationships_layout(options), _relationships(reader, question, entities, options, scope), of_relationships),
-        (CLAIMS, claims_about(reader, entities, units, scope), of_claims),
+        (_entities_layout(options), entity_rows(reader, known, scope), of_entities),
+        (_relationships_layout(options), relationships, of_relationships),
+        (CLAIMS, claims_about(reader, known, units, scope), of_claims),
         (SOURCES, sources(reader, units, scope), options.text_unit_prop),
     ]
     if not options.include_covariates:
@@ -179,14 +183,13 @@ def local_context(
 
 def _relationships(
     reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
-) -> pl.DataFrame:
-    """Those around the selected entities, or of paths from them: as many as may lead out of the selection."""
+) -> tuple[pl.DataFrame, list[int]]:
+    """Those around the selected entities, or of paths from them; and the best entities that these paths reach."""
     outside = options.top_k_relationships * len(entities)
     if options.hops > 1:
-        from graphrag_assets.query.paths import paths
-
-        return paths(reader, question, entities, options.hops, scope, outside)[0]
-    return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope)
+        found, reached = paths(reader, question, entities, options.hops, scope, outside)
+        return found, reached[: options.top_k_entities]
+    return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
 
 
 def _reports_layout(options: LocalOptions) -> Layout:

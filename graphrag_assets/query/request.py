@@ -121,7 +121,7 @@ def request(method: str, question: Any, given: Mapping[str, Any]) -> Request:
         QueryError: there is no such method or option, or a value is not allowed.
     """
     if method not in _KINDS:
-        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(METHODS)}.")
+        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(_KINDS)}.")
     kind = _KINDS[method]
     filters = {name: value for name, value in given.items() if name in _names(Filter)}
     common = {name: value for name, value in given.items() if name in _names(CommonOptions)}

@@ -1,7 +1,8 @@
 """The one result type of all searches, and how it is shown."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -101,9 +102,31 @@ class Answer:
         return "\n".join(lines)
 
 
-def answer_to_markdown(answer: Answer) -> str:
+def answer_to_json(answer: Answer) -> str:
+    """The answer with its citations, usage and steps as JSON; the context only as the numbers of its rows."""
+    plain = {
+        "method": answer.method,
+        "question": answer.question,
+        "answer": answer.answer,
+        "citations": [asdict(citation) for citation in answer.citations],
+        "unresolved": answer.unresolved,
+        "context": {
+            name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in answer.context.items()
+        },
+        "usage": {category: asdict(usage) for category, usage in answer.usage.items()},
+        "seconds": answer.seconds,
+        "model": answer.model,
+        "publication": answer.publication,
+        "actions": [asdict(action) for action in answer.actions],
+        "errors": [asdict(failure) for failure in answer.errors],
+        "choice": asdict(answer.choice) if answer.choice else None,
+    }
+    return json.dumps(plain, ensure_ascii=False, indent=2)
+
+
+def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
     """The answer as Markdown: question, answer, citations with their quotes, and what answered."""
-    parts = [f"## {answer.question}", answer.answer]
+    parts = [f"## {answer.question}", answer.answer] if with_answer else []
     if answer.citations:
         quotes = [f"{line}\n  > {_one_line(group[0].quote)}" for line, group in _grouped(answer.citations)]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))

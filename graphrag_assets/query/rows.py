@@ -143,7 +143,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     Returns:
         entity, neighbour, human_readable_id, weight, combined_degree; by entity, then neighbour.
     """
-    edges = reader.rows(
+    found = reader.arrays(
         f"""
         SELECT entity, neighbour, relationship AS human_readable_id, weight, combined_degree FROM edges
         WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
@@ -151,6 +151,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
         """,
         {"entities": entities, **scope.parameters("relationship")},
     )
+    edges = pl.DataFrame(found)
     if scope.is_everything or edges.is_empty():
         return edges
     degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbour"].to_numpy()]

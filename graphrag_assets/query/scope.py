@@ -45,7 +45,7 @@ class Scope:
             kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: whose
                 texts as published stem from allowed text units alone.
         """
-        return "true" if self._allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}) = 1"
+        return "true" if self._allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}::INT) = 1"
 
     def parameters(self, *kinds: str) -> dict[str, bytes]:
         """The parameters that `allows` needs for these kinds."""

@@ -72,7 +72,7 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
     titles = _first(counted.sort("number", pl.col("n_sentences").neg(), "title"), "title")
     generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
     counted = mentions.group_by("number", "type").len()
-    types = _first(counted.sort("number", generic, pl.col("len").neg(), "type"), "type")
+    types = _first(counted.sort("number", generic, pl.col("len").cast(pl.Int64).neg(), "type"), "type")
     described = mentions.join(titles.rename({"title": "shown"}), on="number").select(
         key="number", title="shown", description=pl.col("description").fill_null(""), n=pl.lit(1, pl.Int64)
     )

@@ -94,7 +94,7 @@ class Search:
         embedding = await asyncio.to_thread(lambda: self.reader.embedding)
         if embedding is None or embedding[0] == embeddings.MODEL:
             return
-        vectors, usage = await asking.embed(embedding[0], [q.vector_text or q.text for q in questions])
+        vectors, usage = await asking.embed(embedding[0], [question.embedded_text for question in questions])
         self.used("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(embedding[0], vector)

@@ -190,6 +190,18 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
             }
             for number, (subject, unit, description, date) in enumerate(CLAIMS)
         ],
+        "communities": [
+            {
+                "id": f"m{community}",
+                "human_readable_id": community,
+                "community": community,
+                "level": level,
+                "parent": parent,
+                "children": [3, 4] if community == 0 else [],
+                "size": len(COMMUNITIES[community][2]),
+            }
+            for community, (level, parent, _) in COMMUNITIES.items()
+        ],
         "community_reports": [_report(community) for community in COMMUNITIES],
         "edges": [
             {

@@ -1,8 +1,12 @@
 """References in answers: read, checked against the context, led back to documents."""
 
-import pytest
+import re
 
-from graphrag_assets.query.citations import Reference, references, resolve
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_assets.query.citations import Checked, Reference, references, resolve
 from graphrag_assets.store.published import Reader
 
 EVERYTHING = {name: set(range(10)) for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")}
@@ -80,3 +84,61 @@ def test_a_number_in_the_context_without_a_row_is_unresolved(reader: Reader) -> 
 
 def test_an_answer_without_references_has_no_citations(reader: Reader) -> None:
     assert resolve(reader, "Nothing is known (5) [sic].", EVERYTHING) == ([], [])
+
+
+GIVEN = {"Sources": {1, 2, 3, 4}, "Reports": {7}}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "lost"),
+    [
+        ("A. [Data: Sources (1, 2); Reports (7)]", "A. [Data: Sources (1, 2); Reports (7)]", []),
+        ("A. [Data: Sources (1, 9, +more)] B.", "A. [Data: Sources (1)] [unresolved: Sources (9)] B.", ["Sources (9)"]),
+        ("A.[Data: Ships (1)]", "A.[unresolved: Ships (1)]", ["Ships (1)"]),
+        ("A. [Data: Reports]", "A. [unresolved: Reports]", ["Reports"]),
+        ("A. [Data: ]", "A. [unresolved: nothing]", ["nothing"]),
+        ("A. [data: source (3-5)]", "A. [Data: Sources (3, 4)] [unresolved: Sources (5)]", ["Sources (5)"]),
+        ("A. [Data: Sources (1)", "A. [Data: Sources (1)]", []),
+        ("A. [Data: Sources (9", "A. [unresolved: Sources (9]", ["Sources (9"]),
+        (" A [sic] and [DATE: 3] and [. ", "A [sic] and [DATE: 3] and [.", []),
+        ("[LLM: verify] [Data: Reports (7)]", "[LLM: verify] [Data: Reports (7)]", []),
+        ("", "", []),
+    ],
+)
+def test_what_was_not_given_is_marked(text: str, shown: str, lost: list[str]) -> None:
+    assert Checked.text(text, GIVEN) == (shown, lost)
+
+
+def test_or_removed() -> None:
+    assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
+        "A. B. [Data: Sources (1)]",
+        ["Ships (1)", "Sources (9)"],
+    )
+
+
+@given(
+    st.lists(
+        st.sampled_from(["A. ", "[Data: ", "Sources (1", ", 9", ")", "]", "[", " ", "; Ships (2)", "\n"]), max_size=12
+    ),
+    st.lists(st.integers(1, 9), max_size=30),
+)
+def test_pieces_are_shown_as_the_whole_is_however_they_are_cut(parts: list[str], cuts: list[int]) -> None:
+    text = "".join(parts)
+    checked, shown, rest = Checked(GIVEN), "", text
+    for cut in [*cuts, len(text)]:
+        shown += checked.feed(rest[:cut])
+        rest = rest[cut:]
+    shown += checked.end()
+    assert (shown, list(checked.unresolved)) == Checked.text(text, GIVEN)
+    assert "Ships" not in "".join(re.findall(r"\[Data:[^\]]*\]", shown))
+
+
+def test_a_statement_of_several_sentences_is_found_by_its_last(reader: Reader) -> None:
+    answer = "Much was written of it. Captain William Hudson commanded the Niagara. [Data: Sources (0)]"
+    (citation,), _ = resolve(reader, answer, EVERYTHING)
+    assert citation.quote == "Captain William Hudson commanded the Niagara."
+
+
+def test_marks_are_no_part_of_a_statement() -> None:
+    (reference,) = references("A. [unresolved: Ships (1)] He did. [LLM: verify] [Data: Sources (1)]")
+    assert reference.statement == "A. He did."

@@ -1,10 +1,14 @@
 """Local contexts: what is chosen, in which order, within which budget."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.context import Layout, fill
 from graphrag_assets.query.local import (
     LocalOptions,
@@ -136,3 +140,115 @@ def test_a_section_never_exceeds_its_budget_and_a_larger_budget_never_holds_less
     small, large = fill(ROW, rows, budget), fill(ROW, rows, budget + more)
     assert len(tokenizer().encode_ordinary(small.text)) <= small.tokens <= budget
     assert large.tokens >= small.tokens
+
+
+def test_columns_can_be_left_out_or_named(reader: Reader) -> None:
+    options = LocalOptions(
+        include_entity_rank=False,
+        include_relationship_weight=False,
+        include_community_rank=True,
+        include_covariates=False,
+    )
+    text = local_context(reader, QUESTION, options).text
+    assert "-----Entities-----\nid|entity|description\n" in text
+    assert "-----Relationships-----\nid|source|target|description|links\n" in text
+    assert "-----Reports-----\nid|title|rank|content\n0|Agamemnon, Niagara" in text
+    assert "-----Claims-----" not in text
+    named = local_context(reader, QUESTION, LocalOptions(rank_description="ties")).text
+    assert "id|entity|description|ties\n1|Niagara|The Niagara was an American frigate.|2\n" in named
+
+
+def test_reports_below_the_least_rank_are_not_used(reader: Reader) -> None:
+    # Ranks are 5 minus the community's number.
+    frame = local_context(reader, QUESTION, LocalOptions(min_community_rank=3.0)).frames["reports"]
+    assert set(frame["community"]) <= {0, 1, 2}
+
+
+def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
+    options = LocalOptions(
+        top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")
+    )
+    entities = local_context(reader, QUESTION, options).frames["entities"]
+    assert numbers(entities)[0] == PENGUIN
+    assert entities.height == 3
+    assert not {NIAGARA, HUDSON} & set(numbers(entities))
+    with pytest.raises(QueryError, match="Zeppelin"):
+        local_context(reader, QUESTION, LocalOptions(include_entity_names=("Zeppelin",)))
+
+
+def test_frames_may_hold_only_what_is_in_the_context(reader: Reader) -> None:
+    options = LocalOptions(max_context_tokens=150, return_candidate_context=False)
+    context = local_context(reader, QUESTION, options)
+    assert all(section.frame["in_context"].all() for section in context.sections)
+    assert {section.frame.height == len(section.passages) for section in context.sections} == {True}
+    with_candidates = local_context(reader, QUESTION, replace(options, return_candidate_context=True))
+    assert with_candidates.text == context.text
+
+
+def test_several_hops_reach_what_lies_behind_the_neighbours(reader: Reader) -> None:
+    # Hudson – Niagara – Agamemnon – Valentia – Great Eastern
+    def reached(hops: int) -> set[str]:
+        options = LocalOptions(top_k_entities=1, top_k_relationships=10, hops=hops)
+        frame = local_context(reader, Question("Whom did William Hudson meet?"), options).frames["relationships"]
+        return {end for pair in frame.select("source", "target").rows() for end in pair}
+
+    assert reached(1) == {"William Hudson", "Niagara"}
+    assert reached(2) == {"William Hudson", "Niagara", "Agamemnon"}
+    assert reached(4) >= {"Valentia", "Great Eastern"}
+    far = local_context(reader, Question("Whom did William Hudson meet?"), LocalOptions(top_k_entities=1, hops=3))
+    assert "id|source|target|description|weight|hop\n" in far.text
+    assert far.frames["relationships"]["hop"].to_list() == sorted(far.frames["relationships"]["hop"])
+    assert numbers(far.frames["entities"])[0] == HUDSON
+    assert numbers(far.frames["entities"]) == [HUDSON, NIAGARA]
+
+
+@pytest.mark.parametrize("budget", [50, 150, 400, 1200])
+def test_the_token_limit_holds_for_paths_too(reader: Reader, budget: int) -> None:
+    assert local_context(reader, QUESTION, LocalOptions(max_context_tokens=budget, hops=3)).tokens <= budget
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("hops", 0),
+        ("hops", 5),
+        ("include_entity_names", [7]),
+        ("relationship_ranking_attribute", "colour"),
+        ("rank_description", ""),
+        ("include_entity_rank", "no"),
+        ("min_community_rank", "x"),
+    ],
+)
+def test_options_are_checked(option: str, value: object) -> None:
+    with pytest.raises(QueryError, match=f"option {option} is {value!r}".replace("[", r"\[")):
+        LocalOptions(**{option: value})
+
+
+HOSTILE = [
+    "'; DROP TABLE entities; --",
+    'Who is "Robert\'); DELETE FROM documents; --"?',
+    "$question $1 ? :name %s {0} {{ x }} \\",
+    "SELECT * FROM entities WHERE title = 'Niagara' OR 1 = 1 /*",
+    "Niagara\x00’s “crew”; ATTACH '/etc/passwd' AS x; COPY entities TO '/tmp/out'",
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: str, text: str) -> None:
+    tables = ("entities", "documents", "text_units", "community_reports")
+    before = {table: rag.sql(f"SELECT * FROM {table}") for table in tables}
+    answer = rag.search(method, text, history=[("user", text)], response_type=text, language=text)
+    assert answer.question == text
+    rag.ask(text)
+    rag.questions([text])
+    for field in ("batches", "documents", "entity_types"):
+        with pytest.raises(QueryError):
+            rag.search(method, "Who?", **{field: [text]})
+    with pytest.raises(QueryError):
+        rag.search(method, "Who?", metadata={text: text})
+    with pytest.raises(QueryError):
+        rag.local("Who?", include_entity_names=[text])
+    with pytest.raises(QueryError):
+        rag.local("Who?", exclude_entity_names=text)
+    assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)

@@ -277,3 +277,28 @@ def _until(condition: Any) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def test_synchronous_searches_work_inside_a_running_loop(rag: GraphRAG) -> None:
+    """As in a notebook."""
+
+    async def cell() -> str:
+        return rag.local(QUESTION).answer
+
+    assert HUDSON in asyncio.run(cell())
+
+
+def test_an_asynchronous_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
+    server.content = says(text=" ".join(map(str, range(20_000))))
+
+    async def story() -> None:
+        async with modelled.alocal.stream(QUESTION) as stream:
+            await anext(stream)
+        assert not _searches()
+        with pytest.raises(QueryError, match="ended before"):
+            _ = stream.result
+        with pytest.raises(QueryError, match="timeout"):
+            await modelled.abasic("Quick?", timeout=0.0001)
+        assert HUDSON in (await modelled.acontext("basic", QUESTION)).text
+
+    asyncio.run(story())

@@ -1,0 +1,130 @@
+"""Relationships several hops away from the entities of a question: the best paths first.
+
+One semi-join on the sorted edges per hop, not a recursive query, which would read all edges at every step.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.rows import edges_of, relationship_rows
+from graphrag_assets.store.published import Reader
+
+MOST_EXPANDED = 200
+"""Entities from which a hop goes on: the best reached so far. It bounds the work, whatever the degrees."""
+
+MOST_STEPS = 2_000
+"""Steps of a hop that are compared with the question: the heaviest of them, from the best paths."""
+
+_BY_WEIGHT = 0.5  # the other half of a step's worth is how similar the entity it reaches is to the question
+
+
+def paths(
+    reader: Reader,
+    question: Question,
+    entities: Sequence[int],
+    hops: int,
+    scope: Scope = EVERYTHING,
+    limit: int = 100,
+) -> tuple[pl.DataFrame, list[int]]:
+    """The relationships on the best paths of up to `hops` steps from `entities`, and the entities these reach.
+
+    A step is worth the mean of two numbers from 0 to 1: its weight, as a part of the greatest among the relationships
+    of the entity it leaves, and the cosine of question and entity reached. A path is worth the product of its steps; an
+    entity is reached by the path worth most.
+
+    Returns:
+        The frame: the columns of `relationships_around`, hop (1 to `hops`) and score (the worth of the path that ends
+        with the relationship), best first, at most `limit` rows. `in_network` is true where both ends are among
+        `entities`; `links` is the number of them that the far end is linked with.
+        The numbers of the entities reached, without `entities`, best first.
+    """
+    scores = dict.fromkeys(entities, 1.0)  # of the best path to each entity
+    found: list[pl.DataFrame] = []
+    leaving = list(scores)
+    for hop in range(1, hops + 1):
+        if not leaving:
+            break
+        steps = _steps(reader, question, scores, leaving, scope).with_columns(hop=pl.lit(hop, pl.Int64))
+        found.append(steps)
+        new = (
+            steps.filter(~pl.col("neighbour").is_in(list(scores)))
+            .group_by("neighbour")
+            .agg(pl.col("score").max())
+            .sort(pl.col("score").round(9).neg(), "neighbour")
+        )
+        scores.update(new.iter_rows())
+        leaving = new["neighbour"].head(MOST_EXPANDED).to_list()
+    steps = pl.concat(found) if found else _NO_STEPS
+    selected = list(entities)
+    inside = pl.col("entity").is_in(selected) & pl.col("neighbour").is_in(selected)
+    linked = steps.filter(pl.col("entity").is_in(selected)).group_by("neighbour").agg(links=pl.col("entity").n_unique())
+    best = (
+        # A relationship is met from both ends: it counts where a path meets it first, and is worth most.
+        steps.sort("hop", pl.col("score").round(9).neg(), "human_readable_id", "entity")
+        .unique("human_readable_id", keep="first", maintain_order=True)
+        .sort(pl.col("score").round(9).neg(), "hop", "human_readable_id")
+        .head(limit)
+        .join(linked, on="neighbour", how="left", maintain_order="left")
+        .with_columns(in_network=inside, links=pl.when(inside).then(0).otherwise(pl.col("links").fill_null(0)))
+    )
+    chosen = best.select(
+        "human_readable_id", "in_network", pl.col("links").cast(pl.Int64), "combined_degree", "hop", "score"
+    )
+    reached = sorted(set(best["neighbour"]) - set(selected), key=lambda number: (-round(scores[number], 9), number))
+    return relationship_rows(reader, chosen, scope), reached
+
+
+_NO_STEPS = pl.DataFrame(
+    schema={
+        "entity": pl.Int32,
+        "neighbour": pl.Int32,
+        "human_readable_id": pl.Int32,
+        "combined_degree": pl.Int64,
+        "score": pl.Float64,
+        "hop": pl.Int64,
+    }
+)
+
+
+def _steps(
+    reader: Reader, question: Question, scores: Mapping[int, float], leaving: list[int], scope: Scope
+) -> pl.DataFrame:
+    """The relationships of the entities with the score of the path that ends with each."""
+    edges = edges_of(reader, leaving, scope)
+    greatest = pl.col("weight").max().over("entity")
+    edges = edges.with_columns(
+        part=pl.when(greatest > 0).then(pl.col("weight") / greatest).otherwise(0.0),
+        so_far=pl.col("entity").replace_strict(scores, return_dtype=pl.Float64),
+    )
+    by_weight = (pl.col("so_far") * pl.col("part")).round(9)
+    edges = edges.sort(by_weight.neg(), "human_readable_id", "entity").head(MOST_STEPS)
+    near = _similarities(reader, question, edges["neighbour"].unique().sort().to_list(), scope)
+    similar = pl.col("neighbour").replace_strict(near, default=0.0, return_dtype=pl.Float64)
+    return edges.select(
+        "entity",
+        "neighbour",
+        "human_readable_id",
+        "combined_degree",
+        score=pl.col("so_far") * (_BY_WEIGHT * pl.col("part") + (1 - _BY_WEIGHT) * similar),
+    )
+
+
+def _similarities(reader: Reader, question: Question, entities: list[int], scope: Scope) -> dict[int, float]:
+    """Cosine of the question and each entity, none below 0; entities whose texts must not be searched are left out."""
+    if reader.embedding is None:
+        return {}
+    model, dimensions = reader.embedding
+    vector = np.asarray(question.vector(model))
+    found = reader.rows(
+        f"""
+        SELECT number, greatest(array_inner_product(vector, $vector::FLOAT[{dimensions}]), 0) AS similarity
+        FROM embeddings WHERE kind = 'entity' AND number IN (SELECT unnest($entities::INT[]))
+          AND {scope.allows("entity_text", "number")}
+        """,
+        {"vector": vector, "entities": entities, **scope.parameters("entity_text")},
+    )
+    return dict(found.iter_rows())

@@ -1,0 +1,68 @@
+"""Questions sorted by their kind, and answered by the method that suits it."""
+
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.ask import KINDS, kind_by_rules
+from graphrag_assets.query.drift import DriftOptions
+from graphrag_assets.query.request import request
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "kind"),
+    [
+        ("Who commanded the Niagara?", 1, "fact"),
+        ("When was the Great Eastern sold, and to whom?", 1, "fact"),
+        ("How are Cyrus Field and William Thomson connected?", 2, "relation"),
+        ("What links the Niagara with Valentia?", 2, "relation"),
+        ("What is the relationship between them?", 0, "passage"),
+        ("Compare the Niagara with the Agamemnon.", 2, "comparison"),
+        ("How did Thomson and Whitehouse disagree?", 2, "comparison"),
+        ("What are the main themes?", 0, "theme"),
+        ("Summarise the collection.", 0, "theme"),
+        ("What is the book about?", 0, "theme"),
+        ("Give me an overview of the voyages.", 0, "theme"),
+        ("Summarise what the Niagara did.", 1, "fact"),
+        ("What did the oil of the lamps cost?", 0, "passage"),
+        ("船は何をしましたか？", 0, "passage"),
+    ],
+)
+def test_rules_tell_the_kind_by_wording_and_by_what_is_named(question: str, named: int, kind: str) -> None:
+    assert kind_by_rules(question, named)[0] == kind
+
+
+def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
+    for kind in KINDS.values():
+        assert request(kind.method, "What?", kind.options).method == kind.method
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who commanded the Niagara?", "local search: it names 1 entity of the index (by rules)"),
+        (
+            "How are William Hudson and Valentia connected?",
+            "local search (hops=2): it asks how 2 entities that it names are connected (by rules)",
+        ),
+        ("Compare the Niagara with the Agamemnon.", "drift search: it compares ('compare') (by rules)"),
+        (
+            "What are the main themes?",
+            "global search: it asks about the whole ('main themes') and names no entity of the index (by rules)",
+        ),
+        ("What did the oil cost?", "basic search: it names no entity of the index (by rules)"),
+    ],
+)
+def test_the_answer_says_what_was_chosen_and_why(rag: GraphRAG, question: str, said: str) -> None:
+    answer = rag.ask(question, max_context_tokens=2000)
+    assert str(answer.choice) == said
+    assert answer.choice is not None
+    assert answer.method == answer.choice.method
+    assert answer.answer == rag.search(answer.method, question, max_context_tokens=2000, **answer.choice.options).answer
+
+
+def test_what_ask_is_told_holds_for_the_method_it_chooses(rag: GraphRAG) -> None:
+    answer = rag.ask("Compare the Niagara with the Agamemnon.", max_context_tokens=300)
+    assert answer.method == "drift"
+    assert DriftOptions(max_context_tokens=300).of_steps.max_context_tokens == 300
+    assert answer.choice is not None
+    assert answer.usage["build_context"].seconds > 0

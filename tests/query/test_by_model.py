@@ -1,0 +1,373 @@
+"""Searches by a model over HTTP: what is asked, what a failed call costs, what is booked."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.models.answering import NO_ANSWER
+from graphrag_assets.models.llm import RetriesExhausted
+from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
+from tests.openai_server import OpenAIServer, running
+from tests.query.modelled import chat_answerer, question_of, says, user_message
+
+QUESTION = "Who commanded the Niagara?"
+SMALL = {"max_context_tokens": 170}  # a report or two in a batch
+
+
+RAISED = [
+    "What became of the Agamemnon in the end?",
+    "Where did Captain Hudson grow up?",
+    "Which buyers did Daniel Gooch head?",
+    "How large is Valentia?",
+    "Why did penguins gather near the ice?",
+    "When was the oil of the lamps sold?",
+    "What is a frigate?",
+]
+
+
+def cited(body: dict[str, Any]) -> list[int]:
+    """The numbers of the reports in a request."""
+    rows = user_message(body).split("\n")
+    return [int(row.split("|")[0]) for row in rows if row.split("|")[0].isdigit()]
+
+
+def points_of(body: dict[str, Any]) -> dict[str, Any]:
+    """A point for each report that a map call reads, scored by its number."""
+    return {"points": [{"description": f"Point {n}. [Data: Reports ({n})]", "score": 50 + n} for n in cited(body)]}
+
+
+def follow_ups_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Points of the request's first report or source, and two questions more about what was asked."""
+    question = question_of(body)
+    table = "Sources" if "-----Sources-----" in user_message(body) else "Reports"
+    asked = RAISED[: RAISED.index(question) + 3] if question in RAISED else RAISED[:2]
+    raised = [{"question": one, "score": 90 - RAISED.index(one)} for one in asked[-2:]]
+    number = 0 if table == "Sources" else cited(body)[0]
+    return {
+        "points": [{"description": f"On {question} [Data: {table} ({number})]", "score": 40}],
+        "follow_ups": raised,
+    }
+
+
+def notes_of(body: dict[str, Any]) -> str:
+    """An answer that repeats the notes."""
+    notes = [line for line in user_message(body).split("\n") if "[Data:" in line]
+    return "\n".join(notes) or "He did."
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    content = says(
+        text=notes_of,
+        MapAnswer=points_of,
+        DriftAnswer=follow_ups_of,
+        CommunityRating={"rating": 3},
+        QuestionKind={"kind": "theme", "reason": "It is about all."},
+        Questions={"questions": ["What became of her?"]},
+    )
+    with running(content=content) as server:
+        yield server
+
+
+def rag_of(server: OpenAIServer, index_file: Path, folder: Path, **limits: Any) -> GraphRAG:
+    return GraphRAG(index_file, answerer=chat_answerer(server, folder, **limits))
+
+
+@pytest.fixture
+def modelled(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+    return rag_of(server, index_file, tmp_path)
+
+
+@pytest.fixture
+def hasty(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
+    """Gives up after the first attempt."""
+    return rag_of(server, index_file, tmp_path, max_retries=0)
+
+
+def test_one_failed_part_of_a_global_search_leaves_the_others_and_is_told(hasty: GraphRAG, server) -> None:
+    whole = hasty.global_(QUESTION, **SMALL)
+    parts = whole.usage["map"].calls
+    assert parts >= 3
+    assert whole.errors == []
+    server.fail_next("500")
+    answer = hasty.global_(f"{QUESTION} Again?", **SMALL)
+    (failure,) = answer.errors
+    assert failure.part == "map"
+    assert f"of {parts} of the reports" in failure.what
+    assert "500" in failure.error
+    assert answer.usage["map"].calls == parts - 1
+    assert 0 < len(answer.citations) < len(whole.citations)
+    assert f"Missing: {failure.what}" in str(answer)
+
+
+def test_when_all_parts_fail_the_error_is_raised(hasty: GraphRAG, server) -> None:
+    server.fail_next(*["500"] * 20)
+    with pytest.raises(RetriesExhausted, match="500"):
+        hasty.global_(QUESTION, **SMALL)
+    server.next_faults.clear()
+    for method in ("local", "drift", "basic"):
+        server.fail_next(*["500"] * 20)
+        with pytest.raises(RetriesExhausted, match="500"):
+            hasty.search(method, QUESTION)
+        server.next_faults.clear()
+
+
+def test_a_failed_answer_is_raised_and_not_an_empty_one(hasty: GraphRAG, server) -> None:
+    server.fail_next("empty", "empty")
+    with pytest.raises(Exception, match="empty"):
+        hasty.local(QUESTION)
+
+
+def test_a_search_that_is_timed_out_sends_none_of_the_calls_that_wait(server, index_file, tmp_path) -> None:
+    rag = rag_of(server, index_file, tmp_path, concurrency=1)
+    rag.basic("Anything?")
+    server.latency = 0.3
+    before = len(server.chats)
+    with pytest.raises(QueryError, match=r"timeout of 0\.45 seconds"):
+        rag.global_(QUESTION, timeout=0.45, **SMALL)
+    sent = len(server.chats) - before
+    assert 0 < sent < 3
+    time.sleep(0.7)
+    assert len(server.chats) - before == sent
+
+
+def test_usage_is_booked_by_category_with_its_cost(modelled: GraphRAG, server) -> None:
+    answers = {method: modelled.search(method, QUESTION) for method in ("local", "global", "drift", "basic")}
+    categories = {
+        "local": {"build_context", "response"},
+        "basic": {"build_context", "response"},
+        "global": {"build_context", "map", "reduce"},
+        "drift": {"build_context", "hypothesis", "primer", "action", "reduce"},
+    }
+    for method, answer in answers.items():
+        assert set(answer.usage) == categories[method]
+        for category, usage in answer.usage.items():
+            assert usage.seconds > 0
+            if category != "build_context":
+                assert usage.calls > 0
+                assert usage.cost == usage.prompt_tokens + usage.completion_tokens > 0
+    assert sum(answer.total_usage.calls for answer in answers.values()) == len(server.chats)
+    streamed = modelled.local.stream(f"{QUESTION} Really?")
+    assert streamed.wait().usage["response"].calls == 1
+    assert streamed.result.usage["response"].cost > 0
+
+
+def test_what_the_ledger_has_costs_nothing_again(modelled: GraphRAG) -> None:
+    modelled.global_(QUESTION)
+    assert modelled.global_(QUESTION).total_usage.cost == 0
+
+
+def test_only_points_that_matter_are_put_together_within_the_limit(modelled: GraphRAG, server) -> None:
+    modelled.global_(QUESTION, max_reduce_tokens=60, **SMALL)
+    reduced = user_message(server.chats[-1].body)
+    assert "importance 54" in reduced  # the report of the highest number
+    assert reduced.count("-----Note") < 4
+
+
+def test_nothing_relevant_is_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
+    server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
+    assert modelled.global_(QUESTION).answer == NO_ANSWER
+    assert {request.task for request in server.chats} == {"MapAnswer"}
+    assert list(modelled.global_.stream(QUESTION)) == [NO_ANSWER]
+
+
+def test_the_form_of_the_answer_is_free_text_and_reaches_the_model(modelled: GraphRAG, server) -> None:
+    for method in ("local", "global", "drift", "basic"):
+        modelled.search(method, QUESTION, response_type="a limerick", language="French")
+        last = server.chats[-1].body["messages"]
+        assert "Form of the answer: a limerick" in last[1]["content"]
+        assert "Answer in French." in last[0]["content"]
+    modelled.global_(QUESTION, general_knowledge=True, max_reduce_words=77)
+    assert "[LLM: verify]" in server.chats[-1].body["messages"][0]["content"]
+    assert "At most 77 words" in server.chats[-1].body["messages"][0]["content"]
+
+
+def test_a_point_cannot_cite_what_its_part_did_not_hold(modelled: GraphRAG, server) -> None:
+    server.content = says(
+        MapAnswer=lambda body: {
+            "points": [{"description": f"Point {n}. [Data: Reports ({n}, 77)]", "score": 60} for n in cited(body)]
+        },
+        text=notes_of,
+    )
+    answer = modelled.global_(QUESTION, **SMALL)
+    assert "77" not in answer.answer
+    assert answer.unresolved == ["Reports (77)"]
+    assert all("77" not in user_message(request.body) for request in server.chats if request.task == "text")
+
+
+def test_an_answer_cannot_cite_what_no_point_rests_on(modelled: GraphRAG, server) -> None:
+    server.content = says(
+        MapAnswer={"points": [{"description": "It was so. [Data: Reports (3)]", "score": 60}]},
+        text="It was so. [Data: Reports (3, 4)]",  # report 4 was read, but nothing of it noted
+    )
+    answer = modelled.global_(QUESTION)
+    assert answer.answer == "It was so. [Data: Reports (3)] [unresolved: Reports (4)]"
+    assert answer.unresolved == ["Reports (4)"]
+    cited_rows = answer.context["reports"].filter("cited")["human_readable_id"].to_list()
+    assert cited_rows == [3]
+    assert answer.context["reports"]["in_context"].all()
+
+
+def test_drift_asks_with_its_own_prompts_and_returns_its_steps(modelled: GraphRAG, server) -> None:
+    answer = modelled.drift(QUESTION, primer_folds=2, breadth=2, depth=2)
+    prompts = [request.body["messages"][0]["content"][:60] for request in server.chats]
+    assert sum("You write the answer that a report" in prompt for prompt in prompts) == 1
+    assert sum("You begin an investigation" in prompt for prompt in prompts) == 2
+    assert prompts[-1].startswith("You write the answer at the end of an investigation")
+    steps = [request for request in server.chats if "The whole investigation is about:" in user_message(request.body)]
+    assert {action.question for action in answer.actions if action.depth} == {question_of(r.body) for r in steps}
+    for action in answer.actions:
+        assert (action.parent is None) == (action.depth == 0 or action.question == QUESTION)
+        if action.parent is not None:
+            parent = answer.actions[action.parent]
+            assert parent.depth == action.depth - 1
+            assert action.question in parent.follow_ups
+    # Follow-ups by score: x (60) before y (50).
+    first = [action.question for action in answer.actions if action.depth == 1]
+    assert first == [QUESTION, RAISED[0]]
+
+
+def test_drift_searches_its_reports_by_the_hypothetical_answer(modelled: GraphRAG, server) -> None:
+    server.content = says(
+        text=lambda body: "Penguins were seen near the ice." if "<example" in user_message(body) else notes_of(body),
+        DriftAnswer=follow_ups_of,
+    )
+    options = {"primer_reports": 1, "depth": 0}
+    assert modelled.drift("Which animals?", **options).context["reports"]["human_readable_id"].to_list() == [2]
+    server.content = says(
+        text=lambda body: "The Great Eastern." if "<example" in user_message(body) else notes_of(body),
+        DriftAnswer=follow_ups_of,
+    )
+    (number,) = modelled.drift("Which animal?", **options).context["reports"]["human_readable_id"]
+    assert number != 2
+
+
+def test_drift_keeps_to_its_calls(modelled: GraphRAG, server) -> None:
+    for most in (2, 3, 5, 9):
+        before = len(server.chats)
+        modelled.drift(f"{QUESTION} {most}?", max_calls=most, depth=4, breadth=5)
+        assert len(server.chats) - before <= most
+
+
+def test_drift_is_the_same_for_a_seed_whatever_is_answered_first(server, index_file, tmp_path) -> None:
+    asked, answers = [], []
+    for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
+        turns = iter(range(1000))
+        plain = server.content
+
+        def slowly(body: dict[str, Any], turns=turns, latencies=latencies, plain=plain) -> str:
+            time.sleep(latencies[next(turns) % len(latencies)])
+            return plain(body)
+
+        server.content = slowly
+        (tmp_path / str(run)).mkdir()
+        answer = rag_of(server, index_file, tmp_path / str(run)).drift(QUESTION)
+        server.content = plain
+        answers.append((answer.answer, answer.actions, answer.citations))
+        asked.append(sorted(json.dumps(request.body["messages"]) for request in server.chats))
+        server.requests.clear()
+    assert answers[0] == answers[1]
+    assert asked[0] == asked[1]
+
+
+def test_a_second_drift_search_begins_anew(modelled: GraphRAG) -> None:
+    first = modelled.drift(QUESTION)
+    modelled.drift("What of the Agamemnon?")
+    again = modelled.drift(QUESTION)
+    assert (first.answer, first.actions) == (again.answer, again.actions)
+
+
+def test_a_failed_step_of_drift_is_told_and_the_others_stay(hasty: GraphRAG, server) -> None:
+    hasty.drift(QUESTION, depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
+    server.fail_next(None, "500")  # primer, step, answer
+    answer = hasty.drift(f"{QUESTION}?", depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
+    assert [failure.part for failure in answer.errors] == ["action"]
+    assert [action.error is None for action in answer.actions] == [True, False]
+    assert answer.citations
+
+
+def test_the_local_steps_of_drift_hold_rows_of_the_graph(modelled: GraphRAG, server) -> None:
+    answer = modelled.drift(QUESTION)
+    steps = [user_message(r.body) for r in server.chats if "The whole investigation" in user_message(r.body)]
+    assert steps
+    for step in steps:
+        for section in ("Reports", "Entities", "Relationships", "Sources"):
+            assert f"-----{section}-----" in step
+    assert answer.context["relationships"]["in_context"].any()
+
+
+def test_dynamic_selection_reads_what_is_rated_by_the_cheaper_model(server, index_file, tmp_path) -> None:
+    def rating(body: dict[str, Any]) -> dict[str, Any]:
+        text = user_message(body)
+        return {"rating": 4 if "Agamemnon" in text else 0, "reason": ""}
+
+    server.content = says(CommunityRating=rating, MapAnswer=points_of, text=notes_of)
+    (tmp_path / "cheap").mkdir()
+    cheaper = chat_answerer(server, tmp_path / "cheap", "openai/cheap")
+    rag = GraphRAG(index_file, answerer=chat_answerer(server, tmp_path), rating_model=cheaper)
+    answer = rag.global_(QUESTION, dynamic=True)
+    # Community 0 holds the Agamemnon; of its children 3 does, 4 does not; 1 and 2 do not.
+    assert answer.context["reports"]["human_readable_id"].to_list() == [3]
+    models = {(request.task, request.body["model"]) for request in server.chats}
+    assert models == {("CommunityRating", "cheap"), ("MapAnswer", "test-model"), ("text", "test-model")}
+    assert answer.usage["rating"].calls == 5
+    kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
+    assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
+
+
+def test_a_report_that_cannot_be_rated_is_read(hasty: GraphRAG, server) -> None:
+    server.content = says(CommunityRating={"rating": 0}, MapAnswer=points_of, text=notes_of)
+    server.fail_next("500")
+    answer = hasty.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
+    assert [failure.part for failure in answer.errors] == ["rating"]
+    assert answer.context["reports"].height == 1
+
+
+def test_ratings_are_repeated_and_their_median_counts(modelled: GraphRAG, server) -> None:
+    def rating(body: dict[str, Any]) -> dict[str, Any]:
+        return {"rating": 0 if "as reader" in user_message(body) else 5}
+
+    server.content = says(CommunityRating=rating, MapAnswer=points_of, text=notes_of)
+    thrice = modelled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
+    assert thrice.usage["rating"].calls == 9
+    assert thrice.context == {} or thrice.context["reports"].is_empty()
+    once = modelled.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
+    assert once.context["reports"].height == 3
+
+
+def test_ask_does_what_the_model_says_and_tells_why(modelled: GraphRAG) -> None:
+    answer = modelled.ask(QUESTION)
+    assert answer.method == "global"
+    assert answer.choice is not None
+    assert (answer.choice.kind, answer.choice.reason) == ("theme", "It is about all.")
+    assert answer.choice.chosen_by == "openai/test-model"
+    assert answer.usage["choice"].calls == 1
+
+
+@pytest.mark.parametrize("said", [{"kind": "poem"}, "nonsense"])
+def test_ask_falls_back_to_the_rules(modelled: GraphRAG, server, said: Any) -> None:
+    server.content = says(QuestionKind=said, text="He did.")
+    answer = modelled.ask(QUESTION)
+    assert answer.method == "local"
+    assert answer.choice is not None
+    assert answer.choice.chosen_by == "rules"
+    assert "the model" in answer.choice.reason
+
+
+def test_questions_are_suggested_by_the_model(modelled: GraphRAG, server) -> None:
+    assert modelled.questions([QUESTION], count=3) == ["What became of her?"]
+    assert f"Asked so far:\n- {QUESTION}" in user_message(server.chats[-1].body)
+    assert asyncio.run(modelled.aquestions()) == ["What became of her?"]
+
+
+def test_drift_options_are_checked_together(modelled: GraphRAG) -> None:
+    with pytest.raises(QueryError, match=r"max_calls is 1"):
+        DriftOptions(max_calls=1)
+    with pytest.raises(QueryError, match=r"dynamic is 3"):
+        modelled.global_(QUESTION, dynamic=3)

@@ -1,0 +1,437 @@
+"""Filters: a search sees what an index of the allowed documents alone would hold, and nothing else.
+
+An index is made of mentions; the same is made of the mentions of some documents only. What a filter shows of the one
+has to be what the other holds.
+"""
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.models.offline import embeddings
+from graphrag_assets.pipeline.merging import merge
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
+from graphrag_assets.query.retrieval import Question, by_vector, by_words, entities_for, named_entities, search
+from graphrag_assets.query.rows import (
+    claims_about,
+    entity_rows,
+    level_reports,
+    ranked_text_units,
+    relationships_around,
+    report_tree,
+    reports_about,
+    sources,
+)
+from graphrag_assets.store import schema
+from graphrag_assets.store.published import PublishedIndex, Reader
+from graphrag_assets.store.publishing import publish
+from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
+
+# document: batch, raw_data
+DOCUMENTS = {
+    "voyage": ("ships", {"year": "1858", "tags": ["sea", "cable"]}),
+    "sale": ("money", {"year": "1866", "tags": ["money"]}),
+    "secret": ("money", {"year": "1866", "sealed": True, "a/b~c": 7}),
+}
+
+# document, text
+UNITS = [
+    ("voyage", "The Niagara met the Agamemnon. Hudson commanded the Niagara."),
+    ("voyage", "Hudson landed the cable at Valentia."),
+    ("sale", "The Agamemnon was sold to Gooch for twenty pounds."),
+    ("secret", "Hudson took the zanzibar bribe from Gooch, and hid it in the Niagara."),
+    ("secret", "The zanzibar spy Moriarty paid Gooch."),
+]
+
+# text unit, title, type, description
+ENTITY_MENTIONS = [
+    (0, "Niagara", "SHIP", "The Niagara met the Agamemnon."),
+    (0, "Agamemnon", "SHIP", "The Agamemnon met the Niagara."),
+    (0, "Hudson", "PERSON", "Hudson commanded the Niagara."),
+    (1, "Hudson", "PERSON", "Hudson landed the cable."),
+    (1, "Valentia", "PLACE", "Valentia is where the cable landed."),
+    (2, "Agamemnon", "SHIP", "The Agamemnon was sold."),
+    (2, "Gooch", "PERSON", "Gooch bought the Agamemnon."),
+    (3, "HUDSON THE BRIBED", "CRIMINAL", "Hudson took the zanzibar bribe."),
+    (3, "HUDSON THE BRIBED", "CRIMINAL", "Hudson hid the zanzibar bribe."),
+    (3, "Gooch", "PERSON", "Gooch paid the zanzibar bribe."),
+    (3, "Niagara", "VAULT", "The Niagara held the zanzibar bribe."),
+    (4, "Moriarty", "CRIMINAL", "Moriarty is a zanzibar spy."),
+    (4, "Gooch", "PERSON", "Gooch was paid by the zanzibar spy."),
+]
+ALIASES = [("secret", "hudson the bribed", "hudson")]
+
+# text unit, source, target, description, strength
+RELATIONSHIP_MENTIONS = [
+    (0, "Niagara", "Agamemnon", "They met.", 3.0),
+    (0, "Hudson", "Niagara", "Hudson commanded the Niagara.", 5.0),
+    (1, "Hudson", "Valentia", "Hudson landed at Valentia.", 2.0),
+    (2, "Gooch", "Agamemnon", "Gooch bought the Agamemnon.", 4.0),
+    (3, "HUDSON THE BRIBED", "Niagara", "Hudson hid the zanzibar bribe in the Niagara.", 9.0),
+    (3, "Gooch", "HUDSON THE BRIBED", "Gooch bribed Hudson for zanzibar.", 8.0),
+    (4, "Moriarty", "Gooch", "The zanzibar spy paid Gooch.", 7.0),
+]
+
+# text unit, subject, description
+CLAIMS = [(1, "Hudson", "Hudson landed the cable."), (3, "Hudson", "Hudson took the zanzibar bribe.")]
+
+# community: level, members
+COMMUNITIES = {
+    0: (0, ["niagara", "agamemnon", "hudson", "valentia", "gooch", "moriarty"]),
+    1: (1, ["niagara", "agamemnon"]),
+    2: (1, ["hudson"]),
+    3: (1, ["valentia"]),
+    4: (1, ["gooch", "moriarty"]),
+}
+
+SECRETS = ["zanzibar", "bribe", "moriarty", "spy", "criminal", "vault"]
+
+
+def full(table: schema.Table, rows: pl.DataFrame) -> pl.DataFrame:
+    """`rows` with all columns of the table, null where they lack one."""
+    missing = [pl.lit(None).alias(name) for name in table.column_names if name not in rows.columns]
+    return rows.with_columns(missing).select(table.column_names)
+
+
+def write(folder: Path, documents: list[str]) -> Path:
+    """A publication made of the mentions of these documents."""
+    units = [(n, d, t) for n, (d, t) in enumerate(UNITS) if d in documents]
+    kept = {n: d for n, d, _ in units}
+
+    def mentions(rows: list[tuple], *columns: str) -> pl.DataFrame:
+        frame = pl.DataFrame(rows, ["unit", *columns], orient="row").filter(pl.col("unit").is_in(list(kept)))
+        return frame.with_row_index("row").with_columns(
+            id=pl.format("m{}-{}", "unit", "row"),
+            text_unit_id=pl.format("u{}", "unit"),
+            document_id=pl.col("unit").replace_strict(kept, return_dtype=pl.String),
+            batch=pl.lit("b"),
+            extractor=pl.lit("model"),
+        )
+
+    def key(column: str) -> pl.Expr:
+        return pl.col(column).str.to_lowercase()
+
+    frames: dict[schema.Table, pl.DataFrame] = {
+        schema.DOCUMENTS: pl.DataFrame(
+            {
+                "id": documents,
+                "title": [d.title() for d in documents],
+                "source": [f"{DOCUMENTS[d][0]}/{d}.txt" for d in documents],
+                "batch": [DOCUMENTS[d][0] for d in documents],
+                "raw_data": [json.dumps(DOCUMENTS[d][1]) for d in documents],
+                "text": ["".join(t for _, own, t in units if own == d) for d in documents],
+            }
+        ),
+        schema.TEXT_UNITS: pl.DataFrame(
+            {
+                "id": [f"u{n}" for n, _, _ in units],
+                "document_id": [d for _, d, _ in units],
+                "batch": "b",
+                "text": [t for _, _, t in units],
+                "n_sentences": 1,
+                "ordinal": [n for n, _, _ in units],
+            }
+        ),
+        schema.ENTITY_MENTIONS: mentions(ENTITY_MENTIONS, "title", "type", "description").with_columns(
+            title_key=key("title"), n_sentences=pl.lit(1, pl.Int64)
+        ),
+        schema.RELATIONSHIP_MENTIONS: mentions(
+            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength"
+        ).with_columns(source_key=key("source"), target_key=key("target"), type=pl.lit("")),
+        schema.COVARIATES: mentions(CLAIMS, "subject_id", "description").with_columns(
+            subject_key=key("subject_id"), object_id=pl.lit("NONE"), object_key=pl.lit("none"), status=pl.lit("TRUE")
+        ),
+        schema.ENTITY_ALIASES: pl.DataFrame(
+            [(*row, "test", True) for row in ALIASES],
+            ["document_id", "alias_key", "title_key", "rule", "accepted"],
+            orient="row",
+        ).filter(pl.col("document_id").is_in(documents)),
+    }
+    graph = merge(
+        frames[schema.ENTITY_MENTIONS],
+        frames[schema.RELATIONSHIP_MENTIONS],
+        frames[schema.TEXT_UNITS],
+        frames[schema.ENTITY_ALIASES],
+    )
+    frames[schema.ENTITIES] = graph.entities.with_row_index("human_readable_id")
+    frames[schema.RELATIONSHIPS] = graph.relationships.with_row_index("human_readable_id")
+    ids = dict(graph.entities.select("title_key", "id").iter_rows())
+    described = dict(graph.entities.select("title_key", "description").iter_rows())
+    communities = {c: (level, [m for m in members if m in ids]) for c, (level, members) in COMMUNITIES.items()}
+    frames[schema.COMMUNITIES] = pl.DataFrame(
+        [(f"c{c}", c, c, level, -1 if level == 0 else 0) for c, (level, _) in communities.items()],
+        ["id", "human_readable_id", "community", "level", "parent"],
+        orient="row",
+    ).with_columns(children=pl.lit([], pl.List(pl.Int64)))
+    frames[schema.COMMUNITY_MEMBERS] = pl.DataFrame(
+        [(c, level, ids[m]) for c, (level, members) in communities.items() for m in members],
+        ["community", "level", "entity_id"],
+        orient="row",
+    )
+    reports = {c: " ".join(described[m] for m in members) for c, (_, members) in communities.items() if members}
+    frames[schema.COMMUNITY_REPORTS] = pl.DataFrame(
+        [(f"r{c}", c, c, communities[c][0], f"Report {c}", text, text, 5.0) for c, text in reports.items()],
+        ["id", "human_readable_id", "community", "level", "title", "summary", "full_content", "rank"],
+        orient="row",
+    )
+    embedded = {
+        "text_unit": dict(frames[schema.TEXT_UNITS].select("id", "text").iter_rows()),
+        "entity": dict(graph.entities.select("id", pl.concat_str("title", pl.lit(":"), "description")).iter_rows()),
+        "community_report": dict(frames[schema.COMMUNITY_REPORTS].select("id", "full_content").iter_rows()),
+    }
+    frames[schema.EMBEDDINGS] = pl.concat(
+        pl.DataFrame(
+            {
+                "kind": kind,
+                "id": list(texts),
+                "model": embeddings.MODEL,
+                "vector": embeddings.embed(list(texts.values())).tolist(),
+            }
+        )
+        for kind, texts in embedded.items()
+    )
+    working = WorkingDatabase(folder / "working.duckdb")
+    with working.transaction() as connection:
+        for table, frame in frames.items():
+            replace_table(connection, table, full(table, frame))
+        for table in (schema.DOCUMENTS, schema.TEXT_UNITS, schema.COVARIATES):
+            assign_numbers(connection, table.name, frames[table].select("id"))
+    return publish(working, folder).path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return PublishedIndex(write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS))).reader()
+
+
+@pytest.fixture(scope="module")
+def index_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Reader]:
+    made: dict[tuple[str, ...], Reader] = {}
+
+    def reader(*documents: str) -> Reader:
+        if documents not in made:
+            made[documents] = PublishedIndex(write(tmp_path_factory.mktemp("part"), list(documents))).reader()
+        return made[documents]
+
+    return reader
+
+
+PARTS = [part for size in (1, 2, 3) for part in combinations(DOCUMENTS, size)]
+
+
+def numbers(reader: Reader, table: str, scope: Any = EVERYTHING) -> list[int]:
+    kind = {"entities": "entity", "relationships": "relationship"}[table]
+    query = f"SELECT human_readable_id FROM {table} WHERE {scope.allows(kind, 'human_readable_id')} ORDER BY 1"
+    return reader.numbers(query, scope.parameters(kind))
+
+
+@pytest.mark.parametrize("documents", PARTS)
+def test_entities_are_those_of_an_index_of_the_allowed_documents(whole, index_of, documents) -> None:
+    part, scope = index_of(*documents), scope_of(whole, Filter(documents=documents))
+    columns = ["title", "type", "description", "degree", "frequency"]
+    shown = entity_rows(whole, numbers(whole, "entities", scope), scope).select(columns).sort(columns)
+    assert shown.rows() == entity_rows(part, numbers(part, "entities")).select(columns).sort(columns).rows()
+
+
+@pytest.mark.parametrize("documents", PARTS)
+def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, index_of, documents) -> None:
+    part, scope = index_of(*documents), scope_of(whole, Filter(documents=documents))
+
+    def shown(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
+        found = relationships_around(reader, numbers(reader, "entities", scope), 100, scope=scope)
+        ends = pl.concat_list(pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target"))
+        columns = [ends.list.join(" "), "description", "weight", "combined_degree", "in_network", "links"]
+        return sorted(found.select(columns).rows())
+
+    assert shown(whole, scope) == shown(part)
+
+
+@pytest.mark.parametrize("ranking", ["weight", "rank"])
+@pytest.mark.parametrize("documents", PARTS)
+def test_relationships_come_in_the_order_that_the_allowed_documents_give(whole, index_of, documents, ranking) -> None:
+    part, scope = index_of(*documents), scope_of(whole, Filter(documents=documents))
+    name = "Agamemnon" if "secret" not in documents else "Gooch"
+
+    def weights(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
+        entity = entities_for(reader, Question(name), 1, scope)
+        found = relationships_around(reader, entity, 100, ranking, scope)
+        return found.select("weight", "combined_degree", "links").rows()
+
+    assert weights(whole, scope) == weights(part)
+
+
+@pytest.mark.parametrize("documents", [part for part in PARTS if "secret" not in part])
+@pytest.mark.parametrize(
+    "question",
+    ["Who took the zanzibar bribe?", "Moriarty", "What did Hudson do?", "criminal vault", "Hudson the bribed"],
+)
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
+def test_no_word_of_another_document_is_in_a_context(whole, documents, question, method) -> None:
+    context = GraphRAG(whole.path).context(method, question, filter=Filter(documents=documents))
+    shown = context.text + "".join(str(frame.to_dicts()) for frame in context.frames.values())
+    assert [secret for secret in SECRETS if secret in shown.lower()] == []
+
+
+def test_words_of_other_documents_do_not_even_rank(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(documents="voyage"))
+    unknown = Question("quagga")
+    for word in ("zanzibar", "bribe", "spy", "criminal"):
+        asked = Question(word)
+        asked.remember(embeddings.MODEL, unknown.vector(embeddings.MODEL))  # that a word is near another is no secret
+        for kind in ("text_unit", "entity", "community_report"):
+            assert by_words(whole, kind, asked, 10, scope) == []
+        assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)
+        assert named_entities(whole, asked, scope) == []
+
+
+def test_names_that_only_other_documents_use_name_nothing(whole: Reader) -> None:
+    inside, outside = (scope_of(whole, Filter(documents=document)) for document in ("secret", "voyage"))
+    assert len(named_entities(whole, Question("Hudson the bribed"), inside)) == 1
+    plain = named_entities(whole, Question("Hudson"), outside)
+    assert named_entities(whole, Question("Hudson the bribed"), outside) == plain
+    with pytest.raises(QueryError, match="What the filter allows has no entity 'Moriarty'"):
+        entities_for(whole, Question("?"), 3, outside, include=["Moriarty"])
+
+
+def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole: Reader) -> None:
+    def reports(*documents: str) -> set[int]:
+        scope = scope_of(whole, Filter(documents=documents))
+        everyone = numbers(whole, "entities")
+        found = set(reports_about(whole, everyone, scope)["community"])
+        assert set(search(whole, "community_report", Question("the"), 10, scope)) <= found
+        assert set(by_vector(whole, "community_report", Question("the cable"), 10, scope)) <= found
+        assert set(report_tree(whole, scope)["report"].drop_nulls()) == found
+        return found
+
+    assert reports(*DOCUMENTS) == {0, 1, 2, 3, 4}
+    assert reports("voyage", "sale") == {3}  # Hudson, the Niagara and Gooch are in the secret too
+    assert reports("secret") == set()
+    assert reports("sale", "secret") == {4}
+
+
+def test_below_a_forbidden_report_the_allowed_ones_are_read(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(documents=("voyage", "sale")))
+    found = level_reports(whole, 0, scope)
+    assert found["community"].to_list() == [3]
+    assert found["occurrence_weight"].to_list() == [1.0]  # nothing of what is left out counts
+    assert level_reports(whole, 0)["community"].to_list() == [0]
+
+
+def test_text_and_claims_are_of_the_allowed_documents(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(documents="voyage"))
+    everyone = numbers(whole, "entities")
+    units = ranked_text_units(whole, Question("zanzibar Hudson Gooch"), everyone, 10, scope)
+    assert sorted(units) == [0, 1]
+    assert sources(whole, [0, 3, 1], scope)["human_readable_id"].to_list() == [0, 1]
+    claims = claims_about(whole, everyone, units, scope)
+    assert claims["description"].to_list() == ["Hudson landed the cable."]
+    assert scope.allowed_text_units([0, 1, 2, 3, 4]) == {0, 1}
+    assert EVERYTHING.allowed_text_units([0, 9]) == {0, 9}
+
+
+def test_types_limit_entities_but_not_text(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(entity_types="SHIP"))
+    titles = entity_rows(whole, entities_for(whole, Question("Gooch"), 10, scope), scope)
+    assert set(titles["title"]) == {"Agamemnon"} | ({"Niagara"} if "SHIP" in set(titles["type"]) else set())
+    assert set(titles["type"]) == {"SHIP"}
+    assert titles["degree"].to_list() == [1] * titles.height  # only ships are counted
+    assert len(ranked_text_units(whole, Question("Gooch"), [], 10, scope)) == len(UNITS)
+    assert set(reports_about(whole, numbers(whole, "entities"), scope)["community"]) == {0, 1, 2, 3, 4}
+
+
+def test_the_type_of_an_entity_is_the_one_that_the_allowed_text_gives(whole: Reader) -> None:
+    secret = Filter(documents="secret", entity_types="CRIMINAL")
+    shown = entity_rows(whole, numbers(whole, "entities", scope_of(whole, secret)), scope_of(whole, secret))
+    assert sorted(shown["title"]) == ["HUDSON THE BRIBED", "Moriarty"]
+    voyage = scope_of(whole, Filter(documents="voyage", entity_types="CRIMINAL"))
+    assert numbers(whole, "entities", voyage) == []
+
+
+@pytest.mark.parametrize(
+    ("filter", "documents"),
+    [
+        (Filter(batches=("ships",)), ["voyage"]),
+        (Filter(batches="money"), ["sale", "secret"]),
+        (Filter(documents="Voyage"), ["voyage"]),
+        (Filter(documents=["ships/voyage.txt", "sale"]), ["sale", "voyage"]),
+        (Filter(metadata={"year": "1866"}), ["sale", "secret"]),
+        (Filter(metadata={"year": 1866}), ["sale", "secret"]),
+        (Filter(metadata={"year": [1858, 1866], "tags": "money"}), ["sale"]),
+        (Filter(metadata={"tags": ["sea", "money"]}), ["sale", "voyage"]),
+        (Filter(metadata={"sealed": True}), ["secret"]),
+        (Filter(metadata={"a/b~c": 7}), ["secret"]),
+        (Filter(batches="money", metadata={"year": 1866}, documents="Sale"), ["sale"]),
+        (Filter(batches="ships", documents="Sale"), []),
+    ],
+)
+def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: Filter, documents: list[str]) -> None:
+    units = scope_of(whole, filter).allowed_text_units(range(len(UNITS)))
+    assert sorted({UNITS[number][0] for number in units}) == documents
+
+
+def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> None:
+    nothing = Filter(batches="ships", documents="Sale")
+    for method in ("local", "global", "drift", "basic"):
+        assert GraphRAG(whole.path).context(method, "Hudson", filter=nothing).text == ""
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        (Filter(batches="shops"), r"batch 'shops', which the index does not have\. It has: ships, money"),
+        (Filter(documents="Voyages"), r"document 'Voyages'.* It has: Voyage, "),
+        (Filter(entity_types="ship"), r"entity type 'ship'"),
+        (Filter(metadata={"yeer": 1866}), r"metadata key 'yeer'.* It has: year, "),
+        (Filter(metadata={"year": 1867}), r"value of 'year' in the metadata 1867.* It has: 1866, 1858"),
+        (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
+    ],
+)
+def test_an_unknown_value_is_an_error_that_names_what_there_is(whole: Reader, filter: Filter, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        scope_of(whole, filter)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"batches": 3},
+        {"documents": [None]},
+        {"metadata": ["year"]},
+        {"metadata": {"year": None}},
+        {"metadata": {"year": []}},
+    ],
+)
+def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(QueryError, match="filter"):
+        Filter(**given)
+
+
+def test_no_filter_costs_nothing_and_scopes_are_kept(whole: Reader) -> None:
+    assert scope_of(whole, None) is EVERYTHING
+    assert scope_of(whole, Filter()) is EVERYTHING
+    assert EVERYTHING.parameters("text_unit", "entity_text", "community_report") == {}
+    assert EVERYTHING.allows("text_unit", "number") == "true"
+    assert scope_of(whole, Filter(documents="Sale")) is scope_of(whole, Filter(documents="Sale"))
+    assert scope_of(whole, Filter(metadata={"sealed": True})) is not scope_of(whole, Filter(documents="Sale"))
+    for n in range(40):
+        scope_of(whole, Filter(documents=["Sale"] * (n + 2)))
+    assert len(whole.scopes) == 16
+
+
+def test_text_that_looks_like_sql_is_just_a_value(whole: Reader) -> None:
+    for value in ("'; DROP TABLE documents; --", '$."year"', "/year", "year' OR 1=1"):
+        for filter in (
+            Filter(batches=value),
+            Filter(documents=value),
+            Filter(metadata={value: "1866"}),
+            Filter(metadata={"year": value}),
+        ):
+            with pytest.raises(QueryError, match="does not have"):
+                scope_of(whole, filter)

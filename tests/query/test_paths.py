@@ -1,0 +1,97 @@
+"""Paths of several hops: what is reached, in which order, worth what."""
+
+import numpy as np
+import pytest
+
+from graphrag_assets.models.offline import embeddings
+from graphrag_assets.query import paths as module
+from graphrag_assets.query.filters import Filter, scope_of
+from graphrag_assets.query.paths import paths
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.rows import relationships_around
+from graphrag_assets.store.published import Reader
+
+from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA
+
+QUESTION = Question("Who bought the largest ship?")
+
+
+def all_paths(start: list[int], hops: int) -> dict[int, tuple[float, int]]:
+    """By trying all paths: the relationships with the score of the best path that first meets them, and its hop."""
+    vectors = embeddings.embed([f"{title}:{text}" for title, text in ENTITIES])
+    near = np.maximum(vectors @ QUESTION.vector(embeddings.MODEL), 0)
+    heaviest = {e: max((w for s, t, w, _ in RELATIONSHIPS if e in (s, t)), default=1) for e in range(len(ENTITIES))}
+    scores = dict.fromkeys(start, 1.0)
+    found: dict[int, tuple[float, int]] = {}
+    leaving = start
+    for hop in range(1, hops + 1):
+        steps: dict[int, float] = {}
+        for number, (source, target, weight, _) in enumerate(RELATIONSHIPS):
+            for here, there in ((source, target), (target, source)):
+                if here in leaving:
+                    score = scores[here] * (0.5 * weight / heaviest[here] + 0.5 * float(near[there]))
+                    if found.get(number, (0.0, hop))[1] == hop:
+                        found[number] = (max(found.get(number, (0.0, hop))[0], score), hop)
+                    if there not in scores:
+                        steps[there] = max(steps.get(there, 0.0), score)
+        scores |= steps
+        leaving = list(steps)
+    return found
+
+
+@pytest.mark.parametrize("start", [[HUDSON], [GOOCH], [AGAMEMNON, GOOCH], [PENGUIN]])
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_paths_are_those_that_trying_all_of_them_finds(reader: Reader, start: list[int], hops: int) -> None:
+    frame, reached = paths(reader, QUESTION, start, hops)
+    expected = all_paths(start, hops)
+    assert dict(frame.select("human_readable_id", "hop").iter_rows()) == {
+        n: hop for n, (_, hop) in expected.items()
+    }
+    for number, score in frame.select("human_readable_id", "score").iter_rows():
+        assert score == pytest.approx(expected[number][0], abs=1e-6)
+    assert frame["score"].to_list() == sorted(frame["score"], reverse=True)
+    ends = {e for n in expected for e in RELATIONSHIPS[n][:2]}
+    assert set(reached) == ends - set(start)
+
+
+def test_each_hop_leads_one_relationship_further(reader: Reader) -> None:
+    # Hudson - Niagara - Agamemnon - Valentia - Great Eastern - Gooch
+    for hops, expected in enumerate([{NIAGARA}, {NIAGARA, AGAMEMNON}, {NIAGARA, AGAMEMNON, VALENTIA}], 1):
+        assert set(paths(reader, QUESTION, [HUDSON], hops)[1]) == expected
+
+
+def test_the_best_come_first_and_a_limit_keeps_them(reader: Reader) -> None:
+    frame, reached = paths(reader, QUESTION, [AGAMEMNON, GOOCH], 3)
+    best, few = paths(reader, QUESTION, [AGAMEMNON, GOOCH], 3, limit=2)
+    assert best["human_readable_id"].to_list() == frame["human_readable_id"].to_list()[:2]
+    assert set(few) <= set(reached)
+    assert best["human_readable_id"][0] == 3  # Gooch to the Great Eastern: its only one, and near
+
+
+def test_the_columns_are_those_of_the_relationships_around(reader: Reader) -> None:
+    frame, _ = paths(reader, QUESTION, [AGAMEMNON], 2)
+    around = relationships_around(reader, [AGAMEMNON], 10)
+    assert set(frame.columns) == {*around.columns, "hop", "score"}
+    assert {name: frame.schema[name] for name in around.columns if name != "combined_degree"} == {
+        name: kind for name, kind in around.schema.items() if name != "combined_degree"
+    }
+
+
+def test_without_hops_or_entities_or_relationships_there_is_nothing(reader: Reader) -> None:
+    for start, hops in ([AGAMEMNON], 0), ([], 2), ([PENGUIN], 2):
+        frame, reached = paths(reader, QUESTION, start, hops)
+        assert (frame.height, reached) == (0, [])
+        assert "hop" in frame.columns
+
+
+def test_the_work_of_a_hop_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_STEPS", 1)
+    frame, _ = paths(reader, QUESTION, [AGAMEMNON], 1)
+    assert frame["human_readable_id"].to_list() == [0]  # the heavier of two
+
+
+def test_a_filter_ends_paths_where_its_text_ends(reader: Reader) -> None:
+    scope = scope_of(reader, Filter(documents=("Document 0",)))
+    frame, reached = paths(reader, QUESTION, [HUDSON], 4, scope)
+    assert set(reached) == {NIAGARA, AGAMEMNON, VALENTIA}
+    assert set(frame["human_readable_id"]) == {0, 1, 2}

@@ -75,7 +75,9 @@ class Settings(BaseSettings):
     max_retries: int = Field(8, ge=0, description="Retries of a call that fails in a way that may pass.")
     backoff_seconds: float = Field(1.0, ge=0, description="First retry's longest wait; doubles with each retry.")
     request_timeout: float = Field(180.0, gt=0, description="Seconds until a model call counts as lost.")
-    budget_usd: float | None = Field(None, ge=0, description="Most US dollars that a run, and all runs of a day, may spend on models.")
+    budget_usd: float | None = Field(
+        None, ge=0, description="Most US dollars that a run, and all runs of a day, may spend on models."
+    )
     chat_input_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     chat_output_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
@@ -134,4 +136,9 @@ class Settings(BaseSettings):
 
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
-        return {name: str(value) for name, value in self.model_dump(exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}).items()}
+        return {
+            name: str(value)
+            for name, value in self.model_dump(
+                exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+            ).items()
+        }

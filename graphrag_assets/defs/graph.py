@@ -23,12 +23,15 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
-_DOCUMENT_ORDER = "SELECT id, batch, source, row_number FROM documents"
+# Numbers are given in this order; `content` is what a row is known by when it turns up under another id.
+_DOCUMENT_ORDER = "SELECT id, content_hash AS content, batch, source, row_number FROM documents"
 _UNIT_ORDER = (
-    "SELECT t.id, d.batch, d.source, d.row_number, t.ordinal FROM text_units t JOIN documents d ON d.id = t.document_id"
+    "SELECT t.id, md5(t.text) AS content, d.batch, d.source, d.row_number, t.ordinal "
+    "FROM text_units t JOIN documents d ON d.id = t.document_id"
 )
 _CLAIM_ORDER = (
-    "SELECT c.id, d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
+    "SELECT c.id, md5(concat_ws(chr(31), c.subject_key, c.object_key, c.type, c.description, c.source_text)) "
+    "AS content, d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
     "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id"
 )
 

@@ -375,6 +375,7 @@ NUMBERS = table(
     ("table_name", "VARCHAR", "The table."),
     ("id", "VARCHAR", "The row's id."),
     ("human_readable_id", "BIGINT", "The row's number."),
+    ("content", "VARCHAR", "Hash of what the row says, by which it is known again elsewhere; null where its id does."),
 )
 
 BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)

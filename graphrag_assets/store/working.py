@@ -215,21 +215,44 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 
 
 def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame) -> None:
-    """Give each new id of `ids` (columns id, and the columns that order it) the next `human_readable_id`.
+    """Give each new id of `ids` (columns id, content if there is one, and the columns that order it) the next number.
 
-    Numbers count from 0 as in GraphRAG. An id that was numbered before keeps its number, for ever.
+    Numbers count from 0 as in GraphRAG. An id that was numbered before keeps its number, for ever. A new id with
+    the `content` of one that is gone takes over its number: a claim in an edited text unit, a document in another
+    batch, are what they were, and what was written about them stays true.
     """
+    content = "content" if "content" in ids.columns else "NULL::VARCHAR"
+    order = ", ".join(f'"{c}"' for c in ids.columns if c not in ("id", "content")) or "id"
     connection.register("incoming_ids", ids)
-    order = ", ".join(f'"{c}"' for c in ids.columns if c != "id") or "id"
+    parameters = {"name": table_name}
     connection.execute(
         f"""
-        INSERT INTO numbers
+        CREATE OR REPLACE TEMP TABLE taken_over AS
+        WITH newcomers AS (
+            SELECT id, {content} AS content, row_number() OVER (PARTITION BY {content} ORDER BY {order}, id) AS place
+            FROM incoming_ids
+            WHERE {content} IS NOT NULL AND id NOT IN (SELECT id FROM numbers WHERE table_name = $name)
+        ), departed AS (
+            SELECT id, content, row_number() OVER (PARTITION BY content ORDER BY human_readable_id) AS place
+            FROM numbers WHERE table_name = $name AND content IS NOT NULL AND id NOT IN (SELECT id FROM incoming_ids)
+        )
+        SELECT d.id AS old_id, n.id AS new_id FROM newcomers n JOIN departed d USING (content, place)
+        """,
+        parameters,
+    )
+    connection.execute(
+        "UPDATE numbers SET id = t.new_id FROM taken_over t WHERE table_name = $name AND id = t.old_id", parameters
+    )
+    connection.execute(
+        f"""
+        INSERT INTO numbers BY NAME
         WITH taken AS (SELECT coalesce(max(human_readable_id) + 1, 0) AS base FROM numbers WHERE table_name = $name)
-        SELECT $name, id, base + row_number() OVER (ORDER BY {order}, id) - 1
+        SELECT $name AS table_name, id, base + row_number() OVER (ORDER BY {order}, id) - 1 AS human_readable_id,
+               {content} AS content
         FROM incoming_ids, taken
         WHERE id NOT IN (SELECT id FROM numbers WHERE table_name = $name)
         """,
-        {"name": table_name},
+        parameters,
     )
     connection.unregister("incoming_ids")
 

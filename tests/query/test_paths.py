@@ -44,9 +44,7 @@ def all_paths(start: list[int], hops: int) -> dict[int, tuple[float, int]]:
 def test_paths_are_those_that_trying_all_of_them_finds(reader: Reader, start: list[int], hops: int) -> None:
     frame, reached = paths(reader, QUESTION, start, hops)
     expected = all_paths(start, hops)
-    assert dict(frame.select("human_readable_id", "hop").iter_rows()) == {
-        n: hop for n, (_, hop) in expected.items()
-    }
+    assert dict(frame.select("human_readable_id", "hop").iter_rows()) == {n: hop for n, (_, hop) in expected.items()}
     for number, score in frame.select("human_readable_id", "score").iter_rows():
         assert score == pytest.approx(expected[number][0], abs=1e-6)
     assert frame["score"].to_list() == sorted(frame["score"], reverse=True)

@@ -72,7 +72,7 @@ def test_a_new_time_over_the_same_content_gives_the_same_digest(folder, tmp_path
 
 def test_what_was_written_just_now_is_not_trusted(folder, tmp_path):
     write(tmp_path / "in/b/text.txt", "text of B", age=0)
-    before = os.stat(tmp_path / "in/b/text.txt")
+    before = (tmp_path / "in/b/text.txt").stat()
     first = digests(folder, tmp_path / "cache.json")
     (tmp_path / "in/b/text.txt").write_text("TEXT of B")  # of the same length, in the same moment
     os.utime(tmp_path / "in/b/text.txt", ns=(before.st_atime_ns, before.st_mtime_ns))

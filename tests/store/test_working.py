@@ -111,6 +111,22 @@ def test_numbers_stay_with_their_ids_and_are_never_reused(working):
     assert number("b", "d") == {"b": 1, "d": 3}
 
 
+def test_what_turns_up_under_another_id_takes_over_the_number_of_its_content(working):
+    def number(**contents: str | None) -> dict[str, int]:
+        frame = pl.DataFrame(
+            {"id": list(contents), "content": list(contents.values())}, {"id": pl.String, "content": pl.String}
+        )
+        with working.transaction() as connection:
+            assign_numbers(connection, "covariates", frame)
+            return dict(numbered(connection, "covariates", frame).select("id", "human_readable_id").iter_rows())
+
+    assert number(a="same", b="other", c="same") == {"a": 0, "b": 1, "c": 2}
+    assert number(b="other", c="same", d="same", e="new") == {"b": 1, "c": 2, "d": 0, "e": 3}  # a became d
+    assert number(d="same", e="new", f="same", g="same") == {"d": 0, "e": 3, "f": 2, "g": 4}  # c became f
+    assert number(e="new", a="same", h="other") == {"e": 3, "a": 0, "h": 1}  # and a came back, b as h
+    assert number(i=None, j=None) == {"i": 5, "j": 6}  # without content everything is itself
+
+
 def _commit_batches(path: Path, name: str, commits: int) -> None:
     working = WorkingDatabase(path)
     for i in range(commits):

@@ -31,7 +31,7 @@ class AskOptions:
 
 
 MethodOptions = LocalOptions | GlobalOptions | DriftOptions | BasicOptions | AskOptions
-_KINDS: Mapping[str, type[MethodOptions]] = {
+OPTIONS: Mapping[str, type[MethodOptions]] = {
     "local": LocalOptions,
     "global": GlobalOptions,
     "drift": DriftOptions,
@@ -120,9 +120,9 @@ def request(method: str, question: Any, given: Mapping[str, Any]) -> Request:
     Raises:
         QueryError: there is no such method or option, or a value is not allowed.
     """
-    if method not in _KINDS:
-        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(_KINDS)}.")
-    kind = _KINDS[method]
+    if method not in OPTIONS:
+        raise QueryError(f"There is no search method {method!r}. Choose one of: {', '.join(OPTIONS)}.")
+    kind = OPTIONS[method]
     filters = {name: value for name, value in given.items() if name in _names(Filter)}
     common = {name: value for name, value in given.items() if name in _names(CommonOptions)}
     own = {name: value for name, value in given.items() if name not in filters and name not in common}

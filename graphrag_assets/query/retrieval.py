@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.models.asking import embedder
+from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
@@ -18,8 +18,9 @@ from graphrag_assets.store.signs import signs
 from graphrag_assets.text import terms, title_key
 
 FUSION_K = 60
+HASHED_WEIGHT = 2 / 3
 CANDIDATES = 100
-COMPARED = 2_000
+COMPARED = 1_000
 """Vectors compared exactly of those that the sign bits choose."""
 
 _LONGEST_TITLE = 8
@@ -90,9 +91,14 @@ def search(reader: Reader, kind: str, question: Question, limit: int, scope: Sco
     BM25 and cosine similarity are fused by reciprocal rank.
     """
     candidates = max(CANDIDATES, limit)
-    return fuse(
-        by_words(reader, kind, question, candidates, scope), by_vector(reader, kind, question, candidates, scope)
-    )[:limit]
+    words = by_words(reader, kind, question, candidates, scope)
+    vectors = by_vector(reader, kind, question, candidates, scope)
+    return fuse(words, vectors, weights=(1, vector_weight(reader)))[:limit]
+
+
+def vector_weight(reader: Reader) -> float:
+    """What a vote of the vectors counts against one of BM25: less where they know of a text only its words too."""
+    return HASHED_WEIGHT if reader.embedding and reader.embedding[0] == embeddings.MODEL else 1.0
 
 
 def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
@@ -162,12 +168,13 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
     )
 
 
-def fuse(*rankings: Sequence[int], k: int = FUSION_K) -> list[int]:
-    """The numbers in the rankings (each best first) by the sum of 1 / (k + rank), best first; ties by number."""
+def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: int = FUSION_K) -> list[int]:
+    """The numbers in the rankings (each best first) by the sum of weight / (k + rank), best first; ties by number."""
     scores: dict[int, float] = {}
-    for number, rank in chain.from_iterable(((n, i) for i, n in enumerate(r, 1)) for r in rankings):
-        scores[number] = scores.get(number, 0.0) + 1 / (k + rank)
-    return sorted(scores, key=lambda number: (-scores[number], number))
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
+        for rank, number in enumerate(ranking, 1):
+            scores[number] = scores.get(number, 0.0) + weight / (k + rank)
+    return sorted(scores, key=lambda number: (-round(scores[number], 12), number))
 
 
 def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> list[int]:
@@ -241,9 +248,11 @@ def entities_for(
         by_words(reader, "entity", question, candidates, scope),
         by_vector(reader, "entity", question, candidates, scope),
     ]
+    weights = [1, vector_weight(reader)]
     if scope.limits_text:
         rankings.append(_entities_of_best_text(reader, question, candidates, scope))
-    found = fuse(*rankings)
+        weights.append(1)
+    found = fuse(*rankings, weights=weights)
     named = named_entities(reader, question, scope)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))

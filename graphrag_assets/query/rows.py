@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse
+from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, vector_weight
 from graphrag_assets.query.scoped import entities_in, relationships_in
 from graphrag_assets.store.published import Reader
 
@@ -40,7 +40,7 @@ def ranked_text_units(
     )
     words = by_words(reader, "text_unit", question, limit, scope)
     vectors = by_vector(reader, "text_unit", question, limit, scope)
-    return fuse(by_entity, words, vectors)[:limit]
+    return fuse(by_entity, words, vectors, weights=(1, 1, vector_weight(reader)))[:limit]
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:

@@ -59,7 +59,8 @@ def bm25_by_hand(texts: list[str], query: list[str]) -> list[int]:
 )
 def test_bm25_ranks_as_its_formula_says(reader: Reader, text: str) -> None:
     question = Question(text)
-    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand([row[1] for row in TEXT_UNITS], question.terms)
+    texts = [f"Document {document} {text}" for document, text, _ in TEXT_UNITS]
+    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(texts, question.terms)
 
 
 def test_stop_words_are_searched_only_when_there_is_nothing_else() -> None:

@@ -122,11 +122,11 @@ def test_postings_count_the_terms_of_each_text(working, tmp_path):
     publish(working, tmp_path)
     ben = "term = md5_number_lower('text_unit ben')"
     assert rows(tmp_path, f"SELECT kind, number, n, length FROM postings WHERE {ben}") == [
-        ("text_unit", 0, 1, 3),
-        ("text_unit", 1, 1, 3),
+        ("text_unit", 0, 1, 4),  # with the title of the document
+        ("text_unit", 1, 1, 4),
     ]
     assert rows(tmp_path, f"SELECT texts FROM posting_terms WHERE {ben}") == [(2,)]
-    assert rows(tmp_path, "FROM posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 3.0)]
+    assert rows(tmp_path, "FROM posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 4.0)]
 
 
 def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):

@@ -51,6 +51,29 @@ class Rate:
         self._last = start
 
 
+class Pace:
+    """How far apart requests start, so that they do not march in step: by the CPU time that one takes.
+
+    An event loop works in turns on answers that come together. Their successors would be sent together after the
+    work of all, come together again, and so wait in every round for each other's work: at 25 × 200 ms and 2 ms of
+    work per call that is a fifth of the throughput.
+    """
+
+    _MOST_SECONDS = 0.005
+
+    def __init__(self) -> None:
+        self._mean = 0.0
+        self._last: float | None = None
+
+    def seconds(self) -> float:
+        """CPU time of this thread from one start to the next, as a moving mean."""
+        now = time.thread_time()
+        used = 0.0 if self._last is None else min(max(now - self._last, 0.0), self._MOST_SECONDS)
+        self._last = now
+        self._mean += (used - self._mean) / 8
+        return self._mean
+
+
 class Circuit:
     """Stops all calls when all of them would fail.
 
@@ -149,6 +172,7 @@ class Limits:
         )
         self._paused_until = float("-inf")
         self._spacing = 0.0  # seconds between the starts of two requests, learnt from answers 429
+        self._pace = Pace()
         self._next_start = float("-inf")
 
     @classmethod
@@ -183,10 +207,9 @@ class Limits:
         await self.circuit.sleep(max(waits, default=0.0))
         while (pause := self._paused_until - self._clock()) > 0:
             await self.circuit.sleep(pause)
-        if self._spacing:
-            start = max(self._clock(), self._next_start)
-            self._next_start = start + self._spacing
-            await self.circuit.sleep(start - self._clock())
+        start = max(self._clock(), self._next_start)
+        self._next_start = start + max(self._spacing, self._pace.seconds())
+        await self.circuit.sleep(start - self._clock())
 
     def used(self, reserved_tokens: int, tokens: int) -> None:
         """A request that had reserved so many tokens used this many."""

@@ -1,0 +1,48 @@
+"""What the documents show of asking is what happens."""
+
+import re
+import sys
+from dataclasses import fields
+
+import pytest
+
+from graphrag_assets.query.request import OPTIONS, CommonOptions
+from tests.test_docs import ROOT, blocks
+
+sys.path.insert(0, str(ROOT / "docs"))
+
+import make_query_examples as examples
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def index(sample_index, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
+    monkeypatch.delenv("GRAPHRAG_CHAT_MODEL", raising=False)
+    return sample_index.root / "index"
+
+
+def test_the_readmes_streamed_answers_are_real(index) -> None:
+    assert examples.embedded(index) == examples.shown("embedded")
+
+
+def test_the_readmes_answers_by_a_model_are_real(index) -> None:
+    for ledger in index.glob("ledger*"):  # answered once, the pieces would be one
+        ledger.unlink()
+    assert examples.by_model(index) == examples.shown("model")
+
+
+def test_the_guides_python_runs_and_prints_what_it_says(index, capsys) -> None:
+    names: dict[str, object] = {}
+    for code in blocks("docs/query.md", "python"):
+        exec(compile(code, "docs/query.md", "exec"), names)
+        said = capsys.readouterr().out
+        for comment in re.findall(r"^print\(.*\)  # (local search .*)$", code, re.MULTILINE):
+            assert comment in said
+
+
+def test_the_guide_has_every_option() -> None:
+    guide = (ROOT / "docs/query.md").read_text(encoding="utf-8")
+    options = {f.name for kind in (*OPTIONS.values(), CommonOptions) for f in fields(kind)}
+    assert [name for name in sorted(options) if f"`{name}`" not in guide and f"{name}=" not in guide] == []

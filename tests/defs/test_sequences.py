@@ -1,0 +1,177 @@
+"""Whatever was added, edited and deleted, in whatever order: the index is the one of what is there now.
+
+`SEQUENCES=50 python -m pytest tests/defs/test_sequences.py` tries more of them.
+"""
+
+import os
+import random
+from pathlib import Path
+
+import igraph
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.defs.batch_index import index_batch_of
+from graphrag_assets.defs.checks import CHECKS
+from graphrag_assets.defs.communities import update_communities, update_reports
+from graphrag_assets.defs.graph import update_graph
+from graphrag_assets.defs.publication import update_publication
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.retrieval import update_embeddings
+from graphrag_assets.defs.scanning import scan
+from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.text import sentences
+from tests.conftest import SAMPLE_INPUT
+
+SEQUENCES = int(os.environ.get("SEQUENCES", "4"))
+# What a table says, apart from numbers and from which run said it.
+FACTS = {
+    "documents": "id, title, text, batch, source, content_hash",
+    "text_units": "id, document_id, text, n_tokens, start_char, end_char, ordinal, batch",
+    "entity_mentions": "* EXCLUDE (extractor)",
+    "relationship_mentions": "* EXCLUDE (extractor)",
+    "covariates": "* EXCLUDE (extractor)",
+    "entity_aliases": "*",
+    "entities": "* EXCLUDE (human_readable_id)",
+    "relationships": "* EXCLUDE (human_readable_id)",
+}
+EMBEDDED = "SELECT kind, id, fingerprint FROM embeddings WHERE kind <> 'community_report' ORDER BY ALL"
+
+
+def sentences_of_the_sample() -> list[str]:
+    text = " ".join(path.read_text() for path in sorted((SAMPLE_INPUT / "2-cable-of-1857-58").iterdir()))
+    return [" ".join(text[s.start : s.end].split()) for s in sentences(text) if 60 < s.end - s.start < 200]
+
+
+SENTENCES = sentences_of_the_sample()
+paths = st.sampled_from([f"{batch}/{name}.txt" for batch in ("a", "b", "c") for name in ("x", "y", "z")])
+texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).map(" ".join)
+changes = st.lists(st.tuples(paths, st.none() | texts), min_size=2, max_size=6)
+
+
+def index_all(index: GraphIndex, only: list[str] | None = None) -> None:
+    """Everything that changed, through to the publication, without Dagster."""
+    found = scan(index)
+    for batch in only or [*found.changed, *found.gone]:
+        index_batch_of(index, batch, index.backend(batch), "test")
+    update_graph(index, index.backend(), "test")
+    update_communities(index, "test")
+    update_reports(index, index.backend(), "test")
+    update_embeddings(index, index.backend(), "test")
+    update_publication(index, "test")
+
+
+def apply(folder: Path, path: str, text: str | None) -> None:
+    file = folder / path
+    if text is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    elif file.exists():
+        file.unlink()
+        if not any(file.parent.iterdir()):
+            file.parent.rmdir()
+
+
+def index_at(root: Path, patch: pytest.MonkeyPatch) -> GraphIndex:
+    patch.setenv("GRAPHRAG_DATA", str(root))
+    return GraphIndex(database=str(root / "index" / "working.duckdb"))
+
+
+def facts(index: GraphIndex) -> dict[str, list[dict]]:
+    tables = {name: f"SELECT {columns} FROM {name} ORDER BY ALL" for name, columns in FACTS.items()}
+    return {name: index.working.read(query).to_dicts() for name, query in tables.items()} | {
+        "embeddings": index.working.read(EMBEDDED).to_dicts()
+    }
+
+
+def modularity(index: GraphIndex) -> float:
+    """Of the top level, by igraph."""
+    entities, edges = index.working.read_tables("entities", "relationships")
+    members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
+    community = dict(members.iter_rows())
+    place = {entity: number for number, entity in enumerate(entities["id"])}
+    graph = igraph.Graph(
+        n=entities.height, edges=[(place[s], place[t]) for s, t in edges.select("source_id", "target_id").iter_rows()]
+    )
+    numbers = {name: number for number, name in enumerate(sorted(set(community.values())))}
+    labels = [numbers[community[entity]] for entity in entities["id"]]
+    return graph.modularity(labels, weights=edges["weight"].to_list()) if edges.height else 0.0
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=SEQUENCES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+@given(changes=changes)
+def test_after_any_changes_the_index_is_that_of_the_present_documents(changes, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+            patch.delenv(name)
+        root = tmp_path_factory.mktemp("sequence")
+        changing = index_at(root / "changing", patch)
+        patch.setenv("GRAPHRAG_INPUT", str(root / "input"))
+        (root / "input").mkdir()
+        for path, text in changes:
+            apply(root / "input", path, text)
+            index_all(changing)
+            broken = [check.name for check in CHECKS if check.blocking and not check.find(changing).is_empty()]
+            assert broken == []
+        made, grown = facts(changing), modularity(changing)
+        fresh = index_at(root / "fresh", patch)
+        index_all(fresh)
+        for name, rows in facts(fresh).items():
+            assert made[name] == rows, name
+        assert grown >= modularity(fresh) - 0.01 * abs(modularity(fresh)) - 1e-9
+        reader = PublishedIndex(root / "changing" / "index").reader()
+        assert reader.query("SELECT count(*) FROM entities").item() == len(made["entities"])
+
+
+@pytest.mark.slow
+def test_batches_in_any_order_give_the_same_mentions_entities_and_relationships(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+    batches = sorted(path.name for path in SAMPLE_INPUT.iterdir())
+    results = []
+    for seed in range(3):
+        index = index_at(tmp_path / str(seed), monkeypatch)
+        order = random.Random(seed).sample(batches, len(batches))
+        for batch in order[: seed + 1]:  # some with a graph made in between, the rest at once
+            index_all(index, [batch])
+        index_all(index, order[seed + 1 :] or None)
+        results.append(facts(index))
+    assert results[0] == results[1] == results[2]
+    assert len(results[0]["entities"]) > 200
+
+
+@pytest.mark.slow
+def test_a_deleted_document_leaves_no_trace_in_tables_or_bytes(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(tmp_path / "input"))
+    index = index_at(tmp_path, monkeypatch)
+    for place in range(6):
+        apply(tmp_path / "input", f"a/{place}.txt", " ".join(SENTENCES[place * 5 : place * 5 + 5]))
+    index_all(index)
+    never = facts(index)
+    unique = "Xylokarpion"
+    apply(
+        tmp_path / "input",
+        "a/secret.txt",
+        f"Cyrus Field sent {unique} to Valentia in 1866. {unique} met Samuel Canning.",
+    )
+    index_all(index)
+    newest = tmp_path / "index" / "graphrag.duckdb"
+    assert unique.encode() in newest.read_bytes()
+    apply(tmp_path / "input", "a/secret.txt", None)
+    index_all(index)
+    assert facts(index) == never
+    for table in index.working.read("SELECT table_name FROM duckdb_tables()")["table_name"]:
+        found = index.working.read(
+            f'SELECT count(*) FROM "{table}" t WHERE t::VARCHAR ILIKE $word', {"word": f"%{unique}%"}
+        )
+        assert found.item() == 0, table
+    assert unique.encode() not in newest.read_bytes()
+    assert pl.DataFrame(never["entities"]).height > 10

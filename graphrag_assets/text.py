@@ -129,9 +129,11 @@ def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
 def terms(texts: pl.Series) -> pl.Series:
     """Search terms of each text, for BM25: Unicode words, case-folded; scripts without spaces as bigrams.
 
+    What is optional in writing makes no difference: ß is ss, and Arabic and Hebrew stand without vowel marks.
     Returns a Series of lists of strings. The published index and the query module both use this function.
     """
     words = pl.col("text").str.normalize("NFKC").str.to_lowercase()
+    words = words.str.replace_all("ß", "ss", literal=True).str.replace_all(_OPTIONAL_MARKS, "")
     frame = texts.to_frame("text")
     if frame.select(pl.col("text").str.contains(f"[{_CJK}]").any()).item():
         # A zero-width break between the two kinds of script, then overlapping pairs of the unspaced one.
@@ -139,7 +141,11 @@ def terms(texts: pl.Series) -> pl.Series:
     return frame.select(words.str.extract_all(r"[\p{L}\p{M}\p{N}]+").alias("terms")).to_series()
 
 
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f]+")
+_UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+)
+_OPTIONAL_MARKS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640]"
 
 
 def _space_bigrams(text: str) -> str:

@@ -1,5 +1,6 @@
 """Contexts: sections of rows that fit a token budget, rendered as GraphRAG renders them."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -228,7 +229,7 @@ class _Rows:
         self.candidates = candidates
         self.forms = [lines_of(each, candidates) for each in self.layouts]
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
-        self.heading_tokens = len(encode(self.heading)) + 1  # with the empty line between sections
+        self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
         self._costs: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -247,31 +248,35 @@ class _Rows:
     def section(self, taken: Mapping[int, int]) -> Section:
         """The section with the rows taken, in their order."""
         places = sorted(taken)
-        passages = _passages(self.layouts, self.candidates[places], [taken[place] for place in places])
         text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
         tokens = sum(self._costs[place, taken[place]] for place in places) + self.heading_tokens if places else 0
-        in_context = pl.int_range(pl.len()).is_in(places)
-        name = self.layouts[0].name
-        return Section(name, self.candidates.with_columns(in_context=in_context), passages, text, tokens)
+        in_context = pl.Series("in_context", [place in taken for place in range(len(self))], dtype=pl.Boolean)
+        frame = self.candidates.drop("in_context", strict=False).hstack([in_context])
+        return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)
+
+    def _passages(self, taken: Mapping[int, int], places: Sequence[int]) -> tuple[Passage, ...]:
+        """The rows taken as an answerer gets them, each with the text of its form."""
+        layout, frame = self.layouts[0], self.candidates
+        numbers, titles = frame["human_readable_id"].to_list(), frame[layout.title].to_list()
+        texts = [frame[each.text].to_list() for each in self.layouts]
+        known = "occurrence_weight" in frame.columns
+        weights = frame["occurrence_weight"].to_list() if known else [1.0] * len(self)
+        return tuple(
+            Passage(layout.name, numbers[place], titles[place] or "", texts[taken[place]][place] or "", weights[place])
+            for place in places
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _tokens_of(heading: str) -> int:
+    return len(encode(heading))
 
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     """Each row as a section shows it: its cells with bars between them, and a line break."""
-    cells = [pl.col(column).cast(pl.String).fill_null("").str.strip_chars() for column in layout.shown.values()]
-    return rows.select(pl.concat_str(*cells, separator="|") + "\n").to_series().to_list()
+    columns = [rows[column].to_list() for column in layout.shown.values()]
+    return ["|".join(map(_cell, cells)) + "\n" for cells in zip(*columns, strict=True)]
 
 
-def _passages(layouts: Sequence[Layout], rows: pl.DataFrame, forms: Sequence[int]) -> tuple[Passage, ...]:
-    """The rows as an answerer takes them, each with the text of its form."""
-    weight = pl.col("occurrence_weight") if "occurrence_weight" in rows.columns else pl.lit(1.0)
-    texts = [pl.col(layout.text).fill_null("").alias(f"text {form}") for form, layout in enumerate(layouts)]
-    columns = rows.select(
-        pl.col("human_readable_id"),
-        pl.col(layouts[0].title).fill_null("").alias("title"),
-        weight.alias("weight"),
-        *texts,
-    )
-    return tuple(
-        Passage(layouts[0].name, number, title, shown[form], weight)
-        for (number, title, weight, *shown), form in zip(columns.iter_rows(), forms, strict=True)
-    )
+def _cell(value: object) -> str:
+    return "" if value is None else str(value).strip()

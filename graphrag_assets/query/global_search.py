@@ -19,7 +19,7 @@ from graphrag_assets.store.published import Reader
 from graphrag_assets.text import count_tokens
 
 _HEADING_TOKENS = 32
-_CELLS_TOKENS = 16  # of a line: id, weight, rank, the bars between the cells, the end
+_CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, the end
 
 GLOBAL_REPORTS = Layout(
     "Reports",

@@ -230,7 +230,7 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
             SELECT entity, community FROM entity_communities
             WHERE level = (SELECT least($level, max(level)) FROM entity_communities)
         """
-    found = reader.rows(
+    found = reader.frame(
         f"""
         WITH members AS ({members}), weights AS (
             SELECT m.community, count(DISTINCT t.text_unit) AS text_units
@@ -274,7 +274,7 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
         community, parent, level, children, report (human_readable_id; null without one in the scope), rank, text_units
         (distinct ones in the scope that name a member); by level, then community.
     """
-    return reader.rows(
+    return reader.frame(
         f"""
         WITH weights AS (
             SELECT m.community, count(DISTINCT t.text_unit) AS text_units

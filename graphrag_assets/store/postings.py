@@ -10,6 +10,8 @@ from graphrag_assets.text import terms
 
 _TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
 
+_POSTINGS_AT_ONCE = 10_000_000
+
 
 class Postings(NamedTuple):
     """`postings`: kind, term, number, n, length. `lengths`: one row per text, its terms."""
@@ -57,7 +59,16 @@ def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
             connection.unregister("counted_part")
         if texts:
             connection.execute("INSERT INTO posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
-    connection.execute("INSERT INTO postings FROM temp.counted ORDER BY term, number")
+    # Sorted in slices that fit in memory: one sort of everything would go through the disk, three times slower.
+    ((rows,),) = connection.execute("SELECT count(*) FROM temp.counted").fetchall()
+    slices = rows // _POSTINGS_AT_ONCE + 1
+    for place in range(slices):
+        bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
+        connection.execute(
+            "INSERT INTO postings FROM temp.counted WHERE term BETWEEN $first::UBIGINT AND $last::UBIGINT "
+            "ORDER BY term, number",
+            bounds,
+        )
     connection.execute("DROP TABLE temp.counted")
     connection.execute("INSERT INTO posting_terms SELECT term, count(*) FROM postings GROUP BY term ORDER BY term")
 

@@ -78,6 +78,11 @@ class Reader:
         with self._cursor() as cursor:
             return [row[0] for row in cursor.execute(query, dict(parameters)).fetchall()]
 
+    def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """As `rows`, for thousands of rows or nested columns: exact types, no Python object per value."""
+        with self._cursor() as cursor:
+            return cursor.sql(query, params=dict(parameters or {})).pl()
+
     def arrays(self, query: str, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """A query's result as NumPy arrays by column, for many rows of numbers without nulls."""
         with self._cursor() as cursor:

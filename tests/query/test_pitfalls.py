@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.models.answering import Evidence, Reply
+from graphrag_assets.models.answering import Evidence, FollowUp, Mapped, Reply
 from graphrag_assets.models.llm import RetriesExhausted
 from graphrag_assets.models.offline.answers import ExtractiveAnswerer
-from graphrag_assets.query import METHODS, ConversationHistory, GraphRAG
+from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
+from graphrag_assets.query.drift import Step, next_questions
 from graphrag_assets.store.published import Reader
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message
@@ -79,6 +80,21 @@ def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(mode
     assert asked == [QUESTION, "Who was Daniel Gooch?", "Where is Valentia?", "What is a penguin?"]
     assert len(server.chats) <= 20
     assert max(Counter(asked).values()) == 1
+
+
+def test_15_follow_ups_of_all_steps_are_ranked_together() -> None:
+    """Unanswered actions are taken in random order, whatever their scores."""
+
+    def step(*raised: tuple[str, float]) -> Step:
+        return Step(QUESTION, 0, None, Mapped(follow_ups=tuple(FollowUp(*one) for one in raised)))
+
+    steps = [step(("What is a penguin?", 10)), step(("Who was Daniel Gooch?", 90), ("Who was Daniel Gooch??", 80))]
+    assert next_questions(QUESTION, steps, 1, DriftOptions(breadth=3)) == [
+        (QUESTION, None),
+        ("Who was Daniel Gooch?", 1),
+        ("What is a penguin?", 0),
+    ]
+    assert len(next_questions(QUESTION, steps, 1, DriftOptions(breadth=2))) == 2
 
 
 def test_15_a_second_drift_search_knows_nothing_of_the_first(modelled: GraphRAG) -> None:

@@ -1,8 +1,11 @@
 """Finding rows: BM25, vectors, fusion, names."""
 
 import math
+from pathlib import Path
 
+import duckdb
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +21,9 @@ from graphrag_assets.query.retrieval import (
     named_entities,
     search,
 )
+from graphrag_assets.store import signs
 from graphrag_assets.store.published import PublishedIndex, Reader
+from graphrag_assets.store.publishing import create_tables, write_search_tables
 
 from .conftest import (
     AGAMEMNON,
@@ -61,6 +66,82 @@ def test_bm25_ranks_as_its_formula_says(reader: Reader, text: str) -> None:
     question = Question(text)
     texts = [f"Document {document} {text}" for document, text, _ in TEXT_UNITS]
     assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(texts, question.terms)
+
+
+LANGUAGES = {
+    "German": ("Die Straßenbahn fährt über die Brücke.", "STRASSENBAHN", "Brucke"),
+    "Arabic": ("وصل القِطَارُ إلى المحطة في الصباح.", "القطار", "السفينة"),
+    "Hebrew": ("הרכבת הגיעה אל הַתַּחֲנָה בבוקר.", "התחנה", "אוניה"),
+    "Thai": ("รถไฟมาถึงสถานีในตอนเช้า", "สถานี", "เรือใบ"),
+    "Chinese": ("火车在早晨到达了中央车站。", "车站", "轮船"),
+    "Japanese": ("列車は朝に中央駅へ着いた。", "中央駅", "汽船"),
+    "Korean": ("기차는아침에중앙역에도착했다.", "중앙역", "여객선"),
+    "Russian": ("Поезд прибыл на вокзал утром.", "ВОКЗАЛ", "пароход"),
+    "Hindi": ("रेलगाड़ी सुबह स्टेशन पहुँची।", "स्टेशन", "जहाज़"),
+    "full-width": ("Ｔｈｅ ｔｒａｉｎ ａｒｒｉｖｅｄ", "train", "ship"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("languages") / "graphrag.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        create_tables(connection, 4)
+        rows = pl.DataFrame(  # noqa: F841 (DuckDB reads it by its name)
+            {"human_readable_id": range(len(LANGUAGES)), "text": [row[0] for row in LANGUAGES.values()]}
+        )
+        connection.execute("INSERT INTO text_units BY NAME FROM rows")
+        write_search_tables(connection)
+    reader = PublishedIndex(path).reader()
+    place, (_, present, absent) = list(LANGUAGES).index(language), LANGUAGES[language]
+    assert by_words(reader, "text_unit", Question(present), 10)[0] == place
+    assert by_words(reader, "text_unit", Question(absent), 10) == []
+
+
+@pytest.mark.parametrize("limit", [1, 10])
+@pytest.mark.parametrize("text", ["What did the oil of the lamps cost?", "Great Eastern", "the chairman of the board"])
+def test_sign_bits_choose_what_exact_comparison_finds(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, limit: int
+) -> None:
+    monkeypatch.setattr(signs, "EXACT_UP_TO", 3)
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        signs.write_signs(connection)
+    signed = PublishedIndex(path).reader()
+    assert set(signed.signed_kinds) == {"text_unit", "entity", "community_report"}
+    assert reader.signed_kinds == {}
+    assert by_vector(signed, "text_unit", Question(text), limit) == by_vector(
+        reader, "text_unit", Question(text), limit
+    )
+
+
+def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Reader) -> None:
+    question = Question("Who commanded the Niagara?")
+    plain = entities_for(reader, question, 4)
+    assert entities_for(reader, question, 4, include=["Penguin", "captain of the Niagara"])[:2] == [PENGUIN, HUDSON]
+    without = entities_for(reader, question, 4, exclude=["niagara"])
+    assert NIAGARA in plain
+    assert NIAGARA not in without
+    assert len(entities_for(reader, question, 4, include=["Penguin"])) == len(without) == 4
+    assert entities_for(reader, question, 1, include=["Penguin", "Valentia"]) == [PENGUIN]
+    with pytest.raises(QueryError, match="no entity 'Titanic'"):
+        entities_for(reader, question, 4, include=["Titanic"])
+    with pytest.raises(QueryError, match="To include and to exclude: Niagara"):
+        entities_for(reader, question, 4, include=["Niagara"], exclude=["NIAGARA"])
+
+
+def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
+    asked = Question("zebra", vector_text=TEXT_UNITS[5][1])
+    assert asked.embedded_text == TEXT_UNITS[5][1]
+    assert by_vector(reader, "text_unit", asked, 1) == [5]
+    assert by_words(reader, "text_unit", asked, 1) == []
+    asked.remember(embeddings.MODEL, Question(TEXT_UNITS[0][1]).vector(embeddings.MODEL))
+    assert by_vector(reader, "text_unit", asked, 1) == [0]
+
+
+def test_weights_count_in_the_fusion() -> None:
+    assert fuse([1, 2], [3, 4], weights=(1, 0.5)) == [1, 2, 3, 4]
+    assert fuse([1, 2], [3, 4], weights=(0.5, 1)) == [3, 4, 1, 2]
 
 
 def test_stop_words_are_searched_only_when_there_is_nothing_else() -> None:

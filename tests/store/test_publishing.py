@@ -132,6 +132,7 @@ def test_postings_count_the_terms_of_each_text(working, tmp_path):
 def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
     publish(working, tmp_path / "whole")
     monkeypatch.setattr(postings, "_TEXTS_AT_ONCE", 1)
+    monkeypatch.setattr(postings, "_POSTINGS_AT_ONCE", 2)
     publish(working, tmp_path / "parts")
     for table in ("postings", "posting_terms", "posting_statistics"):
         assert rows(tmp_path / "parts", f"FROM {table} ORDER BY ALL") == rows(

@@ -1,0 +1,278 @@
+"""Published indexes of any size, shaped as real ones: power-law degrees, words by Zipf's law, clustered vectors.
+
+    python benchmarks/synthetic_index.py 100000 graphrag-100000.duckdb
+
+The file has the schema of a publication, and postings and sign bits are written by the package's own code. The same
+number of entities gives the same index. Mentions are left out: only filters read them.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from graphrag_assets.models.offline import embeddings
+from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.text import count_tokens
+
+VOCABULARY = 200_000
+_ROWS_AT_ONCE = 20_000
+_EMBEDDED = {"community_report": "community_reports", "entity": "entities", "text_unit": "text_units"}
+_LEVELS = (1_000, 100, 10)  # entities in a community, from level 0 on
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("entities", type=int)
+    parser.add_argument("path", type=Path)
+    options = parser.parse_args()
+    started = time.perf_counter()
+    write_index(options.path, options.entities)
+    print(f"{options.path}: {options.path.stat().st_size / 1e6:,.0f} MB in {time.perf_counter() - started:.0f} s")
+
+
+def write_index(path: Path, entities: int) -> None:
+    """An index of so many entities, twice as many relationships, a third as many text units."""
+    path.unlink(missing_ok=True)
+    words = vocabulary()
+    with duckdb.connect(config={"memory_limit": "6GB", "temp_directory": f"{path}.spill"}) as connection:
+        connection.execute(f"ATTACH '{path}' AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
+        connection.execute("USE published")
+        create_tables(connection, embeddings.DIMENSIONS)
+        units = max(entities // 3, 1)
+        _insert(connection, "entity_texts", _entity_texts(words, entities), temporary=True)
+        _insert(connection, "unit_texts", _texts(words, 2, units, 300, 700), temporary=True)
+        connection.execute("SET VARIABLE n = $n", {"n": entities})
+        connection.execute("SET VARIABLE units = $units", {"units": units})
+        for macro in _MACROS:
+            connection.execute(f"CREATE TEMP MACRO {macro}")
+        for statement in _GRAPH.split(";"):
+            connection.execute(statement)
+        for table in ("entity_texts", "unit_texts", "pairs", "named", "degrees"):
+            connection.execute(f"DROP TABLE temp.{table}")
+        _write_reports(connection, words, entities)
+        connection.execute("CHECKPOINT")
+        connection.execute("SET force_compression = 'uncompressed'")  # as publish.sql does
+        for kind, table in _EMBEDDED.items():
+            count = connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]
+            _insert(connection, "embeddings", _vectors(kind, count))
+        connection.execute("CHECKPOINT")
+        connection.execute("RESET force_compression")
+        write_search_tables(connection)
+        connection.execute("CHECKPOINT published")
+
+
+def vocabulary() -> pl.Series:
+    """The words of the synthetic language, the most frequent first; those with grammar instead of content lead."""
+    consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
+    syllables = [c + v for c in consonants for v in vowels]
+    random = np.random.default_rng(1)
+    made: dict[str, None] = dict.fromkeys(sorted(STOP_WORDS)[:150])
+    while len(made) < VOCABULARY:
+        lengths = random.integers(2, 5, VOCABULARY)
+        chosen = random.integers(len(syllables), size=(VOCABULARY, 4))
+        made.update(
+            dict.fromkeys("".join(syllables[i] for i in row[:n]) for row, n in zip(chosen, lengths, strict=True))
+        )
+    return pl.Series("word", list(made)[:VOCABULARY])
+
+
+def zipf(random: np.random.Generator, size: int, least: int = 1) -> np.ndarray:
+    """Places in the vocabulary from `least` on, each with a chance of 1 / place."""
+    return (least * np.exp(random.random(size) * np.log(VOCABULARY / least))).astype(np.int64).clip(0, VOCABULARY) - 1
+
+
+def _joined(words: pl.Series, places: np.ndarray, lengths: np.ndarray) -> pl.Series:
+    """Texts of so many words each."""
+    text = pl.Series(np.repeat(np.arange(len(lengths)), lengths))
+    frame = pl.DataFrame({"text": text, "word": words.gather(places)})
+    return frame.group_by("text", maintain_order=True).agg(pl.col("word").str.join(" "))["word"]
+
+
+def _texts(words: pl.Series, seed: int, count: int, least: int, most: int) -> Iterator[pl.DataFrame]:
+    for start in range(0, count, _ROWS_AT_ONCE):
+        random = np.random.default_rng([seed, start])
+        lengths = random.integers(least, most, min(_ROWS_AT_ONCE, count - start))
+        numbers = np.arange(start, start + len(lengths), dtype=np.int32)
+        yield pl.DataFrame({"number": numbers, "text": _joined(words, zipf(random, lengths.sum()), lengths)})
+
+
+def _entity_texts(words: pl.Series, count: int) -> Iterator[pl.DataFrame]:
+    for texts in _texts(words, 3, count, 12, 30):
+        random = np.random.default_rng([4, texts["number"][0]])
+        title = _joined(words, zipf(random, 2 * len(texts), least=2_000), np.full(len(texts), 2)).str.to_titlecase()
+        yield texts.with_columns(title=title)
+
+
+def _vectors(kind: str, count: int) -> Iterator[pl.DataFrame]:
+    """Unit vectors in clusters around a common mean."""
+    centres = np.random.default_rng(5).normal(size=(500, embeddings.DIMENSIONS)).astype(np.float32)
+    for start in range(0, count, _ROWS_AT_ONCE):
+        random = np.random.default_rng([6, start])
+        n = min(_ROWS_AT_ONCE, count - start)
+        vectors = centres[random.integers(len(centres), size=n)] + 0.5
+        vectors += random.standard_normal((n, embeddings.DIMENSIONS), np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        yield pl.DataFrame(
+            {
+                "kind": [kind] * n,
+                "number": np.arange(start, start + n, dtype=np.int32),
+                "model": [embeddings.MODEL] * n,
+                "vector": vectors,
+            }
+        )
+
+
+def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, entities: int) -> None:
+    """Communities are runs of entities, so that neighbours by number, who are related most, are together."""
+    tokens = np.array(count_tokens(f" {word}" for word in words))
+    first = 0
+    for level, size in enumerate(_LEVELS):
+        connection.execute(
+            "INSERT INTO entity_communities SELECT range, $level, $first + range // $size FROM range($n)",
+            {"level": level, "first": first, "size": size, "n": entities},
+        )
+        count = -(-entities // size)
+        for start in range(0, count, _ROWS_AT_ONCE):
+            random = np.random.default_rng([7, level, start])
+            lengths = random.integers(150, 300, min(_ROWS_AT_ONCE, count - start))
+            places = zipf(random, lengths.sum())
+            starts = np.cumsum(lengths) - lengths
+            numbers = first + np.arange(start, start + len(lengths))
+            _insert(
+                connection,
+                "community_reports",
+                [
+                    pl.DataFrame(
+                        {
+                            "id": [f"report-{number}" for number in numbers],
+                            "human_readable_id": numbers,
+                            "community": numbers,
+                            "level": np.full(len(numbers), level),
+                            "title": _joined(
+                                words, zipf(random, 2 * len(numbers), least=2_000), np.full(len(numbers), 2)
+                            ),
+                            "summary": _joined(words, zipf(random, 30 * len(numbers)), np.full(len(numbers), 30)),
+                            "full_content": _joined(words, places, lengths),
+                            "content_tokens": np.add.reduceat(tokens[places], starts),
+                            "summary_tokens": np.full(len(numbers), 60),
+                            "rank": random.integers(1, 10, len(numbers)).astype(float),
+                        }
+                    )
+                ],
+            )
+        first += count
+    connection.execute("CREATE TEMP TABLE sorted AS FROM entity_communities ORDER BY ALL")
+    connection.execute("DELETE FROM entity_communities")
+    connection.execute("INSERT INTO entity_communities FROM temp.sorted ORDER BY ALL")
+    connection.execute("DROP TABLE temp.sorted")
+
+
+def _insert(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    frames: Iterator[pl.DataFrame] | list[pl.DataFrame],
+    temporary: bool = False,
+) -> None:
+    for place, frame in enumerate(frames):
+        connection.register("rows_to_insert", frame)
+        if temporary and place == 0:
+            connection.execute(f"CREATE TEMP TABLE {table} AS FROM rows_to_insert")
+        else:
+            connection.execute(f"INSERT INTO {'temp.' if temporary else ''}{table} BY NAME FROM rows_to_insert")
+        connection.unregister("rows_to_insert")
+
+
+_MACROS = (
+    "uniform(i, salt) AS hash(i, salt) / 18446744073709551616.0",
+    # Degrees fall with the root of the number: the largest of a million entities has some thousands.
+    "popular(i, salt) AS (getvariable('n') * pow(uniform(i, salt), 2))::INT",
+    "near(i, salt) AS ((i + 1 + 200 * pow(uniform(i, salt), 2)) % getvariable('n'))::INT",
+    "any_unit(i, salt) AS (getvariable('units') * uniform(i, salt))::INT % getvariable('units')",
+)
+
+_GRAPH = """
+CREATE TEMP TABLE pairs AS
+SELECT row_number() OVER (ORDER BY a, b)::INT - 1 AS number, a, b FROM (
+    SELECT DISTINCT least(s, t) AS a, greatest(s, t) AS b
+    FROM (
+        SELECT popular(range, 1) % getvariable('n') AS s,
+               CASE WHEN range % 2 = 0 THEN near(popular(range, 1), range)
+                    ELSE popular(range, 2) % getvariable('n') END AS t
+        FROM range(getvariable('n') * 205 // 100)
+    ) WHERE s <> t
+) ORDER BY hash(a, b) LIMIT getvariable('n') * 2;
+
+INSERT INTO relationship_text_units
+SELECT DISTINCT number, unit FROM (
+    SELECT number, any_unit(a // 4, number % 3) AS unit FROM pairs
+    UNION ALL SELECT number, any_unit(number, 3) FROM pairs WHERE number % 4 = 0
+) ORDER BY ALL;
+
+CREATE TEMP TABLE named AS
+SELECT DISTINCT entity, unit FROM (
+    SELECT p.a AS entity, r.text_unit AS unit FROM pairs p JOIN relationship_text_units r ON r.relationship = p.number
+    UNION ALL
+    SELECT p.b, r.text_unit FROM pairs p JOIN relationship_text_units r ON r.relationship = p.number
+    UNION ALL
+    SELECT range::INT, any_unit(range, 4) FROM range(getvariable('n'))
+);
+
+CREATE TEMP TABLE degrees AS
+SELECT entity, count(*) AS degree FROM (SELECT a AS entity FROM pairs UNION ALL SELECT b FROM pairs) GROUP BY entity;
+
+INSERT INTO entities BY NAME
+SELECT 'entity-' || number AS id, number AS human_readable_id, title, lower(title) AS title_key,
+       ['PERSON', 'PLACE', 'THING'][1 + number % 3] AS type, title || ' ' || text AS description,
+       coalesce(degree, 0) AS degree, 6 AS frequency
+FROM entity_texts LEFT JOIN degrees ON entity = number ORDER BY number;
+
+INSERT INTO relationships BY NAME
+SELECT 'relationship-' || p.number AS id, p.number AS human_readable_id, s.title AS source, t.title AS target,
+       s.title || ' ' || e.text AS description, 1 + p.number % 9 AS weight, s.degree + t.degree AS combined_degree,
+       p.a AS source_number, p.b AS target_number
+FROM pairs p JOIN entities s ON s.human_readable_id = p.a JOIN entities t ON t.human_readable_id = p.b
+JOIN entity_texts e ON e.number = p.number // 2
+ORDER BY p.number;
+
+INSERT INTO edges
+SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM relationships
+UNION ALL SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM relationships
+ORDER BY ALL;
+
+INSERT INTO entity_text_units
+WITH stated AS (
+    SELECT e.entity, r.text_unit, count(*) AS n
+    FROM edges e JOIN relationship_text_units r USING (relationship) GROUP BY ALL
+)
+SELECT b.entity, b.unit, coalesce(s.n, 0)
+FROM named b LEFT JOIN stated s ON s.entity = b.entity AND s.text_unit = b.unit ORDER BY ALL;
+
+INSERT INTO text_units BY NAME
+SELECT 'unit-' || number AS id, number AS human_readable_id, 'batch-' || number % 20 AS batch,
+       'document-' || number // 10 AS document_id, number % 10 AS ordinal, text, 700 AS n_tokens
+FROM unit_texts ORDER BY number;
+
+INSERT INTO documents BY NAME
+SELECT 'document-' || range AS id, range AS human_readable_id, 'Document ' || range AS title,
+       'batch/document-' || range || '.txt' AS source
+FROM range(getvariable('units') // 10 + 1) ORDER BY range;
+
+INSERT INTO covariates BY NAME
+SELECT 'claim-' || range AS id, range AS human_readable_id, e.title AS subject_id, 'NONE' AS object_id,
+       'TRUE' AS status, 'FACT' AS type, e.description, e.human_readable_id AS subject_number,
+       any_unit(range, 5) AS text_unit_number
+FROM range(getvariable('units')) JOIN entities e ON e.human_readable_id = popular(range, 6) % getvariable('n')
+ORDER BY subject_number, range;
+
+INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic')
+"""
+
+
+if __name__ == "__main__":
+    main()

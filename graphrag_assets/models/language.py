@@ -166,18 +166,22 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
         return _summaries(descriptions, chat, prompts, summaries, run_id)
 
     def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-        written = extractive_reports(materials)
-        large = [place for place, material in enumerate(materials) if material.size > _SMALL]
+        small = {place for place, material in enumerate(materials) if material.size <= _SMALL}
+        written: dict[int, ReportRecord] = {}
 
         async def one(place: int) -> ReportRecord:
             return await write_report(chat, prompts, materials[place], reports, Origin(run_id=run_id))
 
+        large = [place for place in range(len(materials)) if place not in small]
         for place, report in as_they_come(one, large, "community reports"):
             if isinstance(report, Exception):
                 log.warning("a community report failed and is extractive until the next run: %s", report)
-                report = replace(written[place], writer=REPORTER)
-            written[place] = report
-        return written
+            else:
+                written[place] = report
+        missing = [place for place in range(len(materials)) if place not in written]
+        for place, report in zip(missing, extractive_reports([materials[p] for p in missing]), strict=True):
+            written[place] = report if place in small else replace(report, writer=REPORTER)
+        return [written[place] for place in range(len(materials))]
 
     return replace(
         backend,

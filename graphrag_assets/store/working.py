@@ -123,6 +123,11 @@ class WorkingDatabase:
         with self.connect() as connection:
             return connection.sql(query, params=dict(parameters or {})).pl()
 
+    def read_all(self, *queries: str) -> list[pl.DataFrame]:
+        """The results of several queries, all as of the same moment."""
+        with self.connect() as connection:
+            return [connection.sql(query).pl() for query in queries]
+
     def read_tables(self, *names: str) -> list[pl.DataFrame]:
         """The named tables, all as of the same moment, in the order of their declared columns."""
         with self.connect() as connection:
@@ -137,8 +142,15 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
             f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
             "the index, open graphrag.duckdb beside it instead, which never blocks anyone."
         ) from error
-    _complete(connection)
+    ((tables,),) = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
+    if path not in _completed or tables < len(WORKING):
+        _complete(connection)
+        _completed.add(path)
     return connection
+
+
+_completed: set[Path] = set()
+"""Files that this process has completed. Looking at every column takes 18 ms, and each read opens a connection."""
 
 
 def _complete(connection: duckdb.DuckDBPyConnection) -> None:

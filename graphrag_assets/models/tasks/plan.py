@@ -108,9 +108,9 @@ class PlanningChat:
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The answer from the ledger, or what stands in for it."""
-        if answer := await self.paid.known(request):
+        if paid := await self.paid.known(request):
             self.tally.known.append((request.task, request.batch))
-            return answer
+            return paid
         extraction = request.task in EXTRACTION_TASKS
         text = self._texts[request.unit] if extraction and request.unit else ""
         length = self.tally.answer_length(request.task, count_tokens([text], self.encoding)[0])

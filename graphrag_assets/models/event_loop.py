@@ -13,12 +13,13 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+_NAME = "graphrag-models"
 
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="graphrag-models", daemon=True)
+    thread = threading.Thread(target=loop.run_forever, name=_NAME, daemon=True)
     thread.start()
     atexit.register(_stop, loop, thread)
     return loop
@@ -30,6 +31,11 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
 
 os.register_at_fork(after_in_child=_loop.cache_clear)  # a forked process has no such thread
+
+
+def is_current() -> bool:
+    """Whether this code runs in the loop itself, and must not wait for what is done there."""
+    return threading.current_thread().name == _NAME
 
 
 def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":

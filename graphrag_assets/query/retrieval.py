@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -61,6 +62,11 @@ class Question:
         self._vectors[model] = vector
 
     @cached_property
+    def known_terms(self) -> dict[Path, dict[str, tuple[list[int], list[float]]]]:
+        """By published file, what searches have found of its terms there."""
+        return {}
+
+    @cached_property
     def _vectors(self) -> dict[str, np.ndarray]:
         return {}
 
@@ -107,15 +113,10 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: S
     How rare a term is counts over the whole index, whatever the scope.
     """
     searched = _SEARCHED[kind]
-    total, mean = reader.posting_statistics.get(kind, (0, 1.0))
-    known = reader.rows(
-        "SELECT term, texts FROM posting_terms "
-        "WHERE term IN (SELECT md5_number_lower($kind || ' ' || unnest($terms::VARCHAR[])))",
-        {"kind": kind, "terms": question.terms},
-    )
-    if known.is_empty():
+    terms, rarity = _known_terms(reader, question).get(kind, ([], []))
+    if not terms:
         return []
-    rarity = [math.log(1 + (total - texts + 0.5) / (texts + 0.5)) for texts in known["texts"]]
+    _, mean = reader.posting_statistics[kind]
     return reader.numbers(
         f"""
         SELECT number, sum(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
@@ -125,13 +126,36 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: S
         ORDER BY round(score, 9) DESC, number LIMIT $limit
         """,
         {
-            "terms": known["term"].to_list(),
+            "terms": terms,
             "rarity": rarity,
             "mean": mean,
             "limit": limit,
             **scope.parameters(searched),
         },
     )
+
+
+def _known_terms(reader: Reader, question: Question) -> dict[str, tuple[list[int], list[float]]]:
+    """For each kind the terms of the question that its texts have, hashed, and how rare they are (BM25's idf)."""
+    if question.known_terms.get(reader.path) is None:
+        found = reader.rows(
+            """
+            SELECT kind, term, texts FROM posting_terms JOIN (
+                SELECT kind, md5_number_lower(kind || ' ' || word) AS term
+                FROM (SELECT unnest($kinds::VARCHAR[]) AS kind), (SELECT unnest($words::VARCHAR[]) AS word)
+            ) USING (term)
+            ORDER BY ALL
+            """,
+            {"kinds": list(_SEARCHED), "words": question.terms},
+        )
+        known: dict[str, tuple[list[int], list[float]]] = {}
+        for kind, term, texts in found.iter_rows():
+            total, _ = reader.posting_statistics[kind]
+            terms, rarity = known.setdefault(kind, ([], []))
+            terms.append(term)
+            rarity.append(math.log(1 + (total - texts + 0.5) / (texts + 0.5)))
+        question.known_terms[reader.path] = known
+    return question.known_terms[reader.path]
 
 
 def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
@@ -192,16 +216,12 @@ def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str
     """The keys that name an entity, with its number, the rarest first. In a scope, only names that its text has."""
     found = reader.rows(
         f"""
-        WITH keys AS (SELECT unnest($keys::VARCHAR[]) AS key),
-        named AS (
-            SELECT key, key AS title_key FROM keys
-            UNION
-            SELECT alias_key, title_key FROM entity_aliases WHERE accepted AND alias_key IN (FROM keys)
-        )
-        SELECT n.key, e.human_readable_id AS number
-        FROM entities e JOIN named n USING (title_key)
-        WHERE {scope.allows("entity_text", "e.human_readable_id")}
-        ORDER BY e.frequency, number, n.key
+        SELECT k.key, n.entity
+        FROM entity_names n JOIN (
+            SELECT unnest($keys::VARCHAR[]) AS key, md5_number_lower(key) AS name
+        ) k USING (name)
+        WHERE {scope.allows("entity_text", "n.entity")}
+        ORDER BY n.frequency, n.entity, k.key
         """,
         {"keys": keys, **scope.parameters("entity_text")},
     ).rows()

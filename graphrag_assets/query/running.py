@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.event_loop import submit
+from graphrag_assets.models.event_loop import is_current, submit
 from graphrag_assets.query.callbacks import tell
 
 Result = TypeVar("Result")
@@ -70,6 +70,8 @@ class AnswerStream(Generic[Result]):
         if self._ended:
             raise StopIteration
         if self._running is None:
+            if is_current():  # an answerer of one's own that asks in turn
+                raise QueryError("A search inside of a search would wait for itself: use the asynchronous twin.")
             self._running = _Running(self._work, self._events.put)
         try:
             while True:

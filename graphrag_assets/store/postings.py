@@ -43,8 +43,20 @@ _TEXTS = {
 }
 
 
+_NAMES = """
+INSERT INTO entity_names
+WITH names AS (
+    SELECT title_key AS name, title_key FROM entities
+    UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
+)
+SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency
+FROM names n JOIN entities e USING (title_key) ORDER BY ALL
+"""
+
+
 def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the tables postings, posting_terms and posting_statistics of the published index open in `connection`."""
+    """Fill postings, posting_terms, posting_statistics and entity_names of the published index open in `connection`."""
+    connection.execute(_NAMES)
     connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM postings WITH NO DATA")
     for kind, query in _TEXTS.items():
         texts = length = 0

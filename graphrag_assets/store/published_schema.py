@@ -127,6 +127,14 @@ ENTITY_COMMUNITIES = table(
     ("level", "INTEGER", "Level of the hierarchy."),
     ("community", "INTEGER", "Number of the community."),
 )
+ENTITY_NAMES = table(
+    "entity_names",
+    "What entities are called: normalised titles, and accepted aliases.",
+    "name entity",
+    ("name", "UBIGINT", "md5_number_lower of the normalised name."),
+    ("entity", "INTEGER", "human_readable_id of the entity."),
+    ("frequency", "BIGINT", "Number of text units that name the entity."),
+)
 POSTINGS = table(
     "postings",
     "The inverted index for BM25: which text contains which term, how often.",
@@ -198,6 +206,7 @@ SEARCH = (
     ENTITY_TEXT_UNITS,
     RELATIONSHIP_TEXT_UNITS,
     ENTITY_COMMUNITIES,
+    ENTITY_NAMES,
     POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,

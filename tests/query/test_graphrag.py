@@ -255,6 +255,19 @@ def test_no_step_of_drift_reads_more_than_its_limit(index_file: Path) -> None:
     assert max(count_tokens(read)) <= 120
 
 
+def test_questions_are_suggested_from_what_was_asked_and_from_nothing(rag: GraphRAG) -> None:
+    asked = ["Who commanded the Niagara?"]
+    suggested = rag.questions(asked, count=4)
+    assert len(suggested) == 4
+    assert suggested == rag.questions([("user", asked[0]), ("assistant", "Hudson.")], count=4)
+    assert any("Niagara" in question for question in suggested)
+    again = rag.questions([*suggested, *asked], count=4)
+    assert not set(again) & set(suggested)
+    assert all(question.startswith("What is reported on") for question in rag.questions(count=3))
+    with pytest.raises(QueryError, match="number of questions is 0"):
+        rag.questions(asked, count=0)
+
+
 def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
     citations = rag.local("Who commanded the Niagara?").citations
     passages = [(citation.text_unit_id, citation.start_char, citation.end_char) for citation in citations]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import NO_ANSWER
+from graphrag_assets.models.answering import NO_ANSWER, Evidence, Reply
 from graphrag_assets.models.llm import RetriesExhausted
+from graphrag_assets.models.offline.answers import ExtractiveAnswerer
 from graphrag_assets.query import Callbacks, Context, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, says, user_message
@@ -286,6 +287,17 @@ def test_synchronous_searches_work_inside_a_running_loop(rag: GraphRAG) -> None:
         return rag.local(QUESTION).answer
 
     assert HUDSON in asyncio.run(cell())
+
+
+def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: Path) -> None:
+    class Asking(ExtractiveAnswerer):
+        async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
+            inner = GraphRAG(index_file, answerer=ExtractiveAnswerer())
+            with pytest.raises(QueryError, match="asynchronous twin"):
+                inner.basic(question)
+            return Reply((await inner.abasic(question)).answer)
+
+    assert HUDSON in GraphRAG(index_file, answerer=Asking()).local(QUESTION).answer
 
 
 def test_an_asynchronous_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:

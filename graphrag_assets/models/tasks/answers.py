@@ -29,7 +29,7 @@ from graphrag_assets.models.answering import (
 from graphrag_assets.models.llm.options import ChatRequest, Completion
 from graphrag_assets.models.llm.structured import Salvaged
 from graphrag_assets.models.llm.usage import UsageMeter
-from graphrag_assets.models.prompts import Message, Prompts, prompt_text
+from graphrag_assets.models.prompts import Message, Prompts, fence, prompt_text
 from graphrag_assets.models.tasks.chat import NOWHERE, Chat, Origin, usage_of
 from graphrag_assets.models.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
 
@@ -217,7 +217,7 @@ class ChatAnswerer:
     ) -> ChatRequest:
         """Where follow-up questions are wanted it is DRIFT: of reports alone its primer, of other rows a step."""
         given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
-        history = options.history or None
+        history = _said_before(options)
         if not follow_ups:
             messages = self.prompts.render("global_map", max_words=options.max_map_words, history=history, **given)
             return self.origin.request("global_map", messages, MapAnswer)
@@ -275,8 +275,13 @@ def _form(options: AnswerOptions) -> dict[str, Any]:
         "response_type": options.response_type,
         "no_answer": NO_ANSWER,
         "language": options.language,
-        "history": options.history or None,
+        "history": _said_before(options),
     }
+
+
+def _said_before(options: AnswerOptions) -> str | None:
+    """The history between marks: an earlier answer may quote what a document wants to be done."""
+    return fence(options.history, "conversation") if options.history else None
 
 
 def _points(found: Sequence[ScoredPoint]) -> tuple[Point, ...]:

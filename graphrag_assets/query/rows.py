@@ -169,16 +169,22 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
             SELECT unnest($entities::INT[]) AS entity, generate_subscripts($entities::INT[], 1) AS place
         ), units AS (
             SELECT unnest($units::INT[]) AS unit, generate_subscripts($units::INT[], 1) AS place
-        ), touching AS (
-            SELECT c.* , least(s.place, o.place) AS entity_place
-            FROM covariates c
-            LEFT JOIN selected s ON s.entity = c.subject_number LEFT JOIN selected o ON o.entity = c.object_number
-            WHERE (s.place IS NOT NULL OR o.place IS NOT NULL) AND {scope.allows("text_unit", "c.text_unit_number")}
+        ), touching AS (  -- by either end: one scan of numbers each, and no text is read of claims that do not come
+            SELECT c.human_readable_id AS number, c.text_unit_number, s.place
+            FROM covariates c JOIN selected s ON s.entity = c.subject_number
+            UNION ALL
+            SELECT c.human_readable_id, c.text_unit_number, s.place
+            FROM covariates c JOIN selected s ON s.entity = c.object_number
+        ), chosen AS (
+            SELECT t.number, min(u.place) AS unit_place, min(t.place) AS entity_place
+            FROM touching t LEFT JOIN units u ON u.unit = t.text_unit_number
+            WHERE {scope.allows("text_unit", "t.text_unit_number")}
+            GROUP BY t.number ORDER BY unit_place NULLS LAST, entity_place, t.number LIMIT $limit
         )
-        SELECT t.human_readable_id, t.id, t.subject_id, t.object_id, t.type, t.status, t.start_date, t.end_date,
-               t.description, t.text_unit_number
-        FROM touching t LEFT JOIN units u ON u.unit = t.text_unit_number
-        ORDER BY u.place NULLS LAST, t.entity_place, t.human_readable_id LIMIT $limit
+        SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
+               c.description, c.text_unit_number
+        FROM covariates c JOIN chosen ON chosen.number = c.human_readable_id
+        ORDER BY chosen.unit_place NULLS LAST, chosen.entity_place, c.human_readable_id
         """,
         {"entities": entities, "units": units, "limit": MOST_CLAIMS, **scope.parameters("text_unit")},
     )

@@ -1,6 +1,6 @@
 """The pictures of the README, made by doing what the README says: from a fresh data folder to a full index by clicks.
 
-    pip install playwright && python docs/make_pictures.py
+    pip install playwright && python -m docs.make_pictures
 
 Needs a Chromium on the machine (PATH, or the variable CHROMIUM). Starts `dagster dev` on data of its own, clicks
 through Dagster's UI, and fails when the index is not complete at the end.
@@ -8,19 +8,13 @@ through Dagster's UI, and fails when the index is not complete at the end.
 
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.dagster_dev import dagster_dev
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "img"
@@ -29,7 +23,11 @@ MINUTE = 60_000
 
 def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as folder, dagster_dev(Path(folder)) as url, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dagster_dev(Path(folder), ROOT / "data" / "input") as url,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
         index_by_clicking(page, url)
@@ -37,48 +35,6 @@ def main() -> None:
         browser.close()
         with duckdb.connect(str(Path(folder) / "index" / "graphrag.duckdb"), read_only=True) as index:
             print(index.sql("SELECT count(*) AS documents FROM documents"), index.sql("FROM publication"))
-
-
-@contextmanager
-def dagster_dev(folder: Path) -> Iterator[str]:
-    """`dagster dev` with its state and the index in `folder`; yields its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shutil.copy(ROOT / "dagster.yaml", folder)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHRAG_")}
-    environment |= {
-        "DAGSTER_HOME": str(folder),
-        "GRAPHRAG_DATA": str(folder),
-        "GRAPHRAG_INPUT": str(ROOT / "data" / "input"),
-    }
-    command = [sys.executable, "-m", "dagster", "dev", "-p", str(port), "-w", str(ROOT / "workspace.yaml")]
-    # Inherited from a shell's background job, SIGINT would be ignored.
-    server = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_for(url)
-        yield url
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(60)
-
-
-def wait_for(url: str) -> None:
-    for _ in range(120):
-        try:
-            urllib.request.urlopen(f"{url}/server_info", timeout=2)
-            return
-        except OSError:
-            time.sleep(0.5)
-    raise SystemExit("dagster dev did not start")
 
 
 def index_by_clicking(page: Page, url: str) -> None:

@@ -19,7 +19,7 @@ _PASSAGES_LOOKED_AT = 20
 _ALL = 1_000_000_000
 
 _BLOCK = re.compile(r"\s*\[Data:\s*([^\]]*)\]", re.IGNORECASE)
-_GROUP = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*\(([^)]*)\)")
+_GROUP = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*\(([^()]*)\)")
 _NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
 _LONGEST_RANGE = 50
 _LONGEST_BLOCK = 2_000  # characters; what goes on for longer is not a reference
@@ -126,7 +126,9 @@ def _cited_in(block: str) -> list[tuple[str, int]]:
     """Tables and numbers in the text of a `[Data: …]` block; `3-5` are three numbers."""
     cited: list[tuple[str, int]] = []
     for name, numbers in _GROUP.findall(block):
-        table = _NAMES.get(name.strip().casefold(), name.strip())
+        name = name.strip()
+        last_word = name.rpartition(" ")[2].casefold()  # "and Reports" are Reports
+        table = _NAMES.get(name.casefold()) or _NAMES.get(last_word) or name
         for first, last, single in _NUMBERS.findall(numbers):
             start, end = (int(single), int(single)) if single else (int(first), int(last))
             whole = range(start, end + 1) if start <= end < start + _LONGEST_RANGE else (start, end)
@@ -213,9 +215,11 @@ class Checked:
     def _block(self, match: re.Match[str]) -> str:
         cited = _cited_in(match[1])
         unknown = [(t, n) for t, n in cited if n not in self.given.get(t, ())]
-        if cited and not unknown:
+        unread = _GROUP.sub("", match[1]).strip(" ;,.\n")
+        if cited and not unknown and not unread:
             return match[0]
-        lost = [f"{table} ({number})" for table, number in unknown] or [match[1].strip() or "nothing"]
+        lost = [f"{table} ({number})" for table, number in unknown] + ([unread] if unread else [])
+        lost = lost or ["nothing"]
         self.unresolved |= dict.fromkeys(lost)
         known: dict[str, list[str]] = {}
         for table, number in cited:

@@ -10,8 +10,8 @@ from graphrag_assets.models.answering import Evidence, Passage
 from graphrag_assets.text import encode
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
-_LEAST_TOKENS = 3  # of any line: a number, a bar, the end
-_STEPS = ((1_000, 100), (20_000, 500), (10**10, 10_000))  # up to this budget, shares are allotted at multiples of that
+_LEAST_TOKENS = 2  # of any line: a number, a bar with the end
+_MARKS = ((1_000, 100), (8_000, 1_000), (20_000, 2_000), (10**10, 10_000))  # up to, at multiples of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,36 +132,35 @@ def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget:
     """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
 
     A section takes what fits its share and what the sections before it left of theirs; what is left in the end goes
-    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at fixed marks; from
-    one mark to the next, rows are only added; and what a budget below a mark holds more than the mark, it keeps.
+    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at fixed marks, an
+    allotment gives way to that of the next mark only if this holds as much, and between marks rows are only added.
     """
     rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
     shares = [share for _, _, share in planned]
-    best, end = None, budget
+    best = _Allotment(rows)
     for mark in _marks(budget):
-        if best is not None and (end <= best.used or best.complete):
+        best.add(mark)
+        if best.complete:
             break
         allotment = _shared_out(rows, shares, mark)
-        allotment.add(end)
-        if best is None or allotment.used > best.used:
+        allotment.add(mark)
+        if allotment.used >= best.used:
             best = allotment
-        end = mark - 1
-    assert best is not None
+    best.add(budget)
     return tuple(r.section(taken) for r, taken in zip(rows, best.taken, strict=True))
 
 
 def _marks(budget: int) -> Iterator[int]:
-    """The budgets from `budget` downwards at which shares are allotted; the last is 0.
+    """The budgets up to `budget` at which shares are allotted.
 
-    >>> list(_marks(1_700))[:4]
-    [1500, 1000, 900, 800]
+    >>> list(_marks(2_700))[-3:]
+    [900, 1000, 2000]
     """
-    mark = budget
-    while mark >= 0:
-        width = next(width for end, width in _STEPS if mark <= end)
-        mark = mark // width * width
-        yield mark
-        mark -= 1
+    mark = 0
+    for end, width in _MARKS:
+        while mark + width <= min(end, budget):
+            mark += width
+            yield mark
 
 
 def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -> "_Allotment":
@@ -188,23 +187,24 @@ class _Allotment:
         A row that was taken in short is taken in full, if that fits now.
         """
         rows, taken = self.rows[section], self.taken[section]
-        left = limit - self.used
         heading = 0 if taken else rows.heading_tokens
+        room = limit - self.used - heading
+        forms = range(len(rows.forms))
         for place in range(len(rows)):
-            if left - heading < _LEAST_TOKENS:
+            if room < _LEAST_TOKENS:
                 break
             form = taken.get(place)
             if form == 0:
                 continue
-            before = 0 if form is None else rows.cost(place, form, left)
-            for better in range(len(rows.forms) if form is None else form):
-                tokens = rows.cost(place, better, left + before - heading) - before + heading
-                if tokens <= left:
+            before = 0 if form is None else rows.costs[form][place]
+            for better in forms if form is None else range(form):
+                tokens = rows.costs[better][place] or rows.cost(place, better, room + before)
+                if tokens <= room + before:
                     taken[place] = better
-                    left -= tokens
+                    room -= tokens - before
+                    self.used += heading + tokens - before
                     heading = 0
                     break
-        self.used = limit - left
 
     def add(self, budget: int) -> None:
         """Take more of every section, as much as fits the budget."""
@@ -230,26 +230,24 @@ class _Rows:
         self.forms = [lines_of(each, candidates) for each in self.layouts]
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
         self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
-        self._costs: dict[tuple[int, int], int] = {}
+        self.costs = [[0] * candidates.height for _ in self.forms]  # 0: not counted yet
 
     def __len__(self) -> int:
         return self.candidates.height
 
     def cost(self, place: int, form: int, limit: float) -> int:
         """Tokens of a line; of one far longer than `limit` only a lower bound."""
-        known = self._costs.get((place, form))
-        if known is None:
-            line = self.forms[form][place]
-            if len(line) > limit * _MOST_CHARACTERS_PER_TOKEN:
-                return len(line) // _MOST_CHARACTERS_PER_TOKEN + 1
-            known = self._costs[place, form] = len(encode(line))
-        return known
+        line = self.forms[form][place]
+        if len(line) > limit * _MOST_CHARACTERS_PER_TOKEN:
+            return len(line) // _MOST_CHARACTERS_PER_TOKEN + 1
+        self.costs[form][place] = len(encode(line))
+        return self.costs[form][place]
 
     def section(self, taken: Mapping[int, int]) -> Section:
         """The section with the rows taken, in their order."""
         places = sorted(taken)
         text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
-        tokens = sum(self._costs[place, taken[place]] for place in places) + self.heading_tokens if places else 0
+        tokens = sum(self.costs[taken[place]][place] for place in places) + self.heading_tokens if places else 0
         in_context = pl.Series("in_context", [place in taken for place in range(len(self))], dtype=pl.Boolean)
         frame = self.candidates.drop("in_context", strict=False).hstack([in_context])
         return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)

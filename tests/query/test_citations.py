@@ -99,6 +99,8 @@ GIVEN = {"Sources": {1, 2, 3, 4}, "Reports": {7}}
         ("A. [Data: ]", "A. [unresolved: nothing]", ["nothing"]),
         ("A. [data: source (3-5)]", "A. [Data: Sources (3, 4)] [unresolved: Sources (5)]", ["Sources (5)"]),
         ("A. [Data: Sources (1)", "A. [Data: Sources (1)]", []),
+        ("A. [Data: Sources (1) and Reports (7)]", "A. [Data: Sources (1) and Reports (7)]", []),
+        ("A. [Data: Sources (1; Ships (2)]", "A. [unresolved: Ships (2); Sources (1]", ["Ships (2)", "Sources (1"]),
         ("A. [Data: Sources (9", "A. [unresolved: Sources (9]", ["Sources (9"]),
         (" A [sic] and [DATE: 3] and [. ", "A [sic] and [DATE: 3] and [.", []),
         ("[LLM: verify] [Data: Reports (7)]", "[LLM: verify] [Data: Reports (7)]", []),

@@ -67,7 +67,7 @@ def refresh_all(context: dg.OpExecutionContext, index: GraphIndex, failed: list[
     with index.working.alone("refresh"):
         updated = update_graph(index, index.backend(run_id=context.run_id), context.run_id)
         _report(context, graph_metadata(updated))
-        _report(context, community_metadata(update_communities(index, context.run_id)))
+        _report(context, community_metadata(*update_communities(index, context.run_id)))
         _finish(context, index)
     if failed:
         raise dg.Failure(f"Batches failed: {', '.join(failed)}. The log says why; the others are published.")
@@ -76,7 +76,7 @@ def refresh_all(context: dg.OpExecutionContext, index: GraphIndex, failed: list[
 @dg.op(description="Communities from scratch, then what depends on them.")
 def recluster_all(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     with index.working.alone("refresh"):
-        _report(context, community_metadata(update_communities(index, context.run_id)))
+        _report(context, community_metadata(*update_communities(index, context.run_id, fresh=True)))
         _finish(context, index)
 
 

@@ -22,7 +22,7 @@ FUSION_K = 60
 HASHED_WEIGHT = 2 / 3
 CANDIDATES = 100
 COMPARED = 1_000
-"""Vectors compared exactly of those that the sign bits choose."""
+"""Vectors compared exactly of those that the sign bits choose; one in 500 where that is more."""
 
 _LONGEST_TITLE = 8
 _TEXT_UNITS = 50  # whose entities are candidates where a filter keeps descriptions from being searched
@@ -180,7 +180,8 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
         # SMALLINT, because bit_count gives a TINYINT, which a sum of 512 bits does not fit.
         distance = " + ".join(f"bit_count(xor(bits_{i}, $bits_{i}::UBIGINT))::SMALLINT" for i in range(len(words)))
         given |= {f"bits_{i}": word for i, word in enumerate(words)}
-        given["compared"] = max(COMPARED, limit)
+        rows, _ = reader.posting_statistics.get(kind, (0, 1.0))
+        given["compared"] = max(COMPARED, rows // 500, limit)
         condition = f"number IN (SELECT number FROM {kind}_signs WHERE {condition} ORDER BY {distance} LIMIT $compared)"
     return reader.numbers(
         f"""

@@ -238,9 +238,8 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         """
     found = reader.frame(
         f"""
-        WITH members AS ({members}), weights AS (
-            SELECT m.community, count(DISTINCT t.text_unit) AS text_units
-            FROM members m LEFT JOIN entity_text_units t USING (entity) GROUP BY m.community
+        WITH weights AS (
+            SELECT community, text_units FROM community_weights WHERE community IN (SELECT community FROM ({members}))
         )
         SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
                r.findings, r.rank, r.content_tokens, r.summary_tokens, w.text_units,

@@ -43,6 +43,12 @@ _TEXTS = {
 }
 
 
+_WEIGHTS = """
+INSERT INTO community_weights
+SELECT m.community, count(DISTINCT t.text_unit)
+FROM (SELECT DISTINCT entity, community FROM entity_communities) m LEFT JOIN entity_text_units t USING (entity)
+GROUP BY m.community ORDER BY m.community
+"""
 _NAMES = """
 INSERT INTO entity_names
 WITH names AS (
@@ -55,8 +61,13 @@ FROM names n JOIN entities e USING (title_key) ORDER BY ALL
 
 
 def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill postings, posting_terms, posting_statistics and entity_names of the published index open in `connection`."""
+    """Fill postings, posting_terms, posting_statistics, entity_names and community_weights.
+
+    Args:
+        connection: has the published index open, with entities, texts and bridge tables in it.
+    """
     connection.execute(_NAMES)
+    connection.execute(_WEIGHTS)
     connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM postings WITH NO DATA")
     for kind, query in _TEXTS.items():
         texts = length = 0

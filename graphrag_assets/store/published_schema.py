@@ -127,6 +127,13 @@ ENTITY_COMMUNITIES = table(
     ("level", "INTEGER", "Level of the hierarchy."),
     ("community", "INTEGER", "Number of the community."),
 )
+COMMUNITY_WEIGHTS = table(
+    "community_weights",
+    "How much text each community stands for.",
+    "community",
+    ("community", "INTEGER", "Number of the community."),
+    ("text_units", "BIGINT", "Number of distinct text units that name a member."),
+)
 ENTITY_NAMES = table(
     "entity_names",
     "What entities are called: normalised titles, and accepted aliases.",
@@ -206,6 +213,7 @@ SEARCH = (
     ENTITY_TEXT_UNITS,
     RELATIONSHIP_TEXT_UNITS,
     ENTITY_COMMUNITIES,
+    COMMUNITY_WEIGHTS,
     ENTITY_NAMES,
     POSTINGS,
     POSTING_TERMS,

@@ -102,3 +102,13 @@ def rollback(publication: str) -> None:
     from graphrag_assets.cli.snapshots import run_rollback
 
     run_rollback(publication)
+
+
+@main.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--shared-ledger", is_flag=True, help="Purge a ledger set by GRAPHRAG_LEDGER_URL too.")
+def purge(dry_run: bool, shared_ledger: bool) -> None:
+    """Forget documents, and versions of documents, that are gone: ledger, old publications, logs, free space."""
+    from graphrag_assets.cli.purge import run_purge
+
+    run_purge(dry_run, shared_ledger)

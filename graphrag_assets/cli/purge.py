@@ -29,8 +29,8 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
         removed = purge(index, None, dry_run, shared_ledger)
         console.print(
             "Dagster's storage is left alone, because DAGSTER_HOME is not set. If runs were recorded anywhere, by "
-            "`make dev` for one, set it and purge again: runs remember names and titles, and the sensor asks for nothing "
-            "twice, so a purged batch that comes back as it was would wait for `index`.",
+            "`make dev` for one, set it and purge again: runs remember names and titles, and the sensor asks for "
+            "nothing twice, so a purged batch that comes back as it was would wait for `index`.",
             highlight=False,
             soft_wrap=True,
         )

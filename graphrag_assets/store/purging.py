@@ -60,7 +60,7 @@ def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool 
                 name: _first(connection, f"SELECT count(*) FROM {name} WHERE {gone}") for name, gone in _GONE.items()
             }
         before = inputs_of(connection.sql("FROM batch_state").pl())
-        removed = {name: _first(connection, f"DELETE FROM {name} WHERE {gone}") for name, gone in _GONE.items()}
+        removed = {name: _first(connection, f"{_verb(name)} WHERE {gone}") for name, gone in _GONE.items()}
         connection.execute(f"UPDATE numbers SET id = '{_FORGOTTEN}' WHERE (table_name, id) NOT IN (FROM live_ids)")
         # What was made from the batches as they are is still made from them: a batch without rows has left the list.
         connection.execute(
@@ -68,6 +68,11 @@ def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool 
             {"before": before, "after": inputs_of(connection.sql("FROM batch_state").pl())},
         )
     return removed
+
+
+def _verb(table: str) -> str:
+    """Runs lose the batch's name and stay: they tell what was paid, and until when Dagster's records matter."""
+    return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
 
 
 def _first(connection: duckdb.DuckDBPyConnection, statement: str) -> int:

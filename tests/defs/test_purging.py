@@ -119,7 +119,7 @@ def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(rec
     assert recorded.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
 
 
-def test_ticks_and_backfills_that_name_batches_go_too(recorded):
+def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded, monkeypatch):
     index_and_delete(recorded)
     instance = recorded.instance
     location = RegisteredCodeLocationOrigin("graphrag_assets")
@@ -148,6 +148,10 @@ def test_ticks_and_backfills_that_name_batches_go_too(recorded):
         )
     )
     assert "dagster/schedules/schedules.db: rows" in places(recorded.root)
+    monkeypatch.delenv("DAGSTER_HOME")
+    assert "Dagster's storage is left alone" in purge()
+    assert {place.partition("/")[0] for place in places(recorded.root)} == {"dagster"}
+    monkeypatch.setenv("DAGSTER_HOME", str(recorded.root / "dagster"))
     assert "1 backfills" in purge()
     assert places(recorded.root) == set()
 

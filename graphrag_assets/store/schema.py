@@ -337,7 +337,7 @@ INDEX_RUNS = table(
     "run_id stage batch",
     ("run_id", "VARCHAR", "Dagster run."),
     ("stage", "VARCHAR", "Asset or group of assets."),
-    ("batch", "VARCHAR", "Batch; null for a global stage."),
+    ("batch", "VARCHAR", "Batch; null for a global stage, and for a batch that was purged."),
     ("committed_at", "TIMESTAMP", "When, UTC."),
     ("seconds", "DOUBLE", "Wall-clock seconds."),
     ("rows", "BIGINT", "Rows in the stage's main table."),

@@ -71,3 +71,9 @@ def test_links_of_the_readme_lead_to_files():
     links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_links_of_the_guides_lead_to_files():
+    for guide in (ROOT / "docs").glob("*.md"):
+        links = re.findall(r"\]\((?!http)([^)#]+)\)", guide.read_text(encoding="utf-8"))
+        assert [link for link in links if not (guide.parent / link).exists()] == []

@@ -24,7 +24,7 @@ from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import Scan, claim_input_folder, record_unusable_names, scan
+from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.errors import InputError
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.published import STABLE_NAME
@@ -53,29 +53,38 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     started = time.monotonic()
     with instance, _progress() as progress, _progress_log(progress):
         instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])
-        runs = dict(_execute(instance, todo, progress))
+        runs = dict(_execute(index, instance, todo, progress))
     n_kept, n_gone = len(set(found.unchanged) - set(todo)), len(set(found.gone) & set(todo))
     _summarise(index, runs, todo, n_kept, n_gone, time.monotonic() - started)
     return all(run.success for run in runs.values())
 
 
 def _execute(
-    instance: dg.DagsterInstance, batches: list[str], progress: Progress
+    index: GraphIndex, instance: dg.DagsterInstance, batches: list[str], progress: Progress
 ) -> Iterator[tuple[str, dg.ExecuteInProcessResult]]:
-    """One run per batch, then one for everything global; a failed batch does not stop the others."""
+    """One run per batch, then one for everything global; a failed batch does not stop the others.
+
+    A refresh that another process's batch has overtaken may be refused by the publication's gates: it is made again.
+    """
     repository = defs().get_repository_def()
-    steps = [*(("index_batches", batch) for batch in batches), ("refresh_graph", None)]
-    task = progress.add_task("", total=len(steps))
-    for job, batch in steps:
-        name = f"batch {batch}" if batch else _REFRESH
-        progress.update(task, description=escape(name))
-        yield (
-            name,
-            repository.get_job(job).execute_in_process(
-                partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
-            ),
+
+    def run(job: str, batch: str | None = None) -> dg.ExecuteInProcessResult:
+        return repository.get_job(job).execute_in_process(
+            partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
         )
+
+    task = progress.add_task("", total=len(batches) + 1)
+    for batch in batches:
+        progress.update(task, description=escape(f"batch {batch}"))
+        yield f"batch {batch}", run("index_batches", batch)
         progress.advance(task)
+    progress.update(task, description=_REFRESH)
+    with index.working.alone("refresh"):
+        result = run("refresh_graph")
+        while not result.success and overtaken(index):
+            result = run("refresh_graph")
+    yield _REFRESH, result
+    progress.advance(task)
 
 
 def _choose(index: GraphIndex, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:

@@ -98,3 +98,45 @@ def status() -> None:
     from graphrag_assets.cli.status import show_status
 
     show_status()
+
+
+@main.command()
+def snapshots() -> None:
+    """The publications that are kept for comparison and rollback."""
+    from graphrag_assets.cli.snapshots import show_snapshots
+
+    show_snapshots()
+
+
+@main.command()
+@click.argument("before", required=False)
+@click.argument("after", required=False)
+@click.option("--sql", is_flag=True, help="Print SQL that makes every change a row of a view, for the DuckDB shell.")
+@click.option("--examples", default=5, show_default=True, help="Changes of each kind that are shown.")
+def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
+    """What changed from publication BEFORE to AFTER; default: the last two.
+
+    Numbers, or: current, previous, newest, oldest.
+    """
+    from graphrag_assets.cli.snapshots import show_diff
+
+    show_diff(before, after, sql, examples)
+
+
+@main.command()
+@click.argument("publication")
+def rollback(publication: str) -> None:
+    """Let readers see PUBLICATION: a number, or previous, newest, oldest."""
+    from graphrag_assets.cli.snapshots import run_rollback
+
+    run_rollback(publication)
+
+
+@main.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--shared-ledger", is_flag=True, help="Purge a ledger set by GRAPHRAG_LEDGER_URL too.")
+def purge(dry_run: bool, shared_ledger: bool) -> None:
+    """Forget documents, and versions of documents, that are gone: ledger, old publications, logs, free space."""
+    from graphrag_assets.cli.purge import run_purge
+
+    run_purge(dry_run, shared_ledger)

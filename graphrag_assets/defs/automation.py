@@ -23,7 +23,7 @@ from graphrag_assets.store.batches import inputs_of, recorded_inputs
 
 REQUEST_TAG = "graphrag/request"
 _PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
-_UNFINISHED = [
+UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.STARTING,
@@ -98,7 +98,7 @@ def _under_way(instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[fr
     """The batches in unfinished runs, and whether one of these works on the global assets."""
     indexing: set[str] = set()
     refreshing = False
-    for run in instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED)):
+    for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
         selection = {key.to_user_string() for key in run.asset_selection or ()}
         if _PARTITION in run.tags:
             indexing.add(run.tags[_PARTITION])

@@ -19,9 +19,10 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.citations import report_citations
-from graphrag_assets.pipeline.clustering import ClusterOptions, cluster, community_table
+from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.community_identity import match_communities
+from graphrag_assets.pipeline.frontier import Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.pipeline.reports import ReportInputs, community_reports
 from graphrag_assets.store import schema
@@ -32,17 +33,26 @@ REPORT_INPUTS = ("communities", "community_members", "entities", "relationships"
 _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
 
 
+class UpdatedCommunities(NamedTuple):
+    """What was written, and how the clustering went."""
+
+    updated: Updated
+    clustering: Reclustered
+
+
 @alone("detect_communities")
-def update_communities(index: GraphIndex, run_id: str) -> Updated:
-    """Cluster, match with the previous communities so that ids stay, lay out the map."""
+def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> UpdatedCommunities:
+    """Cluster, from the previous communities unless `fresh`; match with them so that ids stay; lay out the map."""
     started = time.monotonic()
     settings = index.settings
-    entities, relationships, previous, history = index.working.read_tables(
-        "entities", "relationships", "communities", "community_history"
+    entities, relationships, previous, history, previous_members, clustered_edges = index.working.read_tables(
+        "entities", "relationships", "communities", "community_history", "community_members", "clustered_edges"
     )
     dated_units = index.working.read(_DATED_UNITS)
     options = ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed)
-    members = cluster(entities["id"], relationships, options)
+    previous_members = previous_members.rename({"community": "cluster"})
+    clustering = recluster(entities["id"], relationships, previous_members, clustered_edges, options, fresh)
+    members = clustering.members
     table = community_table(members, entities, relationships)
     matched = match_communities(previous.select("id", "level", "entity_ids"), table)
     last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
@@ -57,12 +67,13 @@ def update_communities(index: GraphIndex, run_id: str) -> Updated:
             schema.COMMUNITY_MEMBERS: finish_members(members, matched.ids, numbers),
             schema.COMMUNITY_HISTORY: pl.concat([history, events], how="diagonal_relaxed"),
             schema.ENTITY_POSITIONS: positions,
+            schema.CLUSTERED_EDGES: clustering.edges,
         }
         changes = replace_tables(connection, frames)
         seconds = time.monotonic() - started
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}
-    return Updated(by_name, changes, {}, time.monotonic() - started)
+    return UpdatedCommunities(Updated(by_name, changes, {}, time.monotonic() - started), clustering)
 
 
 @dg.multi_asset(
@@ -77,14 +88,22 @@ def update_communities(index: GraphIndex, run_id: str) -> Updated:
 )
 def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
     """Communities of the graph as it is now, with their members, their history and the map."""
-    updated = update_communities(index, context.run.run_id)
-    yield from selected_results(context, community_metadata(updated))
+    yield from selected_results(context, community_metadata(*update_communities(index, context.run.run_id)))
 
 
-def community_metadata(updated: Updated) -> Metadata:
-    """Metadata of the communities' tables."""
+def community_metadata(updated: Updated, clustering: Reclustered) -> Metadata:
+    """Metadata of the communities' tables, with how much the clustering moved and how good it is."""
+    how = {
+        "entities_free_to_move": clustering.n_free,
+        "modularity": clustering.modularity,
+        "modularity_of_fresh_run": clustering.fresh_modularity,
+        "clustered_afresh": int(clustering.fresh),
+    }
     return {
-        name: table_metadata(updated.changes[name], updated.seconds, frame) for name, frame in updated.frames.items()
+        name: table_metadata(
+            updated.changes[name], updated.seconds, frame, **(how if name == schema.COMMUNITIES.name else {})
+        )
+        for name, frame in updated.frames.items()
     }
 
 

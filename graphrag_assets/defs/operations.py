@@ -64,18 +64,20 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
 @dg.op(description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.")
 def refresh_all(context: dg.OpExecutionContext, index: GraphIndex, failed: list[str]) -> None:
     """Fails at the end if batches had failed: what could be done is done and published."""
-    updated = update_graph(index, index.backend(run_id=context.run_id), context.run_id)
-    _report(context, graph_metadata(updated))
-    _report(context, community_metadata(update_communities(index, context.run_id)))
-    _finish(context, index)
+    with index.working.alone("refresh"):
+        updated = update_graph(index, index.backend(run_id=context.run_id), context.run_id)
+        _report(context, graph_metadata(updated))
+        _report(context, community_metadata(*update_communities(index, context.run_id)))
+        _finish(context, index)
     if failed:
         raise dg.Failure(f"Batches failed: {', '.join(failed)}. The log says why; the others are published.")
 
 
 @dg.op(description="Communities from scratch, then what depends on them.")
 def recluster_all(context: dg.OpExecutionContext, index: GraphIndex) -> None:
-    _report(context, community_metadata(update_communities(index, context.run_id)))
-    _finish(context, index)
+    with index.working.alone("refresh"):
+        _report(context, community_metadata(*update_communities(index, context.run_id, fresh=True)))
+        _finish(context, index)
 
 
 def _finish(context: dg.OpExecutionContext, index: GraphIndex) -> None:

@@ -1,19 +1,25 @@
 """The published index: the one people and queries read, switched in when the blocking checks have passed."""
 
+import logging
 import time
 from typing import Any
 
 import dagster as dg
+import duckdb
 import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
 from graphrag_assets.defs.resources import GraphIndex, alone
+from graphrag_assets.errors import StoreError
 from graphrag_assets.models.backend import books_of
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
+from graphrag_assets.store.compaction import compact, trim_books
 from graphrag_assets.store.published import STABLE_NAME
 from graphrag_assets.store.publishing import Publication, publish
 from graphrag_assets.store.working import replace_table
+
+log = logging.getLogger(__name__)
 
 
 @alone("published_index")
@@ -38,11 +44,21 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
     inputs = recorded_inputs(index.working, "graph")
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
+        trim_books(connection)
     publication = publish(index.working, settings.index_folder, settings.keep_publications, books_of(settings))
     if inputs:
         with index.get_connection() as connection:
             record_inputs(connection, "published", inputs, run_id)
+    _give_back_space(index)
     return publication
+
+
+def _give_back_space(index: GraphIndex) -> None:
+    """Compact the working database if that is worth it. What is published stays so, whatever comes of this."""
+    try:
+        compact(index.working)
+    except (StoreError, OSError, duckdb.Error) as error:
+        log.warning("the working database could not be compacted, which is tried again next time: %s", error)
 
 
 @dg.asset(

@@ -9,7 +9,7 @@ from graphrag_assets.defs.batch_index import deciding_options
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.store.batches import replace_errors
+from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
@@ -79,6 +79,12 @@ def scan(index: GraphIndex) -> Scan:
         revisions=dict(stored.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
     )
+
+
+def overtaken(index: GraphIndex) -> bool:
+    """Whether a batch was committed after the graph had read its mentions."""
+    batches = index.working.read("SELECT batch, revision FROM batch_state")
+    return recorded_inputs(index.working, "graph") != inputs_of(batches)
 
 
 def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:

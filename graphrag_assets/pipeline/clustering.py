@@ -7,12 +7,12 @@ split depends on its own entities and relationships and on the seed, on nothing 
 change is split the same way again.
 
 What stays larger than the maximum is a community without parts, such as a star (one hub and its leaves) or a
-clique: any cut through it would be arbitrary, so it is left whole. See `_split`.
+clique: any cut through it would be arbitrary, so it is left whole. See `split_afresh`.
 """
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,6 +20,8 @@ import igraph
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
 from graphrag_assets.ids import stable_id
@@ -31,6 +33,10 @@ _FACTORS = (1.0, 1.5, 2.0, 3.0)
 """Multiples of the resolution at which parts of a large community are looked for, in turn."""
 
 _RNG_LOCK = threading.RLock()
+
+Split = Callable[[int, Ints, Ints, Ints, Floats], Ints | None]
+"""Of one community: level, the community number of every node, its nodes, the edges between positions in these,
+their weights; returns the part of each of its nodes, from 0, or None when it stays whole."""
 
 MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
     "level": pl.Int64,
@@ -99,8 +105,13 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
         return pl.DataFrame(schema=MEMBERS_SCHEMA)
     edges, weights = edge_arrays(ids, relationships)
     with seeded(options.seed) as rng:
-        levels, parents = _hierarchy(len(ids), edges, weights, options, rng)
-    return _members(ids, levels, parents)
+
+        def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
+            rng.seed(options.seed)
+            return split_afresh(len(nodes), own, own_weights, options)
+
+        labels = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
+        return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
 def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
@@ -207,33 +218,32 @@ def edge_arrays(ids: pl.Series, relationships: pl.DataFrame) -> tuple[Ints, Floa
     return ends[starts], np.add.reduceat(weights, starts)
 
 
-def _hierarchy(
-    size: int, edges: Ints, weights: Floats, options: ClusterOptions, rng: random.Random
+def hierarchy(
+    labels: Ints, edges: Ints, weights: Floats, max_cluster_size: int, split: Split
 ) -> tuple[list[Ints], list[Ints]]:
     """Per level the community number of each node, and per level the parents of the communities born there.
 
-    Numbers are given in the order of birth and never twice, so one number means one community on all levels.
+    `labels` is level 0. Numbers are given in the order of birth and never twice, so one number means one
+    community on all levels.
     """
-    labels = _leiden(size, edges, weights, options.resolution, options.n_iterations)
     count = int(labels.max()) + 1
     levels, parents = [labels], [np.full(count, -1, dtype=np.int64)]
     candidates = np.arange(count)
     while True:
-        candidates = candidates[np.bincount(labels, minlength=count)[candidates] > options.max_cluster_size]
+        candidates = candidates[np.bincount(labels, minlength=count)[candidates] > max_cluster_size]
         inside = labels[edges[:, 0]] == labels[edges[:, 1]]
         edges, weights = edges[inside], weights[inside]
-        labels, split = labels.copy(), []
-        for number, nodes, own, own_weights in subgraphs(labels, edges, weights, candidates):
-            rng.seed(options.seed)
-            parts = _split(len(nodes), own, own_weights, options)
+        above, labels, born_from = labels, labels.copy(), []
+        for number, nodes, own, own_weights in subgraphs(above, edges, weights, candidates):
+            parts = split(len(levels) - 1, above, nodes, own, own_weights)
             if parts is not None:
                 labels[nodes] = parts + count
                 born = int(parts.max()) + 1
-                split.append(np.full(born, number, dtype=np.int64))
+                born_from.append(np.full(born, number, dtype=np.int64))
                 count += born
-        if not split:
+        if not born_from:
             return levels, parents
-        parents.append(np.concatenate(split))
+        parents.append(np.concatenate(born_from))
         levels.append(labels)
         candidates = np.arange(count - len(parents[-1]), count)
 
@@ -255,7 +265,7 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def _split(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
+def split_afresh(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
     """Parts of a community that is too large, or None when it has none.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
@@ -263,21 +273,28 @@ def _split(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> 
     ones are tried. Stars and cliques have none.
     """
     for factor in _FACTORS:
-        parts = _leiden(size, edges, weights, options.resolution * factor, options.n_iterations)
-        if parts.max() > 0 and _gain(parts, edges, weights, options.resolution) > 1e-9:
+        parts = leiden(size, edges, weights, options.resolution * factor, options.n_iterations)
+        if is_better_than_whole(parts, edges, weights, options.resolution):
             return parts
     return None
 
 
-def _gain(labels: Ints, edges: Ints, weights: Floats, resolution: float) -> float:
-    """How much higher the modularity of `labels` is than that of one community of all nodes."""
+def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats, resolution: float) -> bool:
+    """Whether there are several parts, of a modularity above that of one community of all nodes."""
+    return bool(parts.max() > 0 and modularity(parts, edges, weights, resolution) - (1 - resolution) > 1e-9)
+
+
+def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
+    """Modularity of the communities `labels` (Newman and Girvan 2004; resolution as in Reichardt and Bornholdt)."""
     total = weights.sum()
+    if not total:
+        return 0.0
     inside = weights[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() / total
     share = np.bincount(labels[edges].ravel(), weights=np.repeat(weights, 2)) / (2 * total)
-    return float(inside - resolution * (share**2).sum() - (1 - resolution))
+    return float(inside - resolution * (share**2).sum())
 
 
-def _leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterations: int) -> Ints:
+def leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterations: int) -> Ints:
     """Part of each node, numbered from 0 by smallest node.
 
     Every part is connected, and a node is only alone when it has no neighbours.
@@ -288,14 +305,22 @@ def _leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterat
         "modularity", weights=weights, resolution=resolution, n_iterations=n_iterations
     )
     labels = np.asarray(found.membership, dtype=np.int64)
-    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     # Leiden's communities are connected by construction. This holds us to it, whatever the implementation.
-    connected = igraph.Graph(n=size, edges=edges[inside]).connected_components()
-    return _join_lone_nodes(np.asarray(connected.membership, dtype=np.int64), edges, weights)
+    return join_lone_nodes(connected_parts(labels, edges), edges, weights)
 
 
-def _join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
-    """`labels` with each part of one node joined to the part of its strongest neighbour in a larger part."""
+def connected_parts(labels: Ints, edges: Ints) -> Ints:
+    """`labels` with each community divided into its connected parts."""
+    inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    matrix = coo_array((inside[inside], edges[inside].T), shape=(len(labels), len(labels)))
+    return connected_components(matrix, directed=False)[1].astype(np.int64)
+
+
+def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
+    """`labels` with each part of one node joined to the part of its strongest neighbour in a larger part.
+
+    Parts are numbered from 0 by smallest node.
+    """
     near, far = np.r_[edges[:, 0], edges[:, 1]], np.r_[edges[:, 1], edges[:, 0]]
     both = np.r_[weights, weights]
     labels = labels.copy()
@@ -307,13 +332,18 @@ def _join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
         ties = ties[np.lexsort((far[ties], -both[ties], near[ties]))]
         nodes, first = np.unique(near[ties], return_index=True)
         labels[nodes] = labels[far[ties[first]]]
+    return by_first(labels)
+
+
+def by_first(labels: Ints) -> Ints:
+    """`labels` numbered from 0 in the order of their first nodes."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]
 
 
-def _members(ids: pl.Series, levels: list[Ints], parents: list[Ints]) -> pl.DataFrame:
+def members_frame(ids: pl.Series, levels: list[Ints], parents: list[Ints]) -> pl.DataFrame:
     """The frame of `cluster` from community numbers per level and node, and parent numbers per community."""
     names = ids.to_list()
     born_level = np.repeat(np.arange(len(parents)), [len(born) for born in parents])

@@ -6,6 +6,7 @@ what they have open. A publication with the content of the newest one is not mad
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text import count_tokens
 
 FOLDER = "publications"
+_DRAFT = ".publishing-"
 _REPORTS_AT_ONCE = 10_000
 _BUILDING: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -48,28 +50,35 @@ class Publication:
 
 
 def publish(
-    working: WorkingDatabase, index_folder: Path, keep: int = 3, books: pl.DataFrame | None = None
+    working: WorkingDatabase,
+    index_folder: Path,
+    keep: int = 3,
+    books: pl.DataFrame | None = None,
+    anew: bool = False,
 ) -> Publication:
     """Publish the working database into `index_folder`; keep the last `keep` publications.
 
     `books`: the ledger's, as `Ledger.frame` gives them; they become the table llm_calls.
+    `anew`: make a new file even if its index tables are those of the newest publication.
     """
     folder = index_folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(index_folder / "publishing.lock"):  # two at once would give two files one number
-        return _publish(working, index_folder, folder, keep, books)
+        remove_drafts(index_folder)
+        return _publish(working, index_folder, folder, keep, books, anew)
 
 
 def _publish(
-    working: WorkingDatabase, index_folder: Path, folder: Path, keep: int, books: pl.DataFrame | None
+    working: WorkingDatabase, index_folder: Path, folder: Path, keep: int, books: pl.DataFrame | None, anew: bool
 ) -> Publication:
     newest = max(_numbers(folder), default=0)
-    with TemporaryDirectory(dir=index_folder, prefix=".publishing-") as scratch:
+    with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
         digest, rows = _build(copy, draft, newest + 1, books)
-        if newest and _recorded_digest(working, newest) == digest:
-            point_to(index_folder, newest)
+        if newest and not anew and _recorded_digest(working, newest) == digest:
+            if not (index_folder / STABLE_NAME).is_file():
+                point_to(index_folder, newest)  # otherwise people may have gone back to an earlier one, and stay there
             return Publication(newest, _file(folder, newest), False, rows)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
@@ -82,14 +91,19 @@ def _publish(
     return Publication(newest + 1, _file(folder, newest + 1), True, rows)
 
 
+def remove_drafts(index_folder: Path) -> None:
+    """Remove the folders of publications that crashed. Only behind publishing.lock: a live one looks the same."""
+    for draft in index_folder.glob(f"{_DRAFT}*"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
 def roll_back(index_folder: Path, number: int) -> None:
     """Make an earlier publication, or a later one again, the current one.
 
     Raises:
         StoreError: it is not kept any more.
     """
-    folder = index_folder / FOLDER
-    if number not in (kept := sorted(_numbers(folder))):
+    if number not in (kept := kept_publications(index_folder)):
         raise StoreError(
             f"Publication {number} is not there. Kept are {', '.join(map(str, kept)) or 'none'}; "
             "GRAPHRAG_KEEP_PUBLICATIONS says how many."
@@ -108,6 +122,16 @@ def point_to(index_folder: Path, number: int) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(target)
     link.replace(index_folder / STABLE_NAME)
+
+
+def kept_publications(index_folder: Path) -> list[int]:
+    """The numbers of the publications that are kept, in order."""
+    return sorted(_numbers(index_folder / FOLDER))
+
+
+def publication_file(index_folder: Path, number: int) -> Path:
+    """The file of publication `number`."""
+    return _file(index_folder / FOLDER, number)
 
 
 def _file(folder: Path, number: int) -> Path:
@@ -147,8 +171,8 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> 
     """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
     # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it.
     with duckdb.connect(config={**_BUILDING, "temp_directory": str(draft.with_suffix(".spill"))}) as connection:
-        connection.execute(f"ATTACH {_quoted(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
-        connection.execute(f"ATTACH {_quoted(copy)} AS working (READ_ONLY)")
+        connection.execute(f"ATTACH {quoted(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
+        connection.execute(f"ATTACH {quoted(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")
         ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
         create_tables(connection, dimensions or 1)
@@ -195,7 +219,7 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_signs(connection)
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
     """The path as SQL has it; ATTACH takes no parameters."""
     return "'" + str(path).replace("'", "''") + "'"
 

@@ -249,6 +249,15 @@ COMMUNITY_HISTORY = table(
     ("size", "BIGINT", "Number of members."),
 )
 
+CLUSTERED_EDGES = table(
+    "clustered_edges",
+    "The graph as the last clustering saw it: what the next one compares with, to find out what has changed.",
+    "source_id target_id",
+    ("source_id", "VARCHAR", "The smaller of both entity ids."),
+    ("target_id", "VARCHAR", "The other entity id."),
+    ("weight", "DOUBLE", "Weight of the pair when it last counted as changed: by more than a tenth."),
+)
+
 COMMUNITY_REPORTS = table(
     "community_reports",
     "One row per community: what its part of the corpus is about, with findings and citations.",
@@ -328,7 +337,7 @@ INDEX_RUNS = table(
     "run_id stage batch",
     ("run_id", "VARCHAR", "Dagster run."),
     ("stage", "VARCHAR", "Asset or group of assets."),
-    ("batch", "VARCHAR", "Batch; null for a global stage."),
+    ("batch", "VARCHAR", "Batch; null for a global stage, and for a batch that was purged."),
     ("committed_at", "TIMESTAMP", "When, UTC."),
     ("seconds", "DOUBLE", "Wall-clock seconds."),
     ("rows", "BIGINT", "Rows in the stage's main table."),
@@ -400,5 +409,14 @@ REFRESH_STATE = table(
     ("run_id", "VARCHAR", "Dagster run that made it."),
 )
 
-OPERATION_TABLES = (INDEX_ERRORS, BATCH_STATE, INDEX_RUNS, INDEX_SETTINGS, PUBLICATIONS, REFRESH_STATE, NUMBERS)
+OPERATION_TABLES = (
+    INDEX_ERRORS,
+    BATCH_STATE,
+    INDEX_RUNS,
+    INDEX_SETTINGS,
+    PUBLICATIONS,
+    REFRESH_STATE,
+    NUMBERS,
+    CLUSTERED_EDGES,
+)
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

@@ -108,3 +108,18 @@ def test_recluster_makes_communities_anew_and_publishes(cables):
     before = cables.sql("SELECT count(*) FROM communities")
     cables.run("recluster")
     assert cables.sql("SELECT count(*) FROM communities") == before
+
+
+def test_free_space_of_the_working_database_is_given_back_after_publication(cables):
+    with cables.index.working.connect() as connection:
+        connection.execute("CREATE TABLE much AS SELECT uuid() FROM range(6_000_000)")
+        connection.execute("CHECKPOINT")
+        connection.execute(
+            "CREATE TABLE behind AS SELECT uuid() FROM range(10_000)"
+        )  # DuckDB cuts a free end off itself
+        connection.execute("CHECKPOINT")
+        connection.execute("DROP TABLE much")
+    assert cables.index.working.path.stat().st_size > 64 * 2**20
+    cables.run("refresh_changed")
+    assert cables.index.working.path.stat().st_size < 16 * 2**20
+    assert publications(cables) == [1]  # and nothing was published for it

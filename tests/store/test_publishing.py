@@ -8,7 +8,7 @@ import pytest
 from graphrag_assets.store import postings, schema
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import PUBLISHED
-from graphrag_assets.store.publishing import publish
+from graphrag_assets.store.publishing import publish, roll_back
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
 UNITS = pl.DataFrame(
@@ -205,3 +205,31 @@ def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_pat
     # The same content: one is made, the others find it up to date.
     assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
     assert working.read("SELECT number FROM publications").rows() == [(1,)]
+
+
+def test_what_a_crashed_publication_left_is_removed_by_the_next(working, tmp_path):
+    (tmp_path / ".publishing-abc").mkdir()
+    (tmp_path / ".publishing-abc" / "working.duckdb").write_text("half a copy")
+    publish(working, tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".publishing")] == []
+
+
+def test_going_back_lasts_until_something_new_is_published(working, tmp_path):
+    publish(working, tmp_path)
+    with working.transaction() as connection:
+        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
+    publish(working, tmp_path)
+    roll_back(tmp_path, 1)
+    assert publish(working, tmp_path).number == 2  # there is nothing new
+    assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
+    with working.transaction() as connection:
+        replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("newer")))
+    publish(working, tmp_path)
+    assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]
+
+
+def test_a_lost_link_is_mended_though_nothing_is_new(working, tmp_path):
+    publish(working, tmp_path)
+    (tmp_path / STABLE_NAME).unlink()
+    publish(working, tmp_path)
+    assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]

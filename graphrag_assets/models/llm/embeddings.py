@@ -83,6 +83,10 @@ class EmbeddingModel:
         missing = [piece for key, piece in pieces.items() if key not in stored]
         return [sum(piece.tokens for piece in group) for group in self._batches(missing)]
 
+    async def stored_keys(self, texts: Sequence[str]) -> set[str]:
+        """The ledger's keys of all that the vectors of the texts are made of, as far as it is stored."""
+        return set(await self.ledger.get_many([piece.key for text in texts for piece in self._split(text)]))
+
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)

@@ -151,7 +151,7 @@ class Ledger:
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""
         total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
-        return float(self._rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(when)))[0][0])
+        return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(when)))[0][0])
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
@@ -164,7 +164,7 @@ class Ledger:
             query = query.where(LLM_CALLS.c.created_at >= _iso(since))
         types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
         schema = {column.name: types.get(type(column.type), pl.String) for column in _BOOKS}
-        return pl.DataFrame([tuple(row) for row in self._rows(query)], schema=schema, orient="row")
+        return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=schema, orient="row")
 
     def close(self) -> None:
         """Finish what is waiting and let go of the database. The next use opens it again."""
@@ -176,7 +176,33 @@ class Ledger:
                 self._peek = None
         self._engine.dispose()
 
-    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+    def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:
+        """Run a statement for each of the values, all in one transaction."""
+        try:
+            self._create()
+            with self._engine.begin() as connection:
+                if connection.dialect.name == "sqlite":
+                    connection.exec_driver_sql("PRAGMA secure_delete = ON")
+                connection.execute(statement, values)
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from None
+
+    def shrink(self) -> None:
+        """Give free space back, so that nothing is left of what was deleted. SQLite only; PostgreSQL vacuums itself."""
+        if self._file is None:
+            return
+        try:
+            self._create()
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("VACUUM")
+                ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from None
+        if busy:
+            raise self._error(TimeoutError("another process is reading it, so its log keeps what was deleted"))
+
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """The rows of a query."""
         try:
             self._create()
             with self._engine.connect() as connection:

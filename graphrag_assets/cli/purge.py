@@ -1,0 +1,55 @@
+"""`purge`: forget what stems from documents that are gone, and say what was removed."""
+
+import os
+
+import dagster as dg
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.defs.purging import Removed, ledger_note, purge
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.settings import Settings
+
+
+def run_purge(dry_run: bool, shared_ledger: bool) -> None:
+    """Purge, or with `dry_run` count; print where what was removed.
+
+    Raises:
+        StoreError: the index is not up to date, was made with other models, or runs are under way.
+    """
+    console, settings = Console(), Settings.load()
+    index = GraphIndex(database=str(settings.index_folder / "working.duckdb"))
+    if note := ledger_note(settings, shared_ledger):
+        console.print(Text(note), soft_wrap=True)
+    if os.environ.get("DAGSTER_HOME"):
+        with dg.DagsterInstance.get() as instance:
+            removed = purge(index, instance, dry_run, shared_ledger)
+    else:
+        removed = purge(index, None, dry_run, shared_ledger)
+        console.print(
+            "Dagster's storage is left alone, because DAGSTER_HOME is not set. If runs were recorded anywhere, by "
+            "`make dev` for one, set it and purge again: runs remember names and titles, and the sensor asks for "
+            "nothing twice, so a purged batch that comes back as it was would wait for `index`.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if not removed:
+        console.print("Nothing is left to purge.", highlight=False)
+        return
+    console.print(_table(removed, dry_run))
+    if dry_run:
+        console.print("Nothing was removed: --dry-run.", highlight=False)
+
+
+def _table(removed: list[Removed], dry_run: bool) -> Table:
+    table = Table(title="would be removed" if dry_run else "removed")
+    table.add_column("place", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for heading in ("rows", "bytes"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, what, rows, size in removed:
+        table.add_row(place, Text(what), f"{rows:,}", "" if size is None else f"{size:,}")
+    table.add_section()
+    table.add_row("in all", "", f"{sum(r.rows for r in removed):,}", f"{sum(r.bytes or 0 for r in removed):,}")
+    return table

@@ -1,0 +1,181 @@
+"""`snapshots`, `diff` and `rollback`: the publications that are kept, and the way between them."""
+
+from collections.abc import Sequence
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.publishing import publication_file, roll_back
+from graphrag_assets.store.snapshots import Snapshot, compare, comparison_sql, current_number, resolve, snapshots
+
+_EXAMPLES = 5
+_QUOTED_CHARACTERS = 90
+_SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
+
+
+def show_snapshots() -> None:
+    """Print the kept publications; the current one is marked."""
+    console, folder = Console(), Settings.load().index_folder
+    found = snapshots(folder)
+    if not found:
+        console.print(f"Nothing is published in {folder} yet. Run `python -m graphrag_assets index`.", soft_wrap=True)
+        return
+    table = Table(title="publications")
+    for heading in ("number", "made (UTC)", "documents", "entities", "communities", "MB", ""):
+        table.add_column(heading, justify="right" if heading not in ("made (UTC)", "") else "left", no_wrap=True)
+    for one in found:
+        counts = (f"{count:,}" for count in (one.documents, one.entities, one.communities))
+        mark = "◀ current" if one.is_current else ""
+        table.add_row(str(one.number), f"{one.published_at:%Y-%m-%d %H:%M}", *counts, f"{one.megabytes:.1f}", mark)
+    console.print(table)
+
+
+def run_rollback(name: str) -> None:
+    """Let readers see the publication that `name` means.
+
+    Raises:
+        StoreError: it is not kept.
+    """
+    console, folder = Console(), Settings.load().index_folder
+    number = resolve(folder, name)
+    if number == current_number(folder):
+        console.print(f"Publication {number} is the current one already.", highlight=False)
+        return
+    roll_back(folder, number)
+    console.print(
+        f"Readers see publication {number} from their next question on. It stays until something new is published; "
+        "the working database and the documents are as they were.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def show_diff(before: str | None, after: str | None, sql: bool, examples: int = _EXAMPLES) -> None:
+    """Print what differs between two publications, in words, or the SQL that shows it.
+
+    Raises:
+        StoreError: one of them is not kept.
+        UsageError: only one is kept and none is named.
+    """
+    console, folder = Console(), Settings.load().index_folder
+    newer = resolve(folder, after or "newest")
+    kept = {one.number: one for one in snapshots(folder)}
+    earlier = [number for number in kept if number < newer]
+    if before is None and not earlier:
+        raise click.UsageError("There is only one publication so far; a second one is made when something changes.")
+    older = resolve(folder, before) if before else earlier[-1]
+    paths = publication_file(folder, older), publication_file(folder, newer)
+    if sql:
+        click.echo(comparison_sql(*paths), nl=False)
+        return
+    frames = compare(*paths)
+    console.print(Text(f"{_name(kept[older])} → {_name(kept[newer])}"), soft_wrap=True)
+    counts = frames["change_counts"]
+    for what, lines in _examples(frames).items():
+        console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), _in_words(counts, what)), soft_wrap=True)
+        for line in lines[:examples]:
+            console.print(Text(f"  {line}"), soft_wrap=True)
+        if len(lines) > examples:
+            console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
+    console.print(
+        Text("Every change with its values before and after: `python -m graphrag_assets diff --sql`", style="dim"),
+        soft_wrap=True,
+    )
+
+
+def _name(snapshot: Snapshot) -> str:
+    current = ", current" if snapshot.is_current else ""
+    return f"Publication {snapshot.number} ({snapshot.published_at:%Y-%m-%d %H:%M} UTC{current})"
+
+
+def _in_words(counts: pl.DataFrame, what: str) -> str:
+    """Such as "2 added, 1 edited, 40 as they were"."""
+    numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
+    kept = numbers.pop("kept", 0)
+    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} as they were"
+    return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if kept else [])]) or "none"
+
+
+def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
+    """A line for each change, the most important ones first."""
+    documents, entities, relationships, communities, reports = (
+        frames[f"changed_{name}"] for name in ("documents", "entities", "relationships", "communities", "reports")
+    )
+    size = pl.max_horizontal("size_before", "size_after")
+    degree, weight = (
+        pl.max_horizontal("degree_before", "degree_after"),
+        pl.max_horizontal("weight_before", "weight_after"),
+    )
+    rank = pl.max_horizontal("rank_before", "rank_after")
+    return {
+        "documents": [_document(row) for row in documents.sort("change", "title").iter_rows(named=True)],
+        "entities": [_entity(row) for row in _ranked(entities, degree)],
+        "relationships": [_relationship(row) for row in _ranked(relationships, weight)],
+        "communities": [_community(row) for row in _ranked(communities, size)],
+        "reports": [_line(row) for row in _ranked(reports, rank)],
+    }
+
+
+def _ranked(frame: pl.DataFrame, importance: pl.Expr) -> Sequence[dict]:
+    """What came and went before what merely changed; by importance within."""
+    merely = pl.col("change").is_in(["changed", "rewritten"])
+    return frame.sort(merely, importance.neg(), "title", "change", nulls_last=True).to_dicts()
+
+
+def _line(row: dict, more: str = "") -> str:
+    return f"{_SIGNS.get(row['change'], '~')} {row['title']}{f': {more}' if more else ''} ({row['change']})"
+
+
+def _document(row: dict) -> str:
+    before, after = row["source_before"], row["source_after"]
+    if row["change"] == "moved":
+        return _line(row, f"{before} → {after}")
+    tokens = f", {row['n_tokens_before']:,} → {row['n_tokens_after']:,} tokens" if row["change"] == "edited" else ""
+    return _line(row, f"{after or before}{tokens}")
+
+
+def _entity(row: dict) -> str:
+    if row["change"] != "changed":
+        return _line(row, row["type_after"] or row["type_before"])
+    told = [
+        f"{name} {row[f'{name}_before']} → {row[f'{name}_after']}"
+        for name in ("title", "type", "degree", "frequency")
+        if row[f"{name}_before"] != row[f"{name}_after"]
+    ]
+    return _line(row, "; ".join([*told, *_new_text(row)]))
+
+
+def _relationship(row: dict) -> str:
+    if row["change"] != "changed":
+        return _line(row)
+    changed = row["weight_before"] != row["weight_after"]
+    told = [f"weight {row['weight_before']:.2f} → {row['weight_after']:.2f}"] if changed else []
+    return _line(row, "; ".join([*told, *_new_text(row)]))
+
+
+def _new_text(row: dict) -> list[str]:
+    text = row["description_after"] or ""
+    if text == row["description_before"]:
+        return []
+    return [f"now “{text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + '…'}”"]
+
+
+def _community(row: dict) -> str:
+    match row["change"]:
+        case "renamed":
+            return _line(row, f"was “{row['title_before']}”")
+        case "split":
+            return _line(row, f"{row['size_after']} members, from “{row['title_before']}”")
+        case "merged":
+            return _line(row, f"{row['size_after']} members, has taken in “{row['title_before']}”")
+        case "changed":
+            return _line(row, f"{row['size_before']} → {row['size_after']} members")
+    return _line(
+        row,
+        f"level {row['level_after'] if row['change'] == 'born' else row['level_before']}, "
+        f"{row['size_after'] or row['size_before']} members",
+    )

@@ -1,0 +1,153 @@
+"""What Dagster's storage remembers of runs: names of batches and, in previews of tables, titles.
+
+Nothing here decides what is indexed: the automation compares the folder, the database and the publication. So
+records can go without anything being done again.
+"""
+
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import dagster as dg
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTable
+
+from graphrag_assets.defs.automation import UNFINISHED
+from graphrag_assets.defs.jobs import BATCH_ASSETS, GLOBAL_ASSETS
+from graphrag_assets.defs.partitions import document_batches
+
+_ASSETS = [*BATCH_ASSETS, *GLOBAL_ASSETS]
+_INSTIGATORS = {"document_batches_sensor", "dead_runs_sensor", "nightly_refresh"}
+_PARTITION = "dagster/partition"
+
+
+class Records(NamedTuple):
+    """Ids of runs and backfills, keys of partitions."""
+
+    runs: list[str]
+    partitions: list[str]
+    backfills: list[str]
+
+    def __len__(self) -> int:
+        return len(self.runs) + len(self.partitions) + len(self.backfills)
+
+
+def runs_under_way(instance: dg.DagsterInstance) -> list[str]:
+    """Ids of runs of this project that are not over."""
+    jobs = _jobs()
+    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if _is_ours(run, jobs)]
+
+
+def records_to_forget(instance: dg.DagsterInstance, before: float, batches: Collection[str]) -> Records:
+    """Runs of this project that were created until `before`, or were of a batch that is not one of `batches`."""
+    jobs, runs = _jobs(), []
+    for record in instance.get_run_records():
+        batch = record.dagster_run.tags.get(_PARTITION)
+        told = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
+        if told and _is_ours(record.dagster_run, jobs):
+            runs.append(record.dagster_run.run_id)
+    keys = instance.get_dynamic_partitions(str(document_batches.name))
+    backfills = [
+        backfill.backfill_id
+        for backfill in instance.get_backfills()
+        if backfill.status in BULK_ACTION_TERMINAL_STATUSES
+        and {key.to_user_string() for key in backfill.asset_selection or ()} & set(_ASSETS)
+        and (backfill.backfill_timestamp <= before)
+    ]
+    return Records(runs, [key for key in keys if key not in batches], backfills)
+
+
+def forget_records(instance: dg.DagsterInstance, records: Records, batches: Collection[str]) -> int:
+    """Delete the records, and report what is materialised anew; returns the bytes that became free."""
+    before = _size(instance)
+    if len(records):
+        _forget_assets(instance, batches)
+        for state in instance.all_instigator_state():
+            if state.instigator_name in _INSTIGATORS:
+                # All of them: the tick that drops the partition of a batch comes after the batch has left the index.
+                instance.purge_ticks(state.instigator_origin_id, state.selector_id, time.time())
+        for key in records.partitions:
+            instance.delete_dynamic_partition(str(document_batches.name), key)
+        if records.backfills:
+            with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
+                for column in (BackfillTagsTable.c.backfill_id, BulkActionsTable.c.key):
+                    connection.execute(column.table.delete().where(column.in_(records.backfills)))
+        for run_id in records.runs:
+            _forget_run(instance, run_id)
+    for database in _databases(instance):
+        _vacuum(database)
+    return max(before - _size(instance), 0)
+
+
+def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    instance.delete_run(run_id)
+    instance.compute_log_manager.delete_logs(prefix=[run_id])
+    with contextlib.suppress(Exception):  # no storage of files, or none that is local
+        shutil.rmtree(Path(instance.storage_directory()) / run_id, ignore_errors=True)
+    if isinstance(instance.event_log_storage, SqliteEventLogStorage):
+        for file in _shard(instance.event_log_storage, run_id):
+            file.unlink(missing_ok=True)
+
+
+def _forget_assets(instance: dg.DagsterInstance, batches: Collection[str]) -> None:
+    """Events of materialisations are kept a second time, by asset, with names of partitions beside them."""
+    instance.wipe_assets([dg.AssetKey(name) for name in (*_ASSETS, "source_files")])
+    for name in BATCH_ASSETS:
+        for batch in batches:
+            instance.report_runless_asset_event(dg.AssetMaterialization(name, partition=batch))
+    for name in GLOBAL_ASSETS:
+        instance.report_runless_asset_event(dg.AssetMaterialization(name))
+
+
+def _jobs() -> set[str]:
+    """The jobs with names of their own."""
+    from graphrag_assets.definitions import defs  # it loads this package
+
+    return {job.name for job in defs().get_repository_def().get_all_jobs() if not job.name.startswith("__")}
+
+
+def _is_ours(run: dg.DagsterRun, jobs: set[str]) -> bool:
+    """Whether a run is of this project; other projects may share the instance."""
+    selection = {key.to_user_string() for key in run.asset_selection or ()}
+    return run.job_name in jobs or bool(selection & set(_ASSETS))
+
+
+def _shard(storage: SqliteEventLogStorage, run_id: str) -> Iterator[Path]:
+    path = storage.path_for_shard(run_id)
+    return (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal"))
+
+
+def _databases(instance: dg.DagsterInstance) -> list[Path]:
+    """The SQLite files of the instance; none when it is kept elsewhere."""
+    opened = (
+        getattr(instance.run_storage, "connect", None),
+        getattr(instance.event_log_storage, "index_connection", None),
+        getattr(instance.schedule_storage, "connect", None),
+    )
+    found = []
+    for connect in opened:
+        if connect is None:
+            continue
+        with connect() as connection:
+            if connection.dialect.name == "sqlite" and connection.engine.url.database not in (None, "", ":memory:"):
+                found.append(Path(connection.engine.url.database))
+    return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _size(instance: dg.DagsterInstance) -> int:
+    """Bytes of the SQLite files, those of single runs included."""
+    folders = {path.parent for path in _databases(instance)}
+    return sum(file.stat().st_size for folder in folders for file in folder.glob("*.db*"))
+
+
+def _vacuum(database: Path) -> None:
+    """Give free pages back, so that nothing is left of deleted rows."""
+    with contextlib.closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as connection:
+        if connection.execute("PRAGMA freelist_count").fetchone() != (0,):
+            connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

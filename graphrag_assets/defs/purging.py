@@ -1,0 +1,234 @@
+"""Purge: nothing that stems from documents that are gone stays anywhere below the data folder."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import dagster as dg
+import polars as pl
+from filelock import FileLock, Timeout
+
+from graphrag_assets.defs.communities import update_reports
+from graphrag_assets.defs.dagster_records import Records, forget_records, records_to_forget, runs_under_way
+from graphrag_assets.defs.graph import update_graph
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.retrieval import update_embeddings
+from graphrag_assets.defs.scanning import Scan, scan
+from graphrag_assets.errors import StoreError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.models.backend import LEDGER_NAME, books_of
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.compaction import KEPT_RUNS, compact
+from graphrag_assets.store.publishing import kept_publications, publish, remove_drafts
+from graphrag_assets.store.purging import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.snapshots import current_number
+
+_STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")
+_RUN = "purge"
+
+
+class Removed(NamedTuple):
+    """What was removed, or would be: from where, what, how many rows or files, how many bytes (None: not known)."""
+
+    place: str
+    what: str
+    rows: int
+    bytes: int | None = None
+
+
+def purge(
+    index: GraphIndex, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
+) -> list[Removed]:
+    """Remove what stems from documents, and versions of documents, that are gone; with `dry_run` only count it.
+
+    What remains is what the present index is made from. Every step looks at what is there, so a purge that was
+    interrupted is completed by the next one.
+
+    Args:
+        index: the index; it must be up to date with its input folder.
+        instance: Dagster's storage; None leaves it alone.
+        dry_run: remove nothing.
+        shared_ledger: whether a ledger set by GRAPHRAG_LEDGER_URL may lose what this index does not need.
+
+    Raises:
+        StoreError: the index is not up to date, was made with other models than are set, or runs are under way.
+    """
+    if not index.working.path.exists():
+        raise StoreError("Nothing is indexed yet, so there is nothing to purge.")
+    with _alone(index, instance):
+        found = scan(index)
+        _check_settings(index)
+        _check_up_to_date(index, found)
+        return _purge(index, instance, sorted(found.digests), dry_run, shared_ledger)
+
+
+def _purge(
+    index: GraphIndex, instance: dg.DagsterInstance | None, batches: list[str], dry_run: bool, shared_ledger: bool
+) -> list[Removed]:
+    removed: list[Removed] = []
+    if instance is not None:  # first: the books that tell which runs are meant are purged below
+        records = records_to_forget(instance, _last_removal(index), batches)
+        size = None if dry_run else forget_records(instance, records, batches)
+        removed.append(Removed("Dagster's storage", _records_in_words(records), len(records), size))
+    live = live_rows(index.working, batches)
+    removed += _purge_ledger(index, live.batches["batch"], live.text_units["id"], dry_run, shared_ledger)
+    rows = forget_gone(index.working, batches, dry_run)
+    removed += [Removed("working.duckdb", name, n) for name, n in rows.items()]
+    if not dry_run:
+        before, after = compact(index.working, always=True)
+        removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
+    removed.append(_purge_publications(index, batches, dry_run))
+    removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
+    return [one for one in removed if one.rows or one.bytes]
+
+
+def _purge_publications(index: GraphIndex, batches: list[str], dry_run: bool) -> Removed:
+    folder = index.settings.index_folder
+    stale = stale_publications(folder, live_rows(index.working, batches))
+    size = sum(path.stat().st_size for _, path in stale)
+    if stale and not dry_run:
+        seen = {kept_publications(folder)[-1], current_number(folder)}
+        if seen & {number for number, _ in stale}:  # readers need something to read
+            publish(index.working, folder, index.settings.keep_publications, books_of(index.settings), anew=True)
+        for _, path in stale:
+            path.unlink(missing_ok=True)
+    return Removed("publications", ", ".join(path.name for _, path in stale), len(stale), size)
+
+
+def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
+    leftovers = [*folder.glob(".publishing-*"), *folder.glob("staging")]
+    size = sum(file.stat().st_size for left in leftovers for file in left.rglob("*") if file.is_file())
+    if not dry_run:
+        with FileLock(folder / "publishing.lock"):
+            remove_drafts(folder)
+        shutil.rmtree(folder / "staging", ignore_errors=True)
+    return Removed("index folder", "leftovers of crashed runs", len(leftovers), size)
+
+
+def _purge_ledger(
+    index: GraphIndex, batches: pl.Series, units: pl.Series, dry_run: bool, shared_ledger: bool
+) -> list[Removed]:
+    settings = index.settings
+    if not settings.ledger_url and not (settings.index_folder / LEDGER_NAME).exists():
+        return []
+    if settings.ledger_url and not shared_ledger:
+        return []
+    from graphrag_assets.models.language import ledger_of
+    from graphrag_assets.models.llm.forgetting import forget
+
+    rows, size = forget(ledger_of(settings), needed_answers(index), set(batches), set(units), dry_run)
+    return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
+
+
+def needed_answers(index: GraphIndex) -> set[str]:
+    """The ledger's keys of all answers that making the present index from nothing would ask for.
+
+    Found by making it, on a copy of the database, with models that only look up.
+    """
+    settings = index.settings
+    keys: set[str] = set()
+    if not settings.chat_model and not settings.embedding_model:
+        return keys
+    from graphrag_assets.models.needed import looking_up
+
+    backend = looking_up(settings, keys)
+    with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
+        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        index.working.copy_to(copy.working.path)
+        units = copy.working.read("SELECT id, text FROM text_units ORDER BY id")
+        for _ in backend.extract(units.iter_rows()):
+            pass  # the mentions are in the database; looking their answers up is the point
+        with copy.get_connection() as connection:
+            for derived in ("entities", "relationships", "community_reports", "embeddings"):
+                connection.execute(f"DELETE FROM {derived}")
+        update_graph(copy, backend, _RUN)
+        update_reports(copy, backend, _RUN)
+        update_embeddings(copy, backend, _RUN)
+    return keys
+
+
+@contextlib.contextmanager
+def _alone(index: GraphIndex, instance: dg.DagsterInstance | None) -> Iterator[None]:
+    """Hold the global stages; see to it that no batch is being indexed.
+
+    Raises:
+        StoreError: something is under way.
+    """
+    busy = "is under way. Purge when it is over; what it reads may be what has to go."
+    if instance is not None and (runs := runs_under_way(instance)):
+        raise StoreError(f"Run {runs[0]} {busy}")
+    folder = index.working.path.parent
+    batches = index.working.read("SELECT batch FROM batch_state")["batch"]
+    with contextlib.ExitStack() as stack:
+        try:
+            for stage in _STAGES:
+                stack.enter_context(FileLock(folder / f"{stage}.lock", timeout=0))
+            for batch in batches:
+                with FileLock(folder / f"batch-{stable_id(batch)}.lock", timeout=0):
+                    pass
+        except Timeout as error:
+            raise StoreError(f"A run that holds {Path(error.lock_file).stem} {busy}") from None
+        yield
+
+
+def _check_up_to_date(index: GraphIndex, found: Scan) -> None:
+    differing = [*found.revised, *found.gone]
+    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+    stale = {recorded_inputs(index.working, stage) for stage in ("graph", "published")} != {inputs}
+    if differing or stale:
+        names = ", ".join(differing[:5]) + (" …" if len(differing) > 5 else "")
+        why = f"Batches differ from the input folder: {names}." if differing else "The publication is out of date."
+        raise StoreError(
+            f"{why} Run `python -m graphrag_assets index` first: purge removes what the index has let go of."
+        )
+
+
+def _check_settings(index: GraphIndex) -> None:
+    """The answers that are needed can be told only by the models that the index was made with."""
+    backend = index.backend()
+    names = ("extractor", "reporter", "embedding_model")
+    made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
+    if any(made_with.get(name, getattr(backend, name)) != getattr(backend, name) for name in names):
+        raise StoreError(
+            "The index was made with other models, prompts or options than are set now, and purge would remove their "
+            "answers from the ledger. Set what it was made with, or run `python -m graphrag_assets index` first."
+        )
+
+
+_LAST_REMOVAL = """
+SELECT greatest(
+    max(committed_at) FILTER (deleted > 0 AND stage = 'index_batch'),
+    -- Of runs that have left the books nobody knows what they removed.
+    CASE WHEN count(*) >= $kept THEN (SELECT min(committed_at) FROM
+        (SELECT committed_at FROM index_runs ORDER BY committed_at DESC LIMIT $kept)) END
+)
+FROM index_runs
+"""
+
+
+def _last_removal(index: GraphIndex) -> float:
+    """When rows of a batch were last removed or replaced (Unix time): records of earlier runs may tell of them."""
+    when = index.working.read(
+        f"SELECT coalesce(epoch(({_LAST_REMOVAL})::TIMESTAMP), 0)::DOUBLE", {"kept": KEPT_RUNS}
+    ).item()
+    return float(when)
+
+
+def _records_in_words(records: Records) -> str:
+    return f"{len(records.runs)} runs, {len(records.partitions)} partitions, {len(records.backfills)} backfills"
+
+
+def ledger_note(settings: Settings, shared_ledger: bool) -> str:
+    """What to tell people whose ledger may serve other indexes too; nothing when it is the index's own."""
+    if not settings.ledger_url:
+        return ""
+    if shared_ledger:
+        return "The ledger of GRAPHRAG_LEDGER_URL keeps only what this index needs: others that use it will pay again."
+    return (
+        "The ledger of GRAPHRAG_LEDGER_URL is not purged: it may serve other indexes too. Give --shared-ledger if this "
+        "one alone may say what stays in it."
+    )

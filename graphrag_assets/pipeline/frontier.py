@@ -1,0 +1,297 @@
+"""Communities after a change: the last partition is the start, and only nodes near the change may move.
+
+Clustering afresh after a small change replaces about half of all communities of a large graph, at the same
+modularity: a graph has many partitions that are equally good, and Leiden finds another one. Each new community
+is a report to be written again. So from the second run on:
+
+1. The **frontier** is found by comparing the graph with the one of the last run: the ends of relationships that
+   are new, gone, or of a weight changed by more than a tenth. (A corpus-wide statistic is part of the weights of
+   the embedded default, so one edited sentence changes very many weights by a little: these do not count, but
+   are measured against the weight that last counted, so that small changes add up.)
+2. A community that vanished relationships have torn apart becomes its connected parts. All but the largest are
+   added to the frontier.
+3. Leiden moves the nodes of the frontier and no others (Traag's leidenalg, `is_membership_fixed`). Where a node
+   moved, its neighbours join the frontier, until nothing moves: the dynamic frontier of Sahu 2024
+   (arXiv 2405.11658).
+4. The same at each deeper level, inside each community, starting from its last sub-division. Relationships that
+   came into a community or fell out of it because a node moved are changes there. A community whose nodes and
+   relationships are as before keeps its sub-division, all the way down.
+
+A fresh run is made beside it and takes its place when the modularity found is more than 1 % below.
+"""
+
+from typing import NamedTuple
+
+import igraph
+import leidenalg
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from graphrag_assets.pipeline.clustering import (
+    MEMBERS_SCHEMA,
+    ClusterOptions,
+    Floats,
+    Ints,
+    by_first,
+    cluster,
+    connected_parts,
+    edge_arrays,
+    hierarchy,
+    is_better_than_whole,
+    join_lone_nodes,
+    leiden,
+    members_frame,
+    modularity,
+    seeded,
+    split_afresh,
+)
+
+Flags = NDArray[np.bool_]
+
+WEIGHT_TOLERANCE = 0.1
+"""A weight counts as changed when it differs by more than this share of the larger one."""
+
+MODULARITY_LOSS = 0.01
+"""How far below that of a fresh run the modularity may be, as a share of it."""
+
+_ROUNDS = 20
+"""Of moving nodes and adding neighbours to the frontier. Graphs of 100,000 nodes need three or four."""
+
+EDGES_SCHEMA: dict[str, type[pl.DataType]] = {
+    "source_id": pl.String,
+    "target_id": pl.String,
+    "weight": pl.Float64,
+}
+
+
+class Reclustered(NamedTuple):
+    """`members` as `cluster` returns them. `edges` (source_id, target_id, weight): the graph as it was seen, to be
+    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` at level 0,
+    and that of a fresh run. `fresh`: whether the fresh run is the result."""
+
+    members: pl.DataFrame
+    edges: pl.DataFrame
+    n_free: int
+    modularity: float
+    fresh_modularity: float
+    fresh: bool
+
+
+def recluster(
+    entity_ids: pl.Series,
+    relationships: pl.DataFrame,
+    previous_members: pl.DataFrame,
+    previous_edges: pl.DataFrame,
+    options: ClusterOptions | None = None,
+    fresh: bool = False,
+    tolerated_loss: float = MODULARITY_LOSS,
+) -> Reclustered:
+    """The communities of `cluster`, changed no more than the change of the graph asks for.
+
+    `entity_ids` and `relationships` as for `cluster`. `previous_members` has `level, cluster, entity_id`, with any
+    names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
+    `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run.
+    The result does not depend on the order of rows.
+    """
+    options = options or ClusterOptions()
+    ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
+    if ids.is_empty():
+        return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
+    edges, weights = edge_arrays(ids, relationships)
+    with seeded(options.seed):
+        best = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
+    fresh_modularity = modularity(best, edges, weights, options.resolution)
+    if not fresh and previous_members.height and previous_edges.height:
+        known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
+        change = _compare(known, edges, weights, previous_edges)
+        levels, parents, n_free = _from_previous(len(ids), _levels(known, previous_members), edges, change, options)
+        reached = modularity(levels[0], edges, weights, options.resolution)
+        if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
+            members = members_frame(ids, levels, parents)
+            seen = _edge_frame(ids, edges, change.settled)
+            return Reclustered(members, seen, n_free, reached, fresh_modularity, False)
+    members = cluster(ids, relationships, options)
+    seen = _edge_frame(ids, edges, weights)
+    return Reclustered(members, seen, len(ids), fresh_modularity, fresh_modularity, True)
+
+
+class _Change(NamedTuple):
+    """What is different between the edges of now and of then.
+
+    Of each edge of now: `settled`, its weight as it last counted; `is_new`; `is_changed`, being new or of a
+    weight that counts as changed. `gone`: the edges that are no more; their ends may be gone as well.
+    """
+
+    settled: Floats
+    is_new: Flags
+    is_changed: Flags
+    gone: Ints
+
+
+def _gone(ids: pl.Series, previous_members: pl.DataFrame, previous_edges: pl.DataFrame) -> pl.Series:
+    """The entities that are no more, sorted."""
+    then = [previous_members["entity_id"], previous_edges["source_id"], previous_edges["target_id"]]
+    names = pl.concat([column.rename("entity_id") for column in then]).unique()
+    return names.filter(~names.is_in(ids.implode())).sort()
+
+
+def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.DataFrame) -> _Change:
+    """`edges` and those of then, between positions in `known`: the entities of now, then those that are gone."""
+    ends, then_weights = edge_arrays(known, previous_edges)
+    then = pl.DataFrame({"a": ends[:, 0], "b": ends[:, 1], "then": then_weights})
+    now = pl.DataFrame({"a": edges[:, 0], "b": edges[:, 1]})
+    before = now.join(then, on=["a", "b"], how="left", maintain_order="left")["then"].fill_null(0.0).to_numpy()
+    is_changed = np.abs(weights - before) > WEIGHT_TOLERANCE * np.maximum(weights, before)
+    return _Change(
+        settled=np.where(is_changed, weights, before),
+        is_new=before == 0,
+        is_changed=is_changed,
+        gone=then.join(now, on=["a", "b"], how="anti").select("a", "b").to_numpy().reshape(-1, 2),
+    )
+
+
+def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
+    """Per level a number for the community that each entity was in, whatever its name; -1 for a new one."""
+    entities = pl.DataFrame({"entity_id": known})
+    numbers = []
+    for level in range(previous_members.select(pl.col("level").max()).item() + 1):
+        then = previous_members.filter(pl.col("level") == level).select("entity_id", "cluster")
+        found = entities.join(then, on="entity_id", how="left", maintain_order="left")["cluster"]
+        numbers.append(np.where(found.is_null(), -1, by_first(found.rank("dense").fill_null(0).to_numpy())))
+    return numbers
+
+
+def _from_previous(
+    size: int, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions
+) -> tuple[list[Ints], list[Ints], int]:
+    """Levels and parents as of `hierarchy`, and how many nodes were free at level 0."""
+    start = previous[0][:size]
+    free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
+    labels, n_free = _settle(start, free, edges, change.settled, options)
+    frontiers: dict[int, Flags] = {}
+
+    def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
+        if level not in frontiers:
+            frontiers[level] = _frontier(labels, previous[min(level, len(previous) - 1)], edges, change)
+        start, free = previous[min(level + 1, len(previous) - 1)][nodes], frontiers[level][nodes]
+        if start.min() < start.max():
+            # Without a frontier it is a community of then, and its parts are connected as they are.
+            parts = _settle(start, free, own, own_weights, options)[0] if free.any() else by_first(start)
+            if not free.any() or is_better_than_whole(parts, own, own_weights, options.resolution):
+                return parts
+        rng.seed(options.seed)
+        return split_afresh(len(nodes), own, own_weights, options)
+
+    with seeded(options.seed) as rng:
+        levels, parents = hierarchy(labels, edges, change.settled, options.max_cluster_size, split)
+    return levels, parents, n_free
+
+
+def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
+    """Nodes at which the inside of the communities `labels` is not that of the communities `then`.
+
+    They are the ends of edges that are inside now and were not or have another weight, and of those that were
+    inside and are not. `then` goes on with the entities that are gone.
+    """
+    is_inside = labels[edges[:, 0]] == labels[edges[:, 1]]
+    was_inside = (then[edges[:, 0]] == then[edges[:, 1]]) & (then[edges[:, 0]] >= 0) & ~change.is_new
+    lost = change.gone[then[change.gone[:, 0]] == then[change.gone[:, 1]]]
+    found = np.zeros(len(labels), dtype=np.bool_)
+    found[edges[(is_inside != was_inside) | (is_inside & change.is_changed)]] = True
+    found[lost[lost < len(labels)]] = True
+    return found
+
+
+def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
+    """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
+
+    -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
+    """
+    labels = np.where(start < 0, start.max() + 1 + np.arange(len(start)), start)
+    labels, torn = _pieces(labels, edges)
+    free = ever = free | torn
+    for _ in range(_ROUNDS):
+        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
+        moved, labels = after != labels, after
+        free = torn
+        free[edges[moved[edges].any(axis=1)]] = True
+        if not free.any():
+            break
+        ever = ever | free
+    return join_lone_nodes(labels, edges, weights), int(ever.sum())
+
+
+def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
+    """`labels` with only the largest connected part of each community left in it; which nodes are in other parts."""
+    parts = connected_parts(labels, edges)
+    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
+    order = np.lexsort((first, -sizes, labels[first]))
+    ordered = labels[first[order]]
+    is_torn = np.zeros(len(first), dtype=np.bool_)
+    is_torn[order[1:]] = ordered[1:] == ordered[:-1]
+    torn = is_torn[parts]
+    return np.where(torn, labels.max() + 1 + parts, labels), torn
+
+
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
+    """`labels` after Leiden has moved the free nodes to where modularity is higher."""
+    nodes = np.flatnonzero(free)
+    if not len(nodes):
+        return labels
+    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
+    n_fixed = len(touched) + 1
+    partition = leidenalg.RBConfigurationVertexPartition(
+        graph, initial_membership=start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
+    )
+    optimiser = leidenalg.Optimiser()
+    optimiser.set_rng_seed(options.seed & 0x7FFFFFFF)
+    is_fixed = (np.arange(len(start)) < n_fixed).tolist()
+    enough, gained = 1e-12 * weights.sum(), 0.0
+    for _ in range(options.n_iterations):
+        gain = optimiser.optimise_partition(partition, n_iterations=1, is_membership_fixed=is_fixed)
+        gained += gain
+        if gain <= enough:
+            break
+    if gained <= enough:
+        return labels
+    found = np.asarray(partition.membership, dtype=np.int64)[n_fixed:]
+    after = labels.copy()
+    # A number beyond those of the fixed nodes is a new community.
+    kept = touched[np.minimum(found, len(touched) - 1)]
+    after[nodes] = np.where(found < n_fixed, kept, labels.max() + 1 + found)
+    return after
+
+
+def _contracted(
+    labels: Ints, free: Flags, edges: Ints, weights: Floats
+) -> tuple[igraph.Graph, list[float], Ints, Ints]:
+    """A graph of the free nodes alone, with everything else drawn together, on which Leiden does the same.
+
+    It has one node for each community near a free node, standing for its members that are not free, then one
+    for all the rest, then the free nodes. Loops stand for the edges between nodes that are not free, so that
+    modularity differs from that of the whole graph by a constant. It is as small as the change.
+
+    Returns graph, weights, the labels that the first nodes stand for, and the community of each node to start with.
+    """
+    nodes = np.flatnonzero(free)
+    near = free[edges].any(axis=1)
+    touched = np.unique(np.concatenate([labels[nodes], labels[edges[near]].ravel()]))
+    rest = len(touched)
+    number = np.full(labels.max() + 1, rest, dtype=np.int64)
+    number[touched] = np.arange(rest)
+    unit = number[labels]
+    start = np.concatenate([np.arange(rest + 1), unit[nodes]])
+    unit[nodes] = rest + 1 + np.arange(len(nodes))
+    fixed_ends = unit[edges[~near]].ravel()
+    loops = np.bincount(fixed_ends, weights=np.repeat(weights[~near], 2), minlength=rest + 1) / 2
+    fixed = np.arange(rest + 1)
+    graph = igraph.Graph(n=len(start), edges=np.concatenate([unit[edges[near]], np.column_stack([fixed, fixed])]))
+    return graph, np.concatenate([weights[near], loops]).tolist(), touched, start
+
+
+def _edge_frame(ids: pl.Series, edges: Ints, weights: Floats) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"source_id": ids.gather(edges[:, 0]), "target_id": ids.gather(edges[:, 1]), "weight": weights},
+        schema=EDGES_SCHEMA,
+    )

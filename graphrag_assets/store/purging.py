@@ -1,0 +1,132 @@
+"""What databases still hold of documents that are gone: names in the books, registers, old publications.
+
+The index tables themselves hold nothing of them once their batches were indexed again; an asset check sees to it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.store.batches import inputs_of
+from graphrag_assets.store.publishing import kept_publications, publication_file, quoted
+from graphrag_assets.store.working import WorkingDatabase
+
+_NAMES = """
+CREATE OR REPLACE TEMP TABLE live_names AS
+SELECT key FROM (
+    SELECT title_key AS key FROM entity_mentions
+    UNION SELECT source_key FROM relationship_mentions UNION SELECT target_key FROM relationship_mentions
+    UNION SELECT subject_key FROM covariates UNION SELECT object_key FROM covariates
+) WHERE key IS NOT NULL
+"""
+_IDS = "CREATE OR REPLACE TEMP TABLE live_ids AS " + " UNION ALL ".join(
+    f"SELECT '{name}' AS table_name, id FROM {name}"
+    for name in ("documents", "text_units", "covariates", "entities", "relationships", "communities")
+)
+_LAST_NUMBER = (
+    "human_readable_id = (SELECT max(human_readable_id) FROM numbers m WHERE m.table_name = numbers.table_name)"
+)
+_FORGOTTEN = "forgotten"
+
+# What to delete from which table; `live_batches`, `live_names` and `live_ids` are what there is.
+_GONE = {
+    "batch_state": "batch NOT IN (FROM live_batches)",
+    "index_runs": "batch NOT IN (FROM live_batches)",
+    "index_errors": "batch NOT IN (FROM live_batches)",
+    # Decisions of people outlive the documents they were made for.
+    "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
+    # The last number of each table stays, without its id, so that none is ever given twice.
+    "numbers": f"(table_name, id) NOT IN (FROM live_ids) AND NOT ({_LAST_NUMBER})",
+}
+
+
+def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
+    """Delete rows of books and registers that stem from what is gone; `batches` are those in the input folder.
+
+    Returns:
+        rows by table. With `dry_run` they are only counted.
+    """
+    with working.transaction() as connection:
+        connection.register("present_batches", pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
+        connection.execute("CREATE OR REPLACE TEMP TABLE live_batches AS SELECT batch FROM present_batches")
+        connection.unregister("present_batches")
+        connection.execute(_NAMES)
+        connection.execute(_IDS)
+        if dry_run:
+            return {
+                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {gone}") for name, gone in _GONE.items()
+            }
+        before = inputs_of(connection.sql("FROM batch_state").pl())
+        removed = {name: _first(connection, f"{_verb(name)} WHERE {gone}") for name, gone in _GONE.items()}
+        connection.execute(f"UPDATE numbers SET id = '{_FORGOTTEN}' WHERE (table_name, id) NOT IN (FROM live_ids)")
+        # What was made from the batches as they are is still made from them: a batch without rows has left the list.
+        connection.execute(
+            "UPDATE refresh_state SET inputs = $after WHERE inputs = $before",
+            {"before": before, "after": inputs_of(connection.sql("FROM batch_state").pl())},
+        )
+    return removed
+
+
+def _verb(table: str) -> str:
+    """Runs lose the batch's name and stay: they tell what was paid, and until when Dagster's records matter."""
+    return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
+
+
+def _first(connection: duckdb.DuckDBPyConnection, statement: str) -> int:
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+class Live(NamedTuple):
+    """What the index rests on: documents (id, source, title, content_hash), text units (id), aliases, batches."""
+
+    documents: pl.DataFrame
+    text_units: pl.DataFrame
+    entity_aliases: pl.DataFrame
+    batches: pl.DataFrame
+
+
+def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
+    """What the working database holds; `batches` are those in the input folder."""
+    with working.connect() as connection:
+        return Live(
+            connection.sql("SELECT id, source, title, content_hash FROM documents").pl(),
+            connection.sql("SELECT id FROM text_units").pl(),
+            connection.sql("SELECT document_id, alias_key FROM entity_aliases").pl(),
+            pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}),
+        )
+
+
+# Everything else in a publication is derived from its documents and text units.
+_STALE = """
+SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.documents EXCEPT FROM live_documents))
+     + (SELECT count(*) FROM file.text_units ANTI JOIN live_text_units USING (id))
+     + (SELECT count(*) FROM (SELECT document_id, alias_key FROM file.entity_aliases EXCEPT FROM live_entity_aliases))
+     + (SELECT count(*) FROM (
+            SELECT batch FROM file.batch_state UNION SELECT batch FROM file.index_runs
+            UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
+        ) WHERE batch NOT IN (FROM live_batches))
+     + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))
+"""
+
+
+def stale_publications(index_folder: Path, live: Live) -> list[tuple[int, Path]]:
+    """Number and file of the publications that hold anything that is gone, oldest first."""
+    paths = [(number, publication_file(index_folder, number)) for number in kept_publications(index_folder)]
+    return [(number, path) for number, path in paths if _is_stale(path, live)]
+
+
+def _is_stale(path: Path, live: Live) -> bool:
+    with duckdb.connect(
+        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    ) as connection:
+        try:
+            connection.execute(f"ATTACH {quoted(path)} AS file (READ_ONLY)")
+            for name, frame in live._asdict().items():
+                connection.register(f"live_{name}", frame)
+            return _first(connection, _STALE) > 0
+        except duckdb.Error:
+            return True  # of another version, or broken: nobody can tell what it holds

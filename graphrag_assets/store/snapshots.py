@@ -1,0 +1,151 @@
+"""The publications that are kept: which there are, and what differs between two of them.
+
+The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` gives it to people to run themselves.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store.published import POINTER
+from graphrag_assets.store.publishing import kept_publications, publication_file, quoted
+
+VIEWS = (
+    "change_counts",
+    "changed_documents",
+    "changed_entities",
+    "changed_relationships",
+    "changed_communities",
+    "changed_reports",
+)
+WORDS = ("current", "previous", "newest", "oldest")
+_CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A publication that is kept: its number, file, time, size and rows, and whether readers see it now."""
+
+    number: int
+    path: Path
+    published_at: datetime
+    documents: int
+    entities: int
+    communities: int
+    megabytes: float
+    is_current: bool
+
+
+_CONTENT = """
+SELECT max(published_at), (SELECT count(*) FROM file.documents), (SELECT count(*) FROM file.entities),
+       (SELECT count(*) FROM file.communities)
+FROM file.publication
+"""
+
+
+def snapshots(index_folder: Path) -> list[Snapshot]:
+    """The kept publications, oldest first; none before the first."""
+    current = current_number(index_folder)
+    found = []
+    for number in kept_publications(index_folder):
+        path = publication_file(index_folder, number)
+        with _attached(file=path) as connection:
+            ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
+        megabytes = path.stat().st_size / 1e6
+        found.append(Snapshot(number, path, when, documents, entities, communities, megabytes, number == current))
+    return found
+
+
+def current_number(index_folder: Path) -> int | None:
+    """The number of the publication that readers see; None before the first."""
+    try:
+        return int(Path((index_folder / POINTER).read_text().strip()).stem.removeprefix("graphrag-"))
+    except (OSError, ValueError):
+        return None
+
+
+def resolve(index_folder: Path, name: str) -> int:
+    """The number that `name` means: a number, or one of `WORDS`.
+
+    `previous` is the one kept before the current one.
+
+    Raises:
+        StoreError: there is no such publication, or it is not kept any more; the message says which are.
+    """
+    kept = kept_publications(index_folder)
+    if not kept:
+        raise StoreError(f"Nothing is published in {index_folder} yet. Run `python -m graphrag_assets index`.")
+    current = current_number(index_folder) or kept[-1]
+    before = [number for number in kept if number < current]
+    words = {"current": current, "newest": kept[-1], "oldest": kept[0], "previous": before[-1] if before else None}
+    number = words.get(name, int(name) if name.isdecimal() else None)
+    if number not in kept:
+        raise StoreError(
+            f"There is no publication {name!r}. Kept are {', '.join(map(str, kept))}, the current one is {current}; "
+            f"{', '.join(WORDS)} are understood too. GRAPHRAG_KEEP_PUBLICATIONS says how many are kept."
+        )
+    return int(number)
+
+
+def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
+    """What differs between two published files.
+
+    Returns:
+        By name of the view:
+        change_counts: place, what, change, n. Rows that are the same in both count as `kept`.
+        changed_documents: change (added, removed, edited, moved), id, title, and source, title, n_tokens and text
+            before and after.
+        changed_entities: change (added, removed, changed), id, title, and title, type, degree, frequency and
+            description before and after.
+        changed_relationships: change, id, title, and type, weight and description before and after.
+        changed_communities: change (born, died, changed, split, merged, renamed), id, title, other_id (the
+            predecessor of a split or merge), and title, level and size before and after, jaccard.
+        changed_reports: change (written, removed, rewritten), id, title, and title, rank, summary and full_content
+            before and after.
+
+    Raises:
+        StoreError: a file is missing or is no published index.
+    """
+    with _attached(before=before, after=after) as connection:
+        try:
+            connection.execute(_views())
+            return {view: connection.sql(f"FROM {view} ORDER BY ALL").pl() for view in VIEWS}
+        except duckdb.Error as error:
+            raise StoreError(f"Cannot compare {before} with {after}: {error}") from error
+
+
+def comparison_sql(before: Path, after: Path) -> str:
+    """SQL that makes the views of `compare` in any DuckDB shell."""
+    attached = (
+        f"ATTACH {quoted(path.resolve())} AS {name} (READ_ONLY);\n"
+        for name, path in (("before", before), ("after", after))
+    )
+    return "".join(attached) + "\n" + _views() + "\nFROM change_counts;\n"
+
+
+def _views() -> str:
+    return files("graphrag_assets.store").joinpath("sql/compare.sql").read_text(encoding="utf-8")
+
+
+@contextmanager
+def _attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a database in memory with the files attached, read-only, under their names."""
+    with duckdb.connect(config=_CONFIG) as connection:
+        for name, path in paths.items():
+            if not path.is_file():
+                raise StoreError(
+                    f"The publication {path} is not there. `python -m graphrag_assets snapshots` lists all."
+                )
+            try:
+                connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
+            except duckdb.Error as error:
+                raise StoreError(f"Cannot open the publication {path}: {error}") from error
+        yield connection

@@ -1,0 +1,115 @@
+-- What differs between two publications, attached as `before` and `after`. Rows that are equal in both are not shown.
+
+-- A document's id is a hash of its path: the same text under another path has moved, it was not removed and added.
+CREATE TEMP VIEW changed_documents AS
+WITH gone AS (
+    SELECT *, row_number() OVER (PARTITION BY md5(text) ORDER BY source, row_number, id) AS place
+    FROM before.documents ANTI JOIN after.documents USING (id)
+), come AS (
+    SELECT *, row_number() OVER (PARTITION BY md5(text) ORDER BY source, row_number, id) AS place
+    FROM after.documents ANTI JOIN before.documents USING (id)
+), pairs AS (
+    SELECT b, a FROM before.documents b JOIN after.documents a ON a.id = b.id AND a.content_hash <> b.content_hash
+    UNION ALL
+    SELECT b, a FROM gone b FULL JOIN come a ON md5(a.text) = md5(b.text) AND a.place = b.place
+)
+SELECT CASE WHEN b.id IS NULL THEN 'added' WHEN a.id IS NULL THEN 'removed'
+            WHEN a.id = b.id THEN 'edited' ELSE 'moved' END AS change,
+       coalesce(a.id, b.id) AS id, coalesce(a.title, b.title) AS title,
+       b.source AS source_before, a.source AS source_after,
+       b.title AS title_before, a.title AS title_after,
+       b.n_tokens AS n_tokens_before, a.n_tokens AS n_tokens_after,
+       b.text AS text_before, a.text AS text_after
+FROM pairs;
+
+CREATE TEMP VIEW changed_entities AS
+SELECT CASE WHEN b.id IS NULL THEN 'added' WHEN a.id IS NULL THEN 'removed' ELSE 'changed' END AS change,
+       coalesce(a.id, b.id) AS id, coalesce(a.title, b.title) AS title,
+       b.title AS title_before, a.title AS title_after, b.type AS type_before, a.type AS type_after,
+       b.degree AS degree_before, a.degree AS degree_after,
+       b.frequency AS frequency_before, a.frequency AS frequency_after,
+       b.description AS description_before, a.description AS description_after
+FROM before.entities b FULL JOIN after.entities a ON a.id = b.id
+WHERE (b.id, b.title, b.type, b.degree, b.frequency, b.description)
+   IS DISTINCT FROM (a.id, a.title, a.type, a.degree, a.frequency, a.description);
+
+CREATE TEMP VIEW changed_relationships AS
+SELECT CASE WHEN b.id IS NULL THEN 'added' WHEN a.id IS NULL THEN 'removed' ELSE 'changed' END AS change,
+       coalesce(a.id, b.id) AS id,
+       coalesce(a.source, b.source) || ' – ' || coalesce(a.target, b.target) AS title,
+       b.type AS type_before, a.type AS type_after, b.weight AS weight_before, a.weight AS weight_after,
+       b.description AS description_before, a.description AS description_after
+FROM before.relationships b FULL JOIN after.relationships a ON a.id = b.id
+WHERE (b.id, b.source, b.target, b.type, b.weight, b.description)
+   IS DISTINCT FROM (a.id, a.source, a.target, a.type, a.weight, a.description);
+
+-- The same rules as in community_history, but between any two publications:
+-- split: at least two communities come mainly (more than half of their members) from one of the same level before;
+-- merged: a community has taken in more than half of the members of at least two of its level;
+-- changed: the id stayed, members or level did not; renamed: the id stayed, the title of the report did not.
+CREATE TEMP VIEW changed_communities AS
+WITH old AS (
+    SELECT c.id, c.level, c.entity_ids, len(c.entity_ids) AS size, coalesce(r.title, c.title) AS title
+    FROM before.communities c LEFT JOIN before.community_reports r ON r.community = c.community
+), new AS (
+    SELECT c.id, c.level, c.entity_ids, len(c.entity_ids) AS size, coalesce(r.title, c.title) AS title
+    FROM after.communities c LEFT JOIN after.community_reports r ON r.community = c.community
+), shared AS (
+    SELECT o.id AS old_id, n.id AS new_id, count(*) AS common
+    FROM (SELECT id, unnest(entity_ids) AS entity FROM old) o
+    JOIN (SELECT id, unnest(entity_ids) AS entity FROM new) n USING (entity)
+    GROUP BY ALL
+), pairs AS (
+    SELECT o, n, s.common AS shared, s.common / (o.size + n.size - s.common) AS jaccard
+    FROM shared s JOIN old o ON o.id = s.old_id JOIN new n ON n.id = s.new_id
+), events AS (
+    SELECT 'born' AS change, NULL AS o, n, NULL AS jaccard FROM new n WHERE n.id NOT IN (SELECT id FROM old)
+    UNION ALL
+    SELECT 'died', o, NULL, NULL FROM old o WHERE o.id NOT IN (SELECT id FROM new)
+    UNION ALL
+    SELECT 'changed', o, n, coalesce(p.jaccard, 0)
+    FROM old o JOIN new n ON n.id = o.id LEFT JOIN pairs p ON p.o.id = o.id AND p.n.id = n.id
+    WHERE coalesce(p.jaccard, 0) < 1 OR o.level <> n.level
+    UNION ALL
+    SELECT 'renamed', o, n, NULL FROM old o JOIN new n ON n.id = o.id WHERE o.title <> n.title
+    UNION ALL
+    SELECT 'split', o, n, jaccard FROM pairs WHERE o.level = n.level AND 2 * shared > n.size
+    QUALIFY count(*) OVER (PARTITION BY o.id) > 1
+    UNION ALL
+    SELECT 'merged', o, n, jaccard FROM pairs WHERE o.level = n.level AND 2 * shared > o.size
+    QUALIFY count(*) OVER (PARTITION BY n.id) > 1
+)
+SELECT change, coalesce(n.id, o.id) AS id, coalesce(n.title, o.title) AS title,
+       CASE WHEN change IN ('split', 'merged') THEN o.id END AS other_id,
+       o.title AS title_before, n.title AS title_after, o.level AS level_before, n.level AS level_after,
+       o.size AS size_before, n.size AS size_after, round(jaccard, 4) AS jaccard
+FROM events;
+
+CREATE TEMP VIEW changed_reports AS
+SELECT CASE WHEN b.id IS NULL THEN 'written' WHEN a.id IS NULL THEN 'removed' ELSE 'rewritten' END AS change,
+       coalesce(a.id, b.id) AS id, coalesce(a.title, b.title) AS title,
+       b.title AS title_before, a.title AS title_after, b.rank AS rank_before, a.rank AS rank_after,
+       b.summary AS summary_before, a.summary AS summary_after,
+       b.full_content AS full_content_before, a.full_content AS full_content_after
+FROM before.community_reports b FULL JOIN after.community_reports a ON a.id = b.id
+WHERE (b.id, b.fingerprint, b.full_content, b.rank) IS DISTINCT FROM (a.id, a.fingerprint, a.full_content, a.rank);
+
+-- How many of each; `kept` are rows that are the same in both.
+CREATE TEMP VIEW change_counts AS
+WITH changes AS (
+    SELECT 1 AS place, 'documents' AS what, change, id FROM changed_documents
+    UNION ALL SELECT 2, 'entities', change, id FROM changed_entities
+    UNION ALL SELECT 3, 'relationships', change, id FROM changed_relationships
+    UNION ALL SELECT 4, 'communities', change, id FROM changed_communities
+    UNION ALL SELECT 5, 'reports', change, id FROM changed_reports
+), present AS (
+    SELECT 1 AS place, 'documents' AS what, id FROM after.documents
+    UNION ALL SELECT 2, 'entities', id FROM after.entities
+    UNION ALL SELECT 3, 'relationships', id FROM after.relationships
+    UNION ALL SELECT 4, 'communities', id FROM after.communities
+    UNION ALL SELECT 5, 'reports', id FROM after.community_reports
+)
+SELECT place, what, change, count(DISTINCT id) AS n FROM changes GROUP BY ALL
+UNION ALL
+SELECT place, what, 'kept', count(*) FROM present ANTI JOIN changes USING (what, id) GROUP BY ALL
+ORDER BY place, change;

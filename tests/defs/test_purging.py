@@ -1,0 +1,215 @@
+"""Purge: no byte of a deleted document stays below the data folder, and nothing that is needed goes."""
+
+import asyncio
+import sqlite3
+import time
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+from click.testing import CliRunner
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteInstigatorOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
+
+from graphrag_assets.cli import main
+from graphrag_assets.query import GraphRAG
+from tests.conftest import Project
+from tests.defs.test_language_models import use
+from tests.openai_server import running
+
+WORD = "zyxquorv"
+KEPT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland.\n"
+SECRET = (
+    "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern. "
+    "William Thomson wrote to Zyxquorv Blackwood.\n"
+)
+
+
+@pytest.fixture
+def recorded(project, monkeypatch):
+    """A project whose runs Dagster records below the data folder."""
+    home = project.root / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    with dg.DagsterInstance.get() as instance:
+        yield Project(project.root, instance)
+
+
+def index_and_delete(project: Project) -> None:
+    """A document of its own batch, one in a batch that stays, and a sentence in a document that stays: all gone."""
+    project.write("kept/cable.txt", KEPT)
+    project.write("kept/zyxquorv.txt", SECRET)
+    project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Zyxquorv Grey and Cyrus Field.\n")
+    project.write("zyxquorv-letters/letter.txt", SECRET + "Zyxquorv Blackwood lived in Valentia.\n")
+    project.run("refresh_changed")
+    (project.input / "kept/zyxquorv.txt").unlink()
+    (project.input / "zyxquorv-letters/letter.txt").unlink()
+    (project.input / "zyxquorv-letters").rmdir()
+    project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Cyrus Field.\n")
+    project.run("refresh_changed")
+
+
+def places(root: Path) -> set[str]:
+    """Where the word occurs: names and bytes of files, and values in databases, where it may be compressed."""
+    found = set()
+    for file in (file for file in root.rglob("*") if file.is_file()):
+        name = str(file.relative_to(root))
+        if WORD in name.lower() or WORD.encode() in file.read_bytes().lower():
+            found.add(name)
+        if file.suffix == ".duckdb":
+            with duckdb.connect(str(file), read_only=True) as connection:
+                tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
+                for (table,) in tables:
+                    query = f'SELECT count(*) FROM "{table}" t WHERE contains(lower(t::VARCHAR), ?)'
+                    if connection.execute(query, [WORD]).fetchone() != (0,):
+                        found.add(f"{name}: {table}")
+        if file.suffix in (".sqlite", ".db"):
+            with sqlite3.connect(file) as connection:
+                if any(WORD in line.lower() for line in connection.iterdump()):
+                    found.add(f"{name}: rows")
+    return found
+
+
+def purge(*options: str, status: int = 0) -> str:
+    result = CliRunner(env={"COLUMNS": "180"}).invoke(main, ["purge", *options])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(recorded):
+    index_and_delete(recorded)
+    before = places(recorded.root)
+    assert {"index/publications/graphrag-1.duckdb: text_units", "index/working.duckdb: batch_state"} <= before
+    assert any(place.startswith("dagster") for place in before)
+    shown = purge("--dry-run")
+    assert "would be removed" in shown
+    assert "graphrag-1.duckdb" in shown
+    assert "Nothing was removed" in shown
+    assert places(recorded.root) == before
+    told = purge()
+    assert "graphrag-1.duckdb, graphrag-2.duckdb" in told
+    assert "batch_state" in told
+    assert places(recorded.root) == set()
+    assert "Cyrus Field" in GraphRAG(recorded.root / "index").local("Who met William Thomson in Valentia?").answer
+
+
+def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(recorded):
+    index_and_delete(recorded)
+    highest = recorded.index.working.read(
+        "SELECT max(human_readable_id) FROM numbers WHERE table_name = 'entities'"
+    ).item()
+    purge()
+    number = recorded.sql("SELECT number FROM publication")
+    recorded.run("refresh_changed")
+    assert recorded.sql("SELECT number FROM publication") == number
+    assert "Nothing is left to purge" in purge("--dry-run")
+    assert recorded.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}
+    recorded.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
+    recorded.run("refresh_changed")
+    assert recorded.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
+
+
+def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded, monkeypatch):
+    index_and_delete(recorded)
+    instance = recorded.instance
+    location = RegisteredCodeLocationOrigin("graphrag_assets")
+    repository = RemoteRepositoryOrigin(code_location_origin=location, repository_name="__repository__")
+    origin = RemoteInstigatorOrigin(repository_origin=repository, instigator_name="document_batches_sensor")
+    state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.RUNNING, SensorInstigatorData())
+    instance.add_instigator_state(state)
+    tick = TickData(
+        instigator_origin_id=origin.get_id(),
+        instigator_name=origin.instigator_name,
+        instigator_type=InstigatorType.SENSOR,
+        status=TickStatus.SKIPPED,
+        timestamp=time.time(),
+        selector_id=state.selector_id,
+        skip_reason=WORD,
+    )
+    instance.create_tick(tick)
+    instance.add_backfill(
+        PartitionBackfill(
+            backfill_id="b1",
+            status=BulkActionStatus.COMPLETED_SUCCESS,
+            from_failure=False,
+            tags={"note": WORD},
+            backfill_timestamp=time.time() - 3600,
+            asset_selection=[dg.AssetKey("documents")],
+        )
+    )
+    assert "dagster/schedules/schedules.db: rows" in places(recorded.root)
+    monkeypatch.delenv("DAGSTER_HOME")
+    assert "Dagster's storage is left alone" in purge()
+    assert {place.partition("/")[0] for place in places(recorded.root)} == {"dagster"}
+    monkeypatch.setenv("DAGSTER_HOME", str(recorded.root / "dagster"))
+    assert "1 backfills" in purge()
+    assert places(recorded.root) == set()
+
+
+def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, monkeypatch):
+    with running() as server:
+        use(monkeypatch, server)
+        index_and_delete(recorded)
+        GraphRAG(recorded.root / "index").local("Who was Zyxquorv Blackwood?")
+        ledger = recorded.root / "index/ledger.sqlite"
+        assert "index/ledger.sqlite: rows" in places(recorded.root)
+        spent = recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls")
+        told = purge()
+        assert "answers that the index does not rest on" in told
+        assert places(recorded.root) == set()
+        with sqlite3.connect(ledger) as connection:
+            assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'purged'").fetchone() > (0,)
+            assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'chat'").fetchone() > (0,)
+        assert recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls") >= spent  # what was paid stays in the books
+        sent = len(server.requests)
+        recorded.run("refresh_changed")
+        assert len(server.requests) == sent
+        contents = recorded.sql("SELECT community, full_content FROM community_reports ORDER BY ALL")
+        with recorded.index.working.transaction() as connection:  # everything that models wrote is lost
+            connection.execute("UPDATE text_units SET extractor = NULL")
+            for table in ("entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM community_reports; DELETE FROM embeddings")
+        recorded.run("refresh_changed")
+        assert len(server.requests) == sent
+        assert recorded.sql("SELECT community, full_content FROM community_reports ORDER BY ALL") == contents
+        assert GraphRAG(recorded.root / "index").local("Who met William Thomson?").model == "openai/test-chat"
+
+
+def test_purge_refuses_what_it_cannot_judge(recorded, monkeypatch):
+    assert "Nothing is indexed yet" in purge(status=1)
+    index_and_delete(recorded)
+    (recorded.input / "kept/cable.txt").unlink()
+    assert "Batches differ from the input folder: kept. Run `python -m graphrag_assets index`" in purge(status=1)
+    recorded.write("kept/cable.txt", KEPT)
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
+    assert "made with other models" in purge(status=1)
+    monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
+    with recorded.index.working.alone("knowledge_graph"):
+        assert "A run that holds knowledge_graph is under way" in purge(status=1)
+
+
+def test_a_shared_ledger_is_purged_only_when_asked_for(recorded, monkeypatch, tmp_path):
+    from graphrag_assets.models.llm.ledger import Entry, Ledger
+
+    url = f"sqlite:///{tmp_path}/shared.sqlite"
+    index_and_delete(recorded)
+    entry = Entry("k", "chat", "t", "openai", "m", "{}", response=WORD)
+    ledger = Ledger(url)
+    asyncio.run(ledger.put(entry))
+    ledger.close()
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", url)
+    assert "is not purged: it may serve other indexes too" in purge()
+    assert "shared.sqlite" in places(tmp_path)
+    assert "others that use it will pay again" in purge("--shared-ledger")
+    assert places(tmp_path) == set()

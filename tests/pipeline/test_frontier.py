@@ -1,0 +1,386 @@
+"""Reclustering after a change: what must hold of any change of any graph, and known answers on small ones."""
+
+import math
+import random
+from itertools import chain, combinations, pairwise
+from typing import NamedTuple
+
+import igraph
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.pipeline.clustering import (
+    ClusterOptions,
+    cluster,
+    disconnected_communities,
+    edge_arrays,
+    seeded,
+    split_afresh,
+)
+from graphrag_assets.pipeline.community_identity import match_communities
+from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, WEIGHT_TOLERANCE, Reclustered, recluster
+
+Pair = tuple[int, int]
+SMALL = ClusterOptions(max_cluster_size=4)
+NOTHING = pl.DataFrame(schema={"level": pl.Int64, "cluster": pl.String, "entity_id": pl.String})
+
+
+class Graph(NamedTuple):
+    """Nodes by number, and the weight of each undirected edge, smaller end first."""
+
+    nodes: frozenset[int]
+    edges: dict[Pair, float]
+
+    @property
+    def ids(self) -> pl.Series:
+        return pl.Series("id", [node(number) for number in sorted(self.nodes)], dtype=pl.String)
+
+    @property
+    def relationships(self) -> pl.DataFrame:
+        return pl.DataFrame(
+            [(node(a), node(b), weight) for (a, b), weight in self.edges.items()],
+            schema={"source_id": pl.String, "target_id": pl.String, "weight": pl.Float64},
+            orient="row",
+        )
+
+    def changed(self, gone: set[int] = frozenset(), edges: dict[Pair, float] | None = None) -> "Graph":
+        """Without the nodes `gone`, with the `edges` on top; an edge of weight 0 is taken away."""
+        merged = {**self.edges, **(edges or {})}
+        nodes = (self.nodes | set(chain.from_iterable(edges or {}))) - gone
+        return Graph(nodes, {pair: w for pair, w in merged.items() if w > 0 and nodes.issuperset(pair)})
+
+
+def node(number: int) -> str:
+    return f"e{number:04d}"
+
+
+def graph_of(edges: dict[Pair, float], size: int = 0) -> Graph:
+    return Graph(frozenset(range(size)) | set(chain.from_iterable(edges)), edges)
+
+
+def clique(nodes: range) -> dict[Pair, float]:
+    return dict.fromkeys(combinations(nodes, 2), 1.0)
+
+
+def first(graph: Graph, options: ClusterOptions | None = None) -> Reclustered:
+    return recluster(graph.ids, graph.relationships, NOTHING, graph.relationships.clear(), options)
+
+
+def then(
+    before: Reclustered,
+    graph: Graph,
+    options: ClusterOptions | None = None,
+    tolerated_loss: float = MODULARITY_LOSS,
+) -> Reclustered:
+    return recluster(
+        graph.ids, graph.relationships, before.members, before.edges, options, tolerated_loss=tolerated_loss
+    )
+
+
+def communities(members: pl.DataFrame, level: int | None = None) -> dict[tuple[int, frozenset[str]], str]:
+    """Level and entities of each community, at the level where it arises (or: of `level`), and its key."""
+    at = pl.col("level") == (pl.col("born_level") if level is None else level)
+    rows = members.filter(at).group_by("level", "cluster").agg("entity_id").iter_rows()
+    return {(level, frozenset(names)): cluster for level, cluster, names in rows}
+
+
+def groups(members: pl.DataFrame, level: int = 0) -> set[frozenset[str]]:
+    return {names for _, names in communities(members, level)}
+
+
+def named(*numbers: int) -> frozenset[str]:
+    return frozenset(map(node, numbers))
+
+
+@st.composite
+def graphs(draw: st.DrawFn, start: int = 0) -> Graph:
+    """Any graph from none to dense, in blocks of blocks, so that there are communities on several levels."""
+    rng = random.Random(draw(st.integers(0, 10**6)))
+    size, block = draw(st.integers(1, 70)), draw(st.integers(1, 12))
+    inside, near, far = (draw(st.sampled_from(chances)) for chances in ((0.3, 0.6, 1.0), (0.0, 0.1, 0.3), (0.0, 0.03)))
+    edges = {
+        (a, b): rng.choice([1.0, 1.0, 2.0, 5.0])
+        for a, b in combinations(range(start, start + size), 2)
+        if rng.random()
+        < (inside if a // block == b // block else near if a // (4 * block) == b // (4 * block) else far)
+    }
+    return Graph(frozenset(range(start, start + size)), edges)
+
+
+@st.composite
+def changes_of(draw: st.DrawFn, graph: Graph) -> Graph:
+    """`graph` with some edges gone, new or of another weight, some nodes gone and some new."""
+    rng = random.Random(draw(st.integers(0, 10**6)))
+    start = min(graph.nodes)
+    edges = {pair: rng.choice([0.0, 0.0, 1.05, 3.0]) for pair in sorted(graph.edges) if rng.random() < 0.05}
+    for _ in range(draw(st.integers(0, 6))):
+        a, b = sorted(rng.sample(range(start, start + 75), 2))
+        edges[a, b] = 1.0
+    gone = set(rng.sample(sorted(graph.nodes), min(draw(st.integers(0, 3)), len(graph.nodes) - 1)))
+    return graph.changed(gone, edges)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Graph]:
+    """A graph, and it again after each of one to three changes."""
+    found = [draw(graphs())]
+    for _ in range(draw(st.integers(1, 3))):
+        found.append(draw(changes_of(found[-1])))
+    return found
+
+
+def replay(
+    history: list[Graph], options: ClusterOptions = SMALL, tolerated_loss: float = math.inf
+) -> list[Reclustered]:
+    """The results for each graph in turn; only the first is fresh unless a loss of modularity is not tolerated."""
+    results = [first(history[0], options)]
+    for graph in history[1:]:
+        results.append(then(results[-1], graph, options, tolerated_loss))
+    return results
+
+
+def check_partition(members: pl.DataFrame, graph: Graph, largest: int) -> None:
+    """Complete per level, nested, connected; split where too large, and only there."""
+    assert members.select("level", "entity_id").is_duplicated().sum() == 0
+    levels = range(members["level"].max() + 1)
+    assert members.height == len(levels) * len(graph.nodes)
+    assert set(members["entity_id"]) == set(graph.ids)
+    by_key = {key: (level, names) for (level, names), key in communities(members).items()}
+    assert len(by_key) == members["cluster"].n_unique()
+    whole = members.select(pl.col("cluster").alias("community"), "entity_id")
+    assert disconnected_communities(whole, graph.relationships).is_empty()
+    born = members.filter(pl.col("level") == pl.col("born_level"))
+    for key, level, parent in born.select("cluster", "level", "parent").unique().iter_rows():
+        assert (parent is None) == (level == 0)
+        if parent is not None:
+            parent_level, parent_names = by_key[parent]
+            assert (parent_level, len(parent_names) > largest) == (level - 1, True)
+            assert by_key[key][1] < parent_names
+    parents = set(born["parent"].drop_nulls())
+    for key, (level, _) in by_key.items():
+        seen = members.filter(pl.col("cluster") == key)["level"].unique().sort().to_list()
+        assert seen == ([level] if key in parents else list(range(level, len(levels))))
+    lone = {name for name in groups(members) if len(name) == 1}
+    linked = {node(end) for pair in graph.edges for end in pair}
+    assert not linked & set(chain.from_iterable(lone))
+
+
+@given(histories(), st.integers(2, 10))
+@settings(max_examples=50, deadline=None)
+def test_communities_are_a_connected_nested_partition_after_any_changes(history: list[Graph], largest: int) -> None:
+    for graph, result in zip(history, replay(history, ClusterOptions(max_cluster_size=largest)), strict=True):
+        check_partition(result.members, graph, largest)
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph]) -> None:
+    for graph, result in zip(history, replay(history), strict=True):
+        for names in groups(result.members, result.members["level"].max()):
+            if len(names) > 4:
+                # By the weights that count: those of the graph, but for changes within the tolerance.
+                inside = result.edges.filter(pl.col("source_id").is_in(names) & pl.col("target_id").is_in(names))
+                edges, weights = edge_arrays(pl.Series(sorted(names)), inside)
+                with seeded(SMALL.seed):
+                    assert split_afresh(len(names), edges, weights, SMALL) is None, graph
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_run(history: list[Graph]) -> None:
+    for graph, result in zip(history, replay(history, tolerated_loss=MODULARITY_LOSS), strict=True):
+        position = {name: place for place, name in enumerate(graph.ids)}
+        whole = igraph.Graph(n=len(position), edges=[(position[node(a)], position[node(b)]) for a, b in graph.edges])
+        weights = list(graph.edges.values())
+
+        def modularity(members: pl.DataFrame, whole=whole, weights=weights) -> float:
+            level0 = members.filter(pl.col("level") == 0).sort("entity_id")["cluster"]
+            labels = (level0.rank("dense").cast(pl.Int64) - 1).to_list()
+            return whole.modularity(labels, weights=weights) if weights else 0.0
+
+        reached, fresh = modularity(result.members), modularity(cluster(graph.ids, graph.relationships))
+        assert result.modularity == pytest.approx(reached, abs=1e-9)
+        assert result.fresh_modularity == pytest.approx(fresh, abs=1e-9)
+        assert reached >= fresh - 0.01 * abs(fresh) - 1e-9
+
+
+@given(histories(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_without_a_change_the_same_communities_keep_their_ids(history: list[Graph], rng: random.Random) -> None:
+    before = replay(history)[-1]
+    rows = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for (a, b), w in history[-1].edges.items()]
+    rng.shuffle(rows)
+    shuffled = pl.DataFrame(
+        [(node(a), node(b), w) for a, b, w in rows], schema=history[-1].relationships.schema, orient="row"
+    )
+    ids = history[-1].ids.shuffle(seed=rng.randrange(99))
+    again = recluster(ids, shuffled, before.members, before.edges, SMALL, tolerated_loss=math.inf)
+    assert_frame_equal(again.members, before.members)
+    assert_frame_equal(again.edges, before.edges)
+    assert again.n_free == 0 or again.fresh
+    current = pl.DataFrame(
+        [(key, level, sorted(names)) for (level, names), key in communities(before.members).items()],
+        schema={"key": pl.String, "level": pl.Int64, "entity_ids": pl.List(pl.String)},
+        orient="row",
+    )
+    assert match_communities(current.rename({"key": "id"}), current).history.is_empty()
+
+
+@given(histories(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_order_of_rows_and_names_of_communities_do_not_matter(history: list[Graph], rng: random.Random) -> None:
+    before = replay(history[:-1])[-1]
+    graph = history[-1]
+    seed = rng.randrange(99)
+    number = before.members["cluster"].unique().shuffle(seed=seed)
+    renamed = before.members.select(
+        "level", pl.col("cluster").replace_strict(number, pl.Series(range(len(number)))), "entity_id"
+    )
+    swapped = graph.relationships.rename({"source_id": "target_id", "target_id": "source_id"})
+    shuffled = recluster(
+        graph.ids.shuffle(seed=seed),
+        swapped.sample(fraction=1, shuffle=True, seed=seed),
+        renamed.sample(fraction=1, shuffle=True, seed=seed),
+        before.edges.sample(fraction=1, shuffle=True, seed=seed),
+        SMALL,
+        tolerated_loss=math.inf,
+    )
+    expected = then(before, graph, SMALL, math.inf)
+    assert_frame_equal(shuffled.members, expected.members)
+    assert_frame_equal(shuffled.edges, expected.edges)
+    assert shuffled[2:] == expected[2:]
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObject) -> None:
+    left, right = data.draw(graphs()), data.draw(graphs(start=100))
+    before = first(Graph(left.nodes | right.nodes, left.edges | right.edges), SMALL)
+    left = data.draw(changes_of(left))
+    after = then(before, Graph(left.nodes | right.nodes, left.edges | right.edges), SMALL, math.inf)
+    of_right = set(right.ids)
+    kept, found = (
+        {place for place in communities(result.members) if place[1] <= of_right} for result in (before, after)
+    )
+    assert kept == found or after.fresh
+
+
+@given(histories())
+@settings(max_examples=50, deadline=None)
+def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph]) -> None:
+    for before, after in pairwise(replay(history)):
+        if after.fresh:
+            continue
+        counted = dict(
+            zip(before.edges.select("source_id", "target_id").iter_rows(), before.edges["weight"], strict=True)
+        )
+        now = dict(zip(after.edges.select("source_id", "target_id").iter_rows(), after.edges["weight"], strict=True))
+        differing = {pair for pair in counted.keys() | now.keys() if counted.get(pair) != now.get(pair)}
+        was, is_ = communities(before.members), communities(after.members)
+        for level, names in was.keys() & is_.keys():
+            if not any(names.issuperset(pair) for pair in differing):
+                inside_before = {place for place in was if place[1] < names and place[0] > level}
+                assert inside_before == {place for place in is_ if place[1] < names and place[0] > level}
+
+
+def test_a_first_run_and_a_forced_one_are_fresh() -> None:
+    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
+    before = first(graph)
+    assert before.fresh
+    assert_frame_equal(before.members, cluster(graph.ids, graph.relationships))
+    changed = graph.changed(edges={(1, 7): 1.0})
+    forced = recluster(changed.ids, changed.relationships, before.members, before.edges, fresh=True)
+    assert forced.fresh
+    assert forced.n_free == 12
+    assert_frame_equal(forced.members, cluster(changed.ids, changed.relationships))
+
+
+def test_a_partition_that_has_become_bad_is_made_afresh() -> None:
+    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
+    crossed = pl.DataFrame(
+        {"level": 0, "cluster": ["a", "b"] * 6, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
+    )
+    found = recluster(graph.ids, graph.relationships, crossed, graph.relationships)
+    assert found.fresh
+    assert found.modularity == found.fresh_modularity
+    assert groups(found.members) == {named(*range(6)), named(*range(6, 12))}
+
+
+def test_a_community_falls_apart_where_its_bridge_is_gone() -> None:
+    graph = graph_of(clique(range(3)) | clique(range(3, 6)) | {(2, 3): 1.0} | clique(range(6, 10)))
+    whole = pl.DataFrame(
+        {"level": 0, "cluster": ["a"] * 6 + ["b"] * 4, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
+    )
+    after = graph.changed(edges={(2, 3): 0.0})
+    found = recluster(after.ids, after.relationships, whole, graph.relationships)
+    assert not found.fresh
+    assert groups(found.members) == {named(0, 1, 2), named(3, 4, 5), named(6, 7, 8, 9)}
+
+
+def test_a_new_entity_joins_its_neighbours_and_nobody_else_moves() -> None:
+    graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
+    found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))
+    assert not found.fresh
+    assert groups(found.members) == {named(*range(5)), named(*range(5, 11))}
+    assert found.n_free == 11 - 5 - 3  # the new one and its two neighbours, and then the neighbours of who moved
+    lonely = graph.changed()._replace(nodes=graph.nodes | {77})
+    assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
+
+
+def test_new_entities_among_themselves_make_communities_of_their_own() -> None:
+    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
+    found = then(first(graph), graph.changed(edges=clique(range(20, 26)) | {(20, 6): 1.0}))
+    assert not found.fresh
+    assert groups(found.members) == {named(*range(6)), named(*range(6, 12)), named(*range(20, 26))}
+
+
+def test_entities_that_are_gone_drop_out() -> None:
+    graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
+    found = then(first(graph), graph.changed(gone={0, 7, 8}))
+    assert groups(found.members) == {named(*range(1, 6)), named(6, 9, 10, 11)}
+    nothing = then(first(graph), graph.changed(gone=set(graph.nodes)))
+    assert nothing.members.is_empty()
+    assert nothing.edges.is_empty()
+    assert groups(then(nothing, graph).members) == {named(*range(6)), named(*range(6, 12))}
+
+
+def test_small_changes_of_a_weight_do_not_count_until_they_add_up() -> None:
+    graph = graph_of(clique(range(4)) | clique(range(4, 8)) | {(0, 4): 1.0})
+    step = 1 + 0.6 * WEIGHT_TOLERANCE
+    first_time, second_time = graph.changed(edges={(0, 4): step}), graph.changed(edges={(0, 4): step**2})
+    before = first(graph)
+    once = then(before, first_time)
+    assert once.n_free == 0
+    assert_frame_equal(once.edges, before.edges)
+    twice = then(once, second_time)
+    assert twice.n_free == 2
+    assert twice.edges.filter(source_id=node(0), target_id=node(4))["weight"].to_list() == [step**2]
+
+
+def test_another_limit_of_size_holds_at_once() -> None:
+    graph = graph_of(clique(range(4)) | clique(range(4, 8)) | {(0, 4): 3.0, (1, 5): 3.0} | clique(range(8, 12)))
+    whole = first(graph, ClusterOptions(max_cluster_size=20))
+    split = then(whole, graph, ClusterOptions(max_cluster_size=4))
+    assert_frame_equal(split.members, first(graph, ClusterOptions(max_cluster_size=4)).members)
+    assert_frame_equal(then(split, graph, ClusterOptions(max_cluster_size=20)).members, whole.members)
+
+
+def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_same() -> None:
+    rng = random.Random(3)
+    pairs = [(a, b) for a, b in combinations(range(1200), 2) if rng.random() < (0.15 if a // 30 == b // 30 else 0.004)]
+    graph = graph_of(dict.fromkeys(pairs, 1.0), size=1200)
+    removed = dict.fromkeys(rng.sample(pairs, 4), 0.0)
+    added = dict.fromkeys(((rng.randrange(600), rng.randrange(600, 1200)) for _ in range(4)), 1.0)
+    before, after = first(graph), graph.changed(edges=removed | added)
+    found = then(before, after)
+    assert not found.fresh
+    places = communities(before.members).keys()
+    kept, kept_afresh = (
+        len(places & communities(members).keys()) / len(places)
+        for members in (found.members, cluster(after.ids, after.relationships))
+    )
+    assert kept > 0.95 > 0.8 > kept_afresh
+    assert found.modularity > 0.999 * found.fresh_modularity

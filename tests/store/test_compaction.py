@@ -1,0 +1,162 @@
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store import schema
+from graphrag_assets.store.compaction import LEAST_BYTES, compact, trim_books
+from graphrag_assets.store.working import WorkingDatabase, replace_table
+
+MEGABYTE = 2**20
+
+
+def documents(revision: int, n: int = 4000) -> pl.DataFrame:
+    """So many documents, about 1 kB each, of which every second one changes with the revision."""
+    texts = pl.Series([os.urandom(256).hex() * 2 for _ in range(n // 2)] + [f"{i:>1024}" for i in range(n - n // 2)])
+    return pl.DataFrame(
+        {
+            "id": [f"d{i}" for i in range(n)],
+            "batch": "b",
+            "source": "s",
+            "row_number": None,
+            "title": f"revision {revision}",
+            "text": texts,
+            "creation_date": "2026-01-01",
+            "raw_data": None,
+            "content_hash": "h",
+            "format": "txt",
+            "n_tokens": 8,
+        }
+    )
+
+
+def write(working: WorkingDatabase, frame: pl.DataFrame) -> None:
+    with working.transaction() as connection:
+        replace_table(connection, schema.DOCUMENTS, frame)
+
+
+def size(working: WorkingDatabase) -> int:
+    return working.path.stat().st_size
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> WorkingDatabase:
+    """Mostly free blocks: what was written is gone."""
+    database = WorkingDatabase(tmp_path / "working.duckdb")
+    for revision in range(3):
+        write(database, documents(revision))
+    write(database, documents(3, 10))
+    return database
+
+
+def test_a_file_of_free_blocks_is_written_anew_with_all_it_holds(working):
+    def content():
+        with working.connect() as connection:
+            tables = {
+                table.name: connection.sql(f"FROM {table.name} ORDER BY ALL").fetchall() for table in schema.WORKING
+            }
+            comments = connection.sql(
+                "SELECT table_name, column_name, comment, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
+            ).fetchall()
+            views = connection.sql(
+                "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+            ).fetchall()
+        return tables, comments, views
+
+    held = content()
+    before, after = compact(working, least_bytes=MEGABYTE)
+    assert after < before / 2
+    assert size(working) == after
+    assert content() == held
+    assert len(held[2]) == 2
+    assert [path.name for path in working.path.parent.glob("*compacted*")] == []
+
+
+def test_a_small_file_and_one_without_free_blocks_are_left_as_they_are(working, tmp_path):
+    assert compact(working) == (size(working), size(working))
+    assert size(working) < LEAST_BYTES
+    full = WorkingDatabase(tmp_path / "full" / "working.duckdb")
+    write(full, documents(0))
+    before = full.path.stat().st_ino
+    compact(full, least_bytes=1)
+    assert full.path.stat().st_ino == before
+
+
+def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
+    working = WorkingDatabase(tmp_path / "working.duckdb")
+    write(working, documents(0))
+    live, sizes = size(working), []
+    for revision in range(1, 30):
+        write(working, documents(revision, 4000 if revision % 3 else 400))
+        compact(working, least_bytes=MEGABYTE)
+        sizes.append(size(working))
+    assert max(sizes) < 4 * live
+    assert max(sizes[15:]) <= 1.5 * max(sizes[:15])
+
+
+def test_an_open_reader_in_another_process_keeps_the_file_from_being_replaced(working):
+    before = working.path.stat().st_ino
+    reading, done = multiprocessing.Event(), multiprocessing.Event()
+    process = multiprocessing.get_context("fork").Process(target=_hold, args=(working.path, reading, done))
+    process.start()
+    assert reading.wait(30)
+    with pytest.raises(StoreError, match="Cannot open"):
+        compact(working, always=True)
+    assert working.path.stat().st_ino == before
+    done.set()
+    process.join()
+    compact(working, always=True)
+    assert working.path.stat().st_ino != before
+
+
+def _hold(path, reading, done) -> None:
+    with duckdb.connect(str(path), read_only=True):
+        reading.set()
+        done.wait(30)
+
+
+def _compact_again_and_again(path) -> None:
+    while True:
+        compact(WorkingDatabase(path), always=True)
+
+
+@pytest.mark.slow
+def test_kills_while_compacting_leave_a_whole_database(working):
+    held = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d").rows()
+    for attempt in range(10):
+        process = multiprocessing.get_context("spawn").Process(target=_compact_again_and_again, args=(working.path,))
+        process.start()
+        time.sleep(1.0 + attempt * 0.137)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        found = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d")
+        assert found.rows() == held
+    compact(working, always=True)
+    assert [path.name for path in working.path.parent.glob("*compacted*")] == []
+
+
+def test_books_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
+    working = WorkingDatabase(tmp_path / "working.duckdb")
+    with working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO index_runs BY NAME SELECT 'r' || i AS run_id, 'index_batch' AS stage, "
+            "CASE WHEN i = 0 THEN 'old' ELSE 'b' END AS batch, "
+            "TIMESTAMP '2026-01-01' + to_days(i::INTEGER) AS committed_at FROM range(20) t(i)"
+        )
+        connection.execute(
+            "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
+        )
+        connection.execute("INSERT INTO publications SELECT i, now()::TIMESTAMP, 'd', 'v' FROM range(20) t(i)")
+        trim_books(connection, runs=5, revisions=3, publications=4)
+    assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
+        "r0",
+        *(f"r{i}" for i in range(15, 20)),
+    ]
+    assert working.read("SELECT DISTINCT revision FROM community_history ORDER BY 1")["revision"].to_list() == [7, 8, 9]
+    assert working.read("SELECT number FROM publications ORDER BY 1")["number"].to_list() == [16, 17, 18, 19]

@@ -1,0 +1,97 @@
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store.publishing import create_tables
+from graphrag_assets.store.snapshots import VIEWS, compare, resolve, snapshots
+
+
+def published(path: Path, communities: dict[str, str], level: int = 0) -> Path:
+    """A published file with communities: id to the letters that name their members."""
+    with duckdb.connect(str(path)) as connection:
+        create_tables(connection, 1)
+        for number, (id_, members) in enumerate(communities.items()):
+            connection.execute(
+                "INSERT INTO communities BY NAME "
+                "SELECT $id AS id, $n AS community, $level AS level, $id AS title, $members AS entity_ids",
+                {"id": id_, "n": number, "level": level, "members": list(members)},
+            )
+            connection.execute(
+                "INSERT INTO community_reports BY NAME SELECT 'r' || $id AS id, $n AS community, "
+                "'On ' || $members AS title, $members AS fingerprint, $members AS full_content",
+                {"id": id_, "n": number, "members": members},
+            )
+    return path
+
+
+def events(before: dict[str, str], after: dict[str, str], folder: Path, level: int = 0) -> list[tuple]:
+    found = compare(published(folder / "b.duckdb", before), published(folder / "a.duckdb", after, level))
+    return found["changed_communities"].select("change", "id", "other_id").sort(pl.all()).rows()
+
+
+def test_a_community_that_falls_apart_was_split(tmp_path):
+    found = events({"x": "abcdef"}, {"x": "abcd", "y": "ef"}, tmp_path)
+    assert found == [
+        ("born", "y", None),
+        ("changed", "x", None),
+        ("renamed", "x", None),
+        ("split", "x", "x"),
+        ("split", "y", "x"),
+    ]
+
+
+def test_communities_that_become_one_were_merged(tmp_path):
+    found = events({"x": "abcd", "y": "ef"}, {"x": "abcdef"}, tmp_path)
+    assert found == [
+        ("changed", "x", None),
+        ("died", "y", None),
+        ("merged", "x", "x"),
+        ("merged", "x", "y"),
+        ("renamed", "x", None),
+    ]
+
+
+def test_a_community_at_another_level_changed(tmp_path):
+    assert events({"x": "abc"}, {"x": "abc"}, tmp_path, level=1) == [("changed", "x", None)]
+
+
+def test_a_report_is_kept_or_written_or_rewritten_or_removed(tmp_path):
+    before = published(tmp_path / "b.duckdb", {"x": "abc", "y": "de", "z": "fg"})
+    after = published(tmp_path / "a.duckdb", {"x": "abc", "y": "deh", "w": "i"})
+    found = compare(before, after)
+    assert found["changed_reports"].select("change", "id").sort("change").rows() == [
+        ("removed", "rz"),
+        ("rewritten", "ry"),
+        ("written", "rw"),
+    ]
+    assert found["change_counts"].filter(what="reports", change="kept")["n"].item() == 1
+
+
+def test_an_index_does_not_differ_from_itself(tmp_path):
+    file = published(tmp_path / "a.duckdb", {"x": "abc", "y": "de"})
+    found = compare(file, file)
+    assert set(found) == set(VIEWS)
+    assert all(found[view].is_empty() for view in VIEWS if view != "change_counts")
+    assert set(found["change_counts"]["change"]) == {"kept"}
+
+
+def test_what_is_no_publication_is_a_clear_error(tmp_path):
+    file = published(tmp_path / "a.duckdb", {"x": "abc"})
+    with pytest.raises(StoreError, match="is not there"):
+        compare(file, tmp_path / "none.duckdb")
+    (tmp_path / "text.duckdb").write_text("not a database")
+    with pytest.raises(StoreError, match="Cannot open the publication"):
+        compare(file, tmp_path / "text.duckdb")
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER)")
+    with pytest.raises(StoreError, match="Cannot compare"):
+        compare(file, tmp_path / "other.duckdb")
+
+
+def test_before_the_first_publication_there_are_no_snapshots(tmp_path):
+    assert snapshots(tmp_path) == []
+    with pytest.raises(StoreError, match="Nothing is published"):
+        resolve(tmp_path, "current")

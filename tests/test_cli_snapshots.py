@@ -1,0 +1,101 @@
+"""`snapshots`, `diff` and `rollback` on a real index that changes."""
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from graphrag_assets.cli import main
+from graphrag_assets.query import GraphRAG
+
+ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
+THOMSON = "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.\n"
+GLASS = "Richard Glass made the cable in Greenwich. Daniel Gooch owned the Great Eastern.\n"
+
+
+@pytest.fixture
+def changed(project):
+    """Two publications: one document added, one edited, one removed, one moved."""
+    project.write("a/anderson.txt", ANDERSON)
+    project.write("a/glass.txt", GLASS)
+    project.write("b/thomson.txt", THOMSON)
+    project.write("c/moved.txt", "Samuel Canning sailed with Robert Halpin to Newfoundland.\n")
+    project.run("refresh_changed")
+    (project.input / "b/thomson.txt").unlink()
+    (project.input / "a/elsewhere").mkdir()
+    (project.input / "c/moved.txt").rename(project.input / "a/elsewhere/moved.txt")
+    project.write("a/anderson.txt", ANDERSON + "Robert Halpin was the chief officer of James Anderson.\n")
+    project.write("d/new.txt", "Isambard Brunel designed the Great Eastern. John Russell built the Great Eastern.\n")
+    project.run("refresh_changed")
+    return project
+
+
+def call(*arguments: str, status: int = 0) -> str:
+    result = CliRunner(env={"COLUMNS": "160"}).invoke(main, list(arguments))
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_snapshots_lists_what_is_kept_and_marks_the_current_one(changed):
+    lines = [line for line in call("snapshots").splitlines() if line.startswith("│")]
+    assert [line.split("│")[1].strip() for line in lines] == ["1", "2"]
+    assert [line.split("│")[3].strip() for line in lines] == ["4", "4"]
+    assert "current" not in lines[0]
+    assert "current" in lines[1]
+
+
+def test_diff_tells_in_words_what_changed_between_the_last_two(changed):
+    told = call("diff")
+    assert "Publication 1 (" in told
+    assert "→ Publication 2 (" in told
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 as they were" in told
+    assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in told
+    assert "a/anderson.txt, " in told
+    assert "− William Thomson: PERSON (removed)" in told
+    assert "Communities: " in told
+    assert "Reports: " in told
+    assert told == call("diff", "1", "2")
+    assert told == call("diff", "previous", "current")
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("diff", "2", "1")
+    assert "Documents: 4 as they were\n" in call("diff", "2", "2")
+
+
+def test_diff_as_sql_runs_in_a_plain_connection(changed):
+    with duckdb.connect() as connection:
+        connection.execute(call("diff", "--sql"))
+        documents = connection.execute(
+            "SELECT change, source_before, source_after FROM changed_documents ORDER BY change"
+        ).fetchall()
+        assert documents == [
+            ("added", None, "d/new.txt"),
+            ("edited", "a/anderson.txt", "a/anderson.txt"),
+            ("moved", "c/moved.txt", "a/elsewhere/moved.txt"),
+            ("removed", "b/thomson.txt", None),
+        ]
+        for view in ("entities", "relationships", "communities", "reports"):
+            columns = [row[0] for row in connection.execute(f"DESCRIBE changed_{view}").fetchall()]
+            assert columns[:3] == ["change", "id", "title"]
+            assert connection.execute(f"SELECT count(*) FROM changed_{view}").fetchone() > (0,)
+
+
+def test_rollback_switches_readers_and_stays_until_something_new_comes(changed):
+    rag = GraphRAG(changed.root / "index")
+    assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
+    assert "Readers see publication 1" in call("rollback", "previous")
+    assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
+    changed.run("refresh_changed")  # nothing is new: people stay where they went
+    assert "is the current one already" in call("rollback", "1")
+    assert "Readers see publication 2" in call("rollback", "newest")
+
+
+def test_a_publication_that_is_not_there_is_one_clear_line(changed):
+    said = call("rollback", "7", status=1)
+    assert "There is no publication '7'. Kept are 1, 2, the current one is 2" in said
+    assert "There is no publication 'yesterday'" in call("diff", "yesterday", status=1)
+
+
+def test_without_two_publications_there_is_nothing_to_compare(project):
+    assert "Nothing is published" in call("snapshots")
+    assert "Nothing is published" in call("diff", status=1)
+    project.write("a/anderson.txt", ANDERSON)
+    project.run("refresh_changed")
+    assert "only one publication so far" in call("diff", status=2)

@@ -41,10 +41,10 @@ dev: .venv/.installed
 	$(BIN)/dagster dev
 
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: .venv/.installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

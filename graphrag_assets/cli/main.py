@@ -45,7 +45,7 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
 
     gc.freeze()
     gc.enable()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(200_000, 50, 100)
     if not run_index(input_folder, batches, everything, replace):
         sys.exit(1)
 

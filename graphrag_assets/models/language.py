@@ -178,9 +178,9 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
                 log.warning("a community report failed and is extractive until the next run: %s", report)
             else:
                 written[place] = report
-        missing = [place for place in range(len(materials)) if place not in written]
-        for place, report in zip(missing, extractive_reports([materials[p] for p in missing]), strict=True):
-            written[place] = report if place in small else replace(report, writer=REPORTER)
+        for places, ranked in ((sorted(small), False), ([p for p in large if p not in written], True)):
+            for place, report in zip(places, extractive_reports([materials[p] for p in places], ranked), strict=True):
+                written[place] = replace(report, writer=REPORTER) if ranked else report
         return [written[place] for place in range(len(materials))]
 
     return replace(

@@ -33,9 +33,18 @@ class _Statement:
         return f"{self.text} [Data: {cited}]"
 
 
-def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-    """One report per material, in order. Sentences are ranked by centrality within their community."""
+def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
+    """One report per material, in order.
+
+    Sentences are ranked by centrality within their community or, where there are too few to choose from, stand in
+    the order of the rows: entities, relationships, claims.
+    """
     statements = [_statements(material.rows) for material in materials]
+    if not ranked:
+        for listed in statements:
+            for place, statement in enumerate(listed):
+                statement.score = -place
+        return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
     texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
     scores = iter(centrality([text for _, text in texts], [place for place, _ in texts]).tolist())
     for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):

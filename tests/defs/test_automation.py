@@ -238,3 +238,19 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
 def test_requests_are_found_again_by_their_tag(watched):
     result = tick(watched)
     assert all(request.tags[REQUEST_TAG] in request.run_key for request in result.run_requests)
+
+
+def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
+    from upath import UPath
+
+    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
+    monkeypatch.setenv("GRAPHRAG_INPUT", "memory://watched")
+    folder = UPath("memory://watched")
+    (folder / "a").mkdir(parents=True, exist_ok=True)
+    (folder / "a/text.txt").write_text(TEXT)
+    assert settle(project) == [[("index_batches", "a")], [("refresh_graph", None)]]
+    (folder / "a/text.txt").write_text("Robert Halpin sailed from Valentia with Daniel Gooch.")
+    assert settle(project)[0] == [("index_batches", "a")]
+    assert "Robert Halpin" in titles(project)
+    folder.fs.rm("/watched", recursive=True)
+    assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one

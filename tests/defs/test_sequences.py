@@ -1,6 +1,6 @@
 """Whatever was added, edited and deleted, in whatever order: the index is the one of what is there now.
 
-`SEQUENCES=50 python -m pytest tests/defs/test_sequences.py` tries more of them.
+`SEQUENCES=50 python -m pytest tests/defs/test_sequences.py` tries more of them, and more orders and groupings.
 """
 
 import os
@@ -26,6 +26,7 @@ from graphrag_assets.text import sentences
 from tests.conftest import SAMPLE_INPUT
 
 SEQUENCES = int(os.environ.get("SEQUENCES", "4"))
+GROUPINGS = 5 if "SEQUENCES" in os.environ else 2
 # What a table says, apart from numbers and from which run said it.
 FACTS = {
     "documents": "id, title, text, batch, source, content_hash",
@@ -135,14 +136,44 @@ def test_batches_in_any_order_give_the_same_mentions_entities_and_relationships(
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     batches = sorted(path.name for path in SAMPLE_INPUT.iterdir())
     results = []
-    for seed in range(3):
+    for seed in range(GROUPINGS):
         index = index_at(tmp_path / str(seed), monkeypatch)
         order = random.Random(seed).sample(batches, len(batches))
-        for batch in order[: seed + 1]:  # some with a graph made in between, the rest at once
+        for batch in order[: seed % len(order) + 1]:  # some with a graph made in between, the rest at once
             index_all(index, [batch])
-        index_all(index, order[seed + 1 :] or None)
+        index_all(index, order[seed % len(order) + 1 :] or None)
         results.append(facts(index))
-    assert results[0] == results[1] == results[2]
+    assert all(result == results[0] for result in results)
+    assert len(results[0]["entities"]) > 200
+
+
+SAID = {
+    "entity_mentions": "title, title_key, type, description, n_sentences",
+    "relationship_mentions": "source, target, type, description, strength",
+    "entities": "title, type, description, frequency, degree, types",
+    "relationships": "source, target, description, weight, combined_degree, type",
+}
+
+
+@pytest.mark.slow
+def test_documents_grouped_into_batches_in_any_way_say_the_same(tmp_path, monkeypatch):
+    """Ids of documents and text units hang on their paths, so what is compared is what the rows say."""
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    documents = sorted(path for path in SAMPLE_INPUT.rglob("*") if path.suffix in {".md", ".txt"})
+    results = []
+    for seed in range(GROUPINGS):
+        chance, root = random.Random(seed), tmp_path / str(seed)
+        monkeypatch.setenv("GRAPHRAG_INPUT", str(root / "input"))
+        index = index_at(root, monkeypatch)
+        for document in documents:
+            apply(root / "input", f"batch-{chance.randrange(2 + seed)}/{document.name}", document.read_text())
+        batches = sorted(path.name for path in (root / "input").iterdir())
+        for batch in chance.sample(batches, len(batches)):
+            index_all(index, [batch])
+        tables = {name: f"SELECT {columns} FROM {name} ORDER BY ALL" for name, columns in SAID.items()}
+        results.append({name: index.working.read(query).to_dicts() for name, query in tables.items()})
+    assert all(result == results[0] for result in results)
     assert len(results[0]["entities"]) > 200
 
 

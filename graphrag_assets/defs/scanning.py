@@ -95,8 +95,10 @@ def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:
     """
     folder = index.settings.input_as_given
     known = index.working.read("SELECT value FROM index_settings WHERE name = 'input'")
+    if known.height and known.item() == folder:
+        return
     n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
-    if not replace and n_batches and known.height and known.item() != folder:
+    if not replace and n_batches and known.height:
         raise InputError(
             f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "
             "other folder an index of its own by setting GRAPHRAG_DATA, or run `python -m graphrag_assets index "
@@ -110,6 +112,9 @@ def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:
 def record_unusable_names(index: GraphIndex) -> None:
     """Rows of index_errors for entries of the input folder that cannot be batches because of their names."""
     names = index.input_folder.unusable_names()
+    n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()
+    if not names and not n_recorded:
+        return
     errors = pl.DataFrame(
         {
             "batch": [name.name for name in names],

@@ -68,6 +68,14 @@ def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
     assert asked(tick(watched)) == []
 
 
+def test_a_tick_without_a_change_writes_nothing(watched):
+    settle(watched)
+    database = watched.root / "index" / "working.duckdb"
+    before = database.read_bytes()
+    assert asked(tick(watched)) == []
+    assert database.read_bytes() == before
+
+
 def test_an_edit_indexes_its_batch_alone(watched):
     settle(watched)
     watched.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")

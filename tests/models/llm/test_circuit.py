@@ -36,7 +36,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
         raise errors[0]
     assert len(lab.server.chats) <= 25
     assert "wrong-key" not in str(errors[0])
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_server_that_is_not_there_is_told_within_seconds(lab: Lab) -> None:

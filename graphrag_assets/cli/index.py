@@ -26,7 +26,6 @@ from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.errors import InputError
-from graphrag_assets.settings import Settings
 from graphrag_assets.store.published import STABLE_NAME
 
 console = Console()
@@ -44,7 +43,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     """
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
-    index = GraphIndex(database=str(Settings.load().index_folder / "working.duckdb"))
+    index = GraphIndex.of_settings()
     claim_input_folder(index, replace)
     record_unusable_names(index)
     found = scan(index)
@@ -52,7 +51,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     started = time.monotonic()
     with instance, _progress() as progress, _progress_log(progress):
-        instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])
+        instance.add_dynamic_partitions(str(document_batches.name), found.known)
         runs = dict(_execute(index, instance, todo, progress))
     n_kept, n_gone = len(set(found.unchanged) - set(todo)), len(set(found.gone) & set(todo))
     _summarise(index, runs, todo, n_kept, n_gone, time.monotonic() - started)
@@ -89,14 +88,13 @@ def _execute(
 
 def _choose(index: GraphIndex, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
     """The batches to index: those asked for, or those that differ from the index."""
-    known = [*found.changed, *found.unchanged, *found.gone]
-    unknown = [batch for batch in batches if batch not in known]
+    unknown = [batch for batch in batches if batch not in found.known]
     if unknown:
         raise InputError(
             f"No batch {', '.join(map(repr, unknown))} in {index.settings.input_folder}. "
-            f"It has: {', '.join(known) or 'nothing'}. A batch is an entry directly under the input folder."
+            f"It has: {', '.join(found.known) or 'nothing'}. A batch is an entry directly under the input folder."
         )
-    return list(batches) or [*found.changed, *found.gone, *(found.unchanged if everything else ())]
+    return list(batches) or (found.known if everything else found.due)
 
 
 class _ProgressLog(logging.Handler):

@@ -6,7 +6,6 @@ from rich.text import Text
 
 from graphrag_assets.defs.planning import CostPlan, plan_index
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.settings import Settings
 
 
 def show_plan() -> None:
@@ -17,7 +16,7 @@ def show_plan() -> None:
     """
     console = Console()
     with console.status("Dry run: reading the changed batches"):
-        plan = plan_index(GraphIndex(database=str(Settings.load().index_folder / "working.duckdb")))
+        plan = plan_index(GraphIndex.of_settings())
     names = f" ({', '.join(plan.batches)})" if plan.batches else ""
     console.print(Text(f"Batches to index: {len(plan.batches)}{names}"), soft_wrap=True)
     console.print(_table(plan))

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from graphrag_assets.defs.purging import Removed, ledger_note, purge
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.settings import Settings
 
 
 def run_purge(dry_run: bool, shared_ledger: bool) -> None:
@@ -18,9 +17,8 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     Raises:
         StoreError: the index is not up to date, was made with other models, or runs are under way.
     """
-    console, settings = Console(), Settings.load()
-    index = GraphIndex(database=str(settings.index_folder / "working.duckdb"))
-    if note := ledger_note(settings, shared_ledger):
+    console, index = Console(), GraphIndex.of_settings()
+    if note := ledger_note(index.settings, shared_ledger):
         console.print(Text(note), soft_wrap=True)
     if os.environ.get("DAGSTER_HOME"):
         with dg.DagsterInstance.get() as instance:

@@ -6,6 +6,7 @@ the UI, or by GRAPHRAG_AUTOMATION=on.
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import dagster as dg
 import psutil
@@ -91,7 +92,7 @@ def observe(index: GraphIndex, instance: dg.DagsterInstance) -> Observed:
     )
     names = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(inputs)]
     failures = {name: failed for name in names if (failed := _failures(instance, name)).n}
-    return Observed(**{**observed.__dict__, "failures": failures})
+    return replace(observed, failures=failures)
 
 
 def _under_way(instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[frozenset[str], bool]:

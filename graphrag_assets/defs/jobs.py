@@ -17,8 +17,8 @@ def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     claim_input_folder(index)
     found = scan(index)
     record_unusable_names(index)
-    context.instance.add_dynamic_partitions(str(document_batches.name), [*found.changed, *found.unchanged, *found.gone])
-    for batch in (*found.changed, *found.gone):
+    context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
+    for batch in found.due:
         tags = {"dagster/data_version": batch_digest(index, batch)}
         context.log_event(dg.AssetMaterialization("source_files", partition=batch, tags=tags))
     context.log.info(

@@ -43,9 +43,8 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
     claim_input_folder(index)
     record_unusable_names(index)
     found = scan(index)
-    changed = [*found.changed, *found.gone]
-    todo = {Which.CHANGED: changed, Which.FAILED: found.undone, Which.ALL: [*changed, *found.unchanged]}[config.which]
-    context.instance.add_dynamic_partitions(str(document_batches.name), [*found.digests, *found.gone])
+    todo = {Which.CHANGED: found.due, Which.FAILED: found.undone, Which.ALL: found.known}[config.which]
+    context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
     failed = []
     for place, batch in enumerate(todo, start=1):
         started = time.monotonic()

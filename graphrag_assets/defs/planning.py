@@ -53,7 +53,7 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
     from graphrag_assets.models import planning  # what talks to providers loads only when it is asked for
 
     found = scan(index)
-    todo = [*found.changed, *found.gone] if batches is None else batches
+    todo = found.due if batches is None else batches
     settings, tally = index.settings, planning.tally_of(index.settings)
     if not settings.chat_model and not settings.embedding_model:
         costs = planning.cost_frame(settings, tally)

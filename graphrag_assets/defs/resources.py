@@ -29,6 +29,11 @@ class GraphIndex(DuckDBResource):
 
     database: str = Field(description="Path of the working database.")
 
+    @classmethod
+    def of_settings(cls) -> "GraphIndex":
+        """The index of the settings as they are now."""
+        return cls(database=str(Settings.load().index_folder / "working.duckdb"))
+
     @contextlib.contextmanager
     def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
@@ -68,5 +73,4 @@ def alone(stage: str) -> Callable[[Callable[Concatenate[GraphIndex, P], R]], Cal
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    settings = Settings.load()
-    return dg.Definitions(resources={"index": GraphIndex(database=str(settings.index_folder / "working.duckdb"))})
+    return dg.Definitions(resources={"index": GraphIndex.of_settings()})

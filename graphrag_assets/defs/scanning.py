@@ -39,6 +39,16 @@ class Scan(NamedTuple):
         """Batches in the folder that have something to do, sorted."""
         return sorted([*self.revised, *self.undone])
 
+    @property
+    def due(self) -> list[str]:
+        """Batches to be indexed: changed ones, and those that are gone."""
+        return [*self.changed, *self.gone]
+
+    @property
+    def known(self) -> list[str]:
+        """Batches in the folder or in the database."""
+        return [*self.due, *self.unchanged]
+
 
 _STORED_BATCHES = """
 SELECT batch, digest, extracted, n_documents, n_errors, revision,

@@ -80,7 +80,7 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     `calls` are those to be paid, `in_ledger` those that are; `exact`: whether all prompts could be counted.
     """
     known = pl.DataFrame(tally.known, {"task": pl.String, "batch": pl.String}, orient="row")
-    planned = pl.DataFrame(list(tally.planned.values()), _PLANNED, orient="row")
+    planned = pl.DataFrame(list(tally.planned.values()), {name: SCHEMA[name] for name in Planned._fields}, orient="row")
     counted = planned.group_by("task", "batch").agg(
         pl.len().cast(pl.Int64).alias("calls"),
         pl.col("prompt_tokens", "completion_tokens").sum(),
@@ -95,15 +95,6 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     order = pl.Series("order", [_ORDER.index(task) for task in joined["task"]], dtype=pl.Int64)
     frame = joined.with_columns(pl.Series("cost_usd", costs, dtype=pl.Float64), order)
     return frame.sort("order", "batch").select(list(SCHEMA))
-
-
-_PLANNED = {
-    "task": pl.String,
-    "batch": pl.String,
-    "prompt_tokens": pl.Int64,
-    "completion_tokens": pl.Int64,
-    "exact": pl.Boolean,
-}
 
 
 def prices_of(settings: Settings, task: str) -> Prices:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal
 
 import jinja2
 from jinja2 import meta, nodes
@@ -20,16 +20,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.models.llm.options import Message
 
 _SUFFIX = ".jinja"
 _FORMAT = "1"  # of fences and messages; part of every fingerprint
-
-
-class Message(TypedDict):
-    """One message of a chat, as the OpenAI protocol has it."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from graphrag_assets.store.publishing import quoted
+from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def compact(working: WorkingDatabase, always: bool = False, least_bytes: int = L
         if not always and not _worth_it(connection, before, least_bytes):
             return Compacted(before, before)
         ((name,),) = connection.execute("SELECT current_database()").fetchall()
-        connection.execute(f"ATTACH {quoted(draft)} AS compacted (STORAGE_VERSION 'v1.5.0')")
+        connection.execute(f"ATTACH {literal(draft)} AS compacted (STORAGE_VERSION 'v1.5.0')")
         connection.execute(f'COPY FROM DATABASE "{name}" TO compacted')
         connection.execute("DETACH compacted")  # checkpoints it: all is in the file, nothing in a log
         with draft.open("rb") as written:

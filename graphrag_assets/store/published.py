@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.schema import literal
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
@@ -197,8 +198,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     # connections of a process to the same file, so those made here must not be those of the user's connections.
     connection = duckdb.connect(config=_CONFIG)
     try:
-        # ATTACH takes no parameters; a quote in a path is doubled, as SQL has it.
-        connection.execute(f"ATTACH '{str(path).replace(chr(39), chr(39) * 2)}' AS published (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

@@ -24,6 +24,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
+from graphrag_assets.store.schema import literal
 from graphrag_assets.store.signs import write_signs
 from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text import count_tokens
@@ -171,8 +172,8 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> 
     """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
     # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it.
     with duckdb.connect(config={**_BUILDING, "temp_directory": str(draft.with_suffix(".spill"))}) as connection:
-        connection.execute(f"ATTACH {quoted(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
-        connection.execute(f"ATTACH {quoted(copy)} AS working (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
+        connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")
         ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
         create_tables(connection, dimensions or 1)
@@ -217,11 +218,6 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """What is derived from the texts and vectors of the published index open in `connection`."""
     write_postings(connection)
     write_signs(connection)
-
-
-def quoted(path: Path) -> str:
-    """The path as SQL has it; ATTACH takes no parameters."""
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 def _count(connection: duckdb.DuckDBPyConnection, name: str) -> int:

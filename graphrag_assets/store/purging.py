@@ -11,7 +11,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.batches import inputs_of
-from graphrag_assets.store.publishing import kept_publications, publication_file, quoted
+from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
 _NAMES = """
@@ -124,7 +125,7 @@ def _is_stale(path: Path, live: Live) -> bool:
         config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     ) as connection:
         try:
-            connection.execute(f"ATTACH {quoted(path)} AS file (READ_ONLY)")
+            connection.execute(f"ATTACH {literal(path)} AS file (READ_ONLY)")
             for name, frame in live._asdict().items():
                 connection.register(f"live_{name}", frame)
             return _first(connection, _STALE) > 0

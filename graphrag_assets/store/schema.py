@@ -33,17 +33,21 @@ class Table:
     def ddl(self) -> str:
         """`CREATE TABLE IF NOT EXISTS` with comments on the table and each column."""
         columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
-        comments = "".join(
-            f'COMMENT ON COLUMN "{self.name}"."{c.name}" IS {_literal(c.comment)};' for c in self.columns
-        )
+        comments = "".join(f'COMMENT ON COLUMN "{self.name}"."{c.name}" IS {literal(c.comment)};' for c in self.columns)
         return (
             f'CREATE TABLE IF NOT EXISTS "{self.name}" ({columns});'
-            f'COMMENT ON TABLE "{self.name}" IS {_literal(self.comment)};{comments}'
+            f'COMMENT ON TABLE "{self.name}" IS {literal(self.comment)};{comments}'
         )
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def literal(value: object) -> str:
+    """`value` as an SQL text, for statements that take no parameters."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """`name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def table(name: str, comment: str, key: str, *columns: tuple[str, str, str]) -> Table:

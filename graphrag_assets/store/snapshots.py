@@ -16,7 +16,8 @@ import polars as pl
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.published import POINTER
-from graphrag_assets.store.publishing import kept_publications, publication_file, quoted
+from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.schema import literal
 
 VIEWS = (
     "change_counts",
@@ -125,7 +126,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
 def comparison_sql(before: Path, after: Path) -> str:
     """SQL that makes the views of `compare` in any DuckDB shell."""
     attached = (
-        f"ATTACH {quoted(path.resolve())} AS {name} (READ_ONLY);\n"
+        f"ATTACH {literal(path.resolve())} AS {name} (READ_ONLY);\n"
         for name, path in (("before", before), ("after", after))
     )
     return "".join(attached) + "\n" + _views() + "\nFROM change_counts;\n"
@@ -145,7 +146,7 @@ def _attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
                     f"The publication {path} is not there. `python -m graphrag_assets snapshots` lists all."
                 )
             try:
-                connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
+                connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
             except duckdb.Error as error:
                 raise StoreError(f"Cannot open the publication {path}: {error}") from error
         yield connection

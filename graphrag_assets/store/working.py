@@ -21,7 +21,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.schema import WORKING, Table
+from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
 
@@ -152,10 +152,10 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         instance = _instances.get_nowait()
     except queue.Empty:
         instance = duckdb.connect(config=CONNECTION_CONFIG)
-    connection, name = instance.cursor(), quoted_name(path.stem)
+    connection, name = instance.cursor(), identifier(path.stem)
     try:
         try:
-            connection.execute(f"ATTACH '{str(path).replace(chr(39), chr(39) * 2)}' AS {name}; USE {name}")
+            connection.execute(f"ATTACH {literal(path)} AS {name}; USE {name}")
         except duckdb.IOException as error:
             raise StoreError(
                 f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
@@ -172,11 +172,6 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise
     connection.close()
     _instances.put(instance)
-
-
-def quoted_name(name: str) -> str:
-    """`name` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -26,10 +26,10 @@ from graphrag_assets.models.answering import (
     Usage,
     as_note,
 )
-from graphrag_assets.models.llm.options import ChatRequest, Completion
+from graphrag_assets.models.llm.options import ChatRequest, Completion, Message
 from graphrag_assets.models.llm.structured import Salvaged
 from graphrag_assets.models.llm.usage import UsageMeter
-from graphrag_assets.models.prompts import Message, Prompts, fence, prompt_text
+from graphrag_assets.models.prompts import Prompts, fence, prompt_text
 from graphrag_assets.models.tasks.chat import NOWHERE, Chat, Origin, usage_of
 from graphrag_assets.models.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
 

@@ -7,8 +7,7 @@ from pydantic import BaseModel
 
 from graphrag_assets.models.answering import Usage
 from graphrag_assets.models.llm.errors import BudgetExceeded, CircuitOpen, LedgerError
-from graphrag_assets.models.llm.options import ChatRequest, Completion
-from graphrag_assets.models.prompts import Message
+from graphrag_assets.models.llm.options import ChatRequest, Completion, Message
 from graphrag_assets.text import count_tokens
 
 Form = TypeVar("Form", bound=BaseModel)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from graphrag_assets.models.llm.options import ChatRequest
-from graphrag_assets.models.prompts import Message, Prompts
+from graphrag_assets.models.llm.options import ChatRequest, Message
+from graphrag_assets.models.prompts import Prompts
 from graphrag_assets.models.tasks.chat import Chat, stops_the_run, validated
 from graphrag_assets.models.tasks.formats import RecordsForm
 

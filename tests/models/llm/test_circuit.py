@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected
+from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected, provider
 from tests.models.llm.conftest import Extraction, Lab, ask, run
 
 
@@ -22,6 +22,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     else:
         lab.server.models = {"another"}
     model = lab.chat(api_key="sk-wrong-key-0123456789")
+    provider.litellm()  # its import is no part of the time in which the error is told
     began = time.monotonic()
 
     async def all_at_once() -> list:
@@ -36,7 +37,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
         raise errors[0]
     assert len(lab.server.chats) <= 25
     assert "wrong-key" not in str(errors[0])
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
 
 
 def test_a_server_that_is_not_there_is_told_within_seconds(lab: Lab) -> None:
@@ -49,7 +50,7 @@ def test_a_server_that_is_not_there_is_told_within_seconds(lab: Lab) -> None:
     errors = run(all_at_once())
     assert {type(error) for error in errors} == {CircuitOpen}
     assert "127.0.0.1:9" in str(errors[0])
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
 
 
 def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:

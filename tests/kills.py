@@ -1,10 +1,13 @@
 """Killing an indexing process at chosen moments and indexing again to the end; what was asked for twice."""
 
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphrag_assets.models.llm.ledger import key_of
 from tests.model_index import ModelIndex, Tables, finish, kill
 from tests.openai_server import OpenAIServer, Request
 
@@ -21,7 +24,7 @@ class Killed:
     Attributes:
         killed: how many processes were killed; the others had ended by then.
         before, after: requests of the killed runs and of the run after them.
-        in_flight: requests of the killed runs whose answers could not reach the ledger.
+        in_flight: requests of the killed runs whose answers had not reached the ledger.
         tables: those of the last run.
     """
 
@@ -47,23 +50,45 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
     """Index into an empty folder, kill -9 when it is due, begin again, and so on; at last index to the end."""
     made, found = ModelIndex(folder, server.url, documents), Killed()
     for due in dues:
+        stored = _stored(made)
         first, process, began = len(server.requests), made.start(), time.monotonic()
         while process.poll() is None and not due(time.monotonic() - began, len(server.requests) - first):
             time.sleep(0.002)
         if process.poll() is not None:
             finish(process)
         else:
-            killed_at = time.monotonic()
             kill(process)
             while server.in_flight:  # the server answers into the void
                 time.sleep(0.01)
             found.killed += 1
-            found.in_flight += sum(sent.answered > killed_at - ON_ITS_WAY for sent in server.requests[first:])
+            found.in_flight += _unstored(server.requests[first:], stored, _stored(made))
         found.before += len(server.requests) - first
     first = len(server.requests)
     made.run()
     found.after, found.tables = len(server.requests) - first, made.tables()
     return found
+
+
+def _stored(made: ModelIndex) -> set[tuple[str, str]]:
+    """Kind and key of all that the ledger holds."""
+    ledger = made.folder / "index" / "ledger.sqlite"
+    if not ledger.exists():
+        return set()
+    with closing(sqlite3.connect(ledger)) as connection:
+        return set(connection.execute("SELECT kind, key FROM llm_calls"))
+
+
+def _unstored(requests: list[Request], before: set[tuple[str, str]], after: set[tuple[str, str]]) -> int:
+    """How many of a run's requests left no answer in the ledger."""
+    embeddings = [request.body["input"] for request in requests if "input" in request.body]
+    stored = {key for kind, key in after if kind == "embedding"}
+    answered = sum(kind in ("chat", "invalid") for kind, _ in after - before)
+    lost = sum(any(_embedding_key(text) not in stored for text in texts) for texts in embeddings)
+    return len(requests) - len(embeddings) - answered + lost
+
+
+def _embedding_key(text: str) -> str:
+    return key_of("embedding", "openai", "test-embedding", {}, text)
 
 
 def sent_twice(requests: list[Request]) -> list[str]:

@@ -6,7 +6,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_assets.models.llm import provider, structured
 from graphrag_assets.models.llm.budget import Budget, Reservation
@@ -37,6 +37,15 @@ class _AnsweredElsewhereError(ModelError):
 
     def __init__(self, completion: Completion):
         self.completion = completion
+
+
+class _Answer(NamedTuple):
+    """A reply, what was read from it, and why it should be asked for again, if it should."""
+
+    text: str
+    parsed: structured.Parsed[Any] | None
+    problem: InvalidAnswer | None
+    usage: TokenUsage
 
 
 class ChatModel:
@@ -165,7 +174,7 @@ class ChatModel:
         return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
 
     async def _ask(self, key: str, request: ChatRequest, trace: Trace, stale: bool) -> Completion:
-        """Ask the provider, once more if the answer is not valid, and store the valid answer.
+        """Ask the provider, once more if the answer is not valid; the answer is stored.
 
         Broken JSON whose repair is a guess is asked again too; the guess counts only if nothing better comes.
         """
@@ -173,16 +182,15 @@ class ChatModel:
         messages, began = list(request.messages), time.monotonic()
         guesses: list[tuple[str, structured.Parsed[Any]]] = []
         for last in (False, True):
-            reply, usage = await self._send(key, request, messages, trace)
+            text, parsed, problem, usage = await self._send(key, request, messages, trace, stale)
             seconds = time.monotonic() - began - trace.seconds_waiting
-            text, parsed, problem = reply.text, *_read(reply, request)
             if problem and parsed:
                 guesses.append((text, parsed))
             if problem and last and guesses:
                 text, parsed = max(reversed(guesses), key=lambda guess: guess[1].kept_records)
                 problem = None
-            if problem is None:
                 await self.ledger.put(self._entry(key, "chat", request, text, usage, seconds), replace=stale)
+            if problem is None:
                 value, dropped = (parsed.value, parsed.dropped_records) if parsed else (None, 0)
                 return Completion(
                     text, value, trace.paid, False, trace.retries, seconds, trace.seconds_waiting, dropped
@@ -196,9 +204,12 @@ class ChatModel:
         raise AssertionError("unreachable")
 
     async def _send(
-        self, key: str, request: ChatRequest, messages: list[Message], trace: Trace
-    ) -> tuple[provider.Reply, TokenUsage]:
-        """One answer, valid or not, in the strongest way of asking for JSON that the server takes."""
+        self, key: str, request: ChatRequest, messages: list[Message], trace: Trace, stale: bool
+    ) -> _Answer:
+        """One answer in the strongest way of asking for JSON that the server takes; a valid one is stored.
+
+        It is stored before its slot is free: whoever is killed loses no more answers than he may have in flight.
+        """
         looked = time.monotonic()
         while True:
             way = self._way()
@@ -208,22 +219,28 @@ class ChatModel:
             sent = structured.with_schema(messages, request.response_model, way)
             expected = self._expected(request, sent)
 
-            async def attempt() -> tuple[provider.Reply, TokenUsage]:
+            async def attempt() -> _Answer:
                 await self._look_again(key, request, looked)
+                began = time.monotonic()
                 with self._reserved(request, sent) as reservation:  # noqa: B023
                     asked = provider.send_chat(self.options, sent, parameters)  # noqa: B023
                     reply = await send(self._target, asked, trace)
-                    return reply, self._settle(request, trace, reservation, reply)
+                    usage = self._settle(request, trace, reservation, reply)
+                answer = _Answer(reply.text, *_read(reply, request), usage)
+                if answer.problem is None:
+                    entry = self._entry(key, "chat", request, reply.text, usage, time.monotonic() - began)
+                    await self.ledger.put(entry, replace=stale)
+                return answer
 
             try:
-                reply, usage = await call(self._target, attempt, trace, _name(request), expected)
+                answer = await call(self._target, attempt, trace, _name(request), expected)
             except RequestRejected as error:
                 if not wanted or not _about_format(error):
                     raise
                 self._weaken(way)
                 continue
-            self.limits.used(expected, usage.prompt_tokens + usage.completion_tokens)
-            return reply, usage
+            self.limits.used(expected, answer.usage.prompt_tokens + answer.usage.completion_tokens)
+            return answer
 
     async def _look_again(self, key: str, request: ChatRequest, looked: float) -> None:
         """Another process may have paid for this answer while the call waited for its turn."""

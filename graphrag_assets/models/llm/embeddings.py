@@ -131,19 +131,15 @@ class EmbeddingModel:
     async def _send(self, group: list[_Piece], books: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """One request: the pieces' unit vectors by key, stored."""
         name = f"{books.task}, {len(group)} texts" + (f" of batch {books.batch}" if books.batch else "")
-        began = time.monotonic()
         try:
-            vectors, sent, per_token = await self._ask(group, name, trace)
-            if sent:
-                books = replace(books, seconds=(time.monotonic() - began) / len(sent))
-                await self.ledger.put(*(self._entry(books, piece, vectors[piece.key], per_token) for piece in sent))
+            vectors, paid = await self._ask(group, name, books, trace)
         except Exception as error:
             self.usage.add(books.task, replace(used(trace), failures=1))
             if isinstance(error, RetriesExhausted | RequestRejected):
                 self.limits.circuit.gave_up(str(error))
             raise
         self.limits.circuit.succeeded()
-        self.usage.add(books.task, used(trace) + Usage(ledger_hits=len(group) - len(sent)))
+        self.usage.add(books.task, used(trace) + Usage(ledger_hits=len(group) - paid))
         return vectors
 
     def _entry(self, books: Entry, piece: _Piece, row: np.ndarray, billed: float) -> Entry:
@@ -153,9 +149,9 @@ class EmbeddingModel:
         return replace(books, key=piece.key, vector=vector, prompt_tokens=round(piece.tokens * billed), cost_usd=cost)
 
     async def _ask(
-        self, group: list[_Piece], name: str, trace: Trace
-    ) -> tuple[dict[str, np.ndarray], list[_Piece], float]:
-        """Unit vectors of the pieces by key, those that were sent, and tokens billed per token of ours.
+        self, group: list[_Piece], name: str, books: Entry, trace: Trace
+    ) -> tuple[dict[str, np.ndarray], int]:
+        """Unit vectors of the pieces by key, and how many were sent; those are stored before the slot is free.
 
         The vectors come as base64 or, where that is refused, as numbers.
         """
@@ -163,15 +159,15 @@ class EmbeddingModel:
         encoding = _formats.setdefault(place, "base64" if self.options.base64 else "float")
         expected = sum(piece.tokens for piece in group)
 
-        async def attempt() -> tuple[dict[str, np.ndarray], list[_Piece], float]:
-            found, prices = {}, self._prices
+        async def attempt() -> tuple[dict[str, np.ndarray], int]:
+            found, prices, began = {}, self._prices, time.monotonic()
             assert prices is not None
             keys = [piece.key for piece in group]
             if time.monotonic() - looked > LOOK_AGAIN_SECONDS and any(map(self.ledger.may_have, keys)):
                 found = _vectors(await self.ledger.get_many(keys))  # another process has paid meanwhile
             missing = [piece for piece in group if piece.key not in found]
             if not missing:
-                return found, [], 0.0
+                return found, 0
             tokens = sum(piece.tokens for piece in missing)
             with self.budget.reserve(lambda: prices.cost(tokens), name) as reservation:
                 asked = provider.send_embedding(self.options, [piece.text for piece in missing], encoding)
@@ -181,7 +177,10 @@ class EmbeddingModel:
             trace.paid += TokenUsage(billed, 0, prices.cost(billed))
             rows = self._checked(vectors, len(missing))
             self.limits.used(expected, billed)
-            return found | dict(zip((p.key for p in missing), rows, strict=True)), missing, billed / tokens
+            entry = replace(books, seconds=(time.monotonic() - began) / len(missing))
+            pairs = list(zip(missing, rows, strict=True))
+            await self.ledger.put(*(self._entry(entry, piece, row, billed / tokens) for piece, row in pairs))
+            return found | {piece.key: row for piece, row in pairs}, len(missing)
 
         try:
             return await call(self._target, attempt, trace, name, expected)
@@ -189,7 +188,7 @@ class EmbeddingModel:
             if encoding == "float" or not any(word in str(error) for word in ("encoding_format", "base64")):
                 raise
         _formats[place] = "float"
-        return await self._ask(group, name, trace)
+        return await self._ask(group, name, books, trace)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,6 +154,15 @@ def _space_bigrams(text: str) -> str:
         return " " + " ".join(run[i : i + 2] for i in range(max(len(run) - 1, 1))) + " "
 
     return _UNSPACED.sub(pairs, text)
+
+
+def lines(columns: Sequence[Sequence[object]]) -> list[str]:
+    """The rows of these columns as contexts show them: cells with bars between them, and a line break."""
+    return ["|".join(map(_cell, cells)) + "\n" for cells in zip(*columns, strict=True)]
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value).strip()
 
 
 @functools.cache

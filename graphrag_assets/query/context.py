@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from graphrag_assets.models.answering import Evidence, Passage
-from graphrag_assets.text import encode
+from graphrag_assets.text import encode, lines
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
 _LEAST_TOKENS = 2  # of any line: a number, a bar with the end
@@ -19,7 +19,8 @@ class Layout:
     """How a kind of row is shown: the section's name, heading to column, the first being the number.
 
     `title` and `text` are the columns that say what a row is about and what it says. `short` is shown in place of
-    `text` where the row does not fit otherwise.
+    `text` where the row does not fit otherwise. `counted` and `short_counted` are the columns that hold the tokens of
+    these lines where they are known.
     """
 
     name: str
@@ -27,17 +28,24 @@ class Layout:
     title: str
     text: str
     short: str | None = None
+    counted: str | None = None
+    short_counted: str | None = None
 
     def without(self, *headings: str) -> "Layout":
         """The layout without the columns of these headings."""
-        return replace(self, shown={name: column for name, column in self.shown.items() if name not in headings})
+        shown = {name: column for name, column in self.shown.items() if name not in headings}
+        return self.showing(shown) if len(shown) < len(self.shown) else self
+
+    def showing(self, shown: Mapping[str, str]) -> "Layout":
+        """The layout with other columns, whose tokens nobody has counted."""
+        return replace(self, shown=shown, counted=None, short_counted=None)
 
     def shortened(self) -> "Layout | None":
         """The layout of rows that do not fit in full."""
         if self.short is None:
             return None
         shown = {name: self.short if column == self.text else column for name, column in self.shown.items()}
-        return replace(self, shown=shown, text=self.short, short=None)
+        return replace(self, shown=shown, text=self.short, short=None, counted=self.short_counted, short_counted=None)
 
 
 @dataclass(frozen=True)
@@ -230,7 +238,7 @@ class _Rows:
         self.forms = [lines_of(each, candidates) for each in self.layouts]
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
         self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
-        self.costs = [[0] * candidates.height for _ in self.forms]  # 0: not counted yet
+        self.costs = [_counted(each, candidates) for each in self.layouts]
 
     def __len__(self) -> int:
         return self.candidates.height
@@ -265,6 +273,13 @@ class _Rows:
         )
 
 
+def _counted(layout: Layout, rows: pl.DataFrame) -> list[int]:
+    """The tokens of each line; 0 where they are not known yet."""
+    if layout.counted not in rows.columns:
+        return [0] * rows.height
+    return rows[layout.counted].fill_null(0).to_list()
+
+
 @functools.lru_cache(maxsize=64)
 def _tokens_of(heading: str) -> int:
     return len(encode(heading))
@@ -272,9 +287,4 @@ def _tokens_of(heading: str) -> int:
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     """Each row as a section shows it: its cells with bars between them, and a line break."""
-    columns = [rows[column].to_list() for column in layout.shown.values()]
-    return ["|".join(map(_cell, cells)) + "\n" for cells in zip(*columns, strict=True)]
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value).strip()
+    return lines([rows[column].to_list() for column in layout.shown.values()])

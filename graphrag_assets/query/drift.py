@@ -98,8 +98,7 @@ def primer_context(
     nearest = search(reader, "community_report", question, options.primer_reports, scope)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
-    layout = REPORTS.without("rank")
-    sections = tuple(fill(layout, fold, options.max_context_tokens) for fold in folds if fold.height)
+    sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in folds if fold.height)
     return Context("drift", question.text, sections, time.perf_counter() - started)
 
 

@@ -93,10 +93,15 @@ _DEFAULTS = LocalOptions()
 
 REPORTS = Layout(
     "Reports",
-    {"id": "human_readable_id", "title": "title", "rank": "rank", "content": "full_content"},
+    {"id": "human_readable_id", "title": "title", "content": "full_content"},
     title="title",
     text="full_content",
     short="summary",
+    counted="line_tokens",
+    short_counted="short_line_tokens",
+)
+RANKED_REPORTS = REPORTS.showing(
+    {"id": "human_readable_id", "title": "title", "rank": "rank", "content": "full_content"}
 )
 ENTITIES = Layout(
     "Entities",
@@ -108,6 +113,7 @@ ENTITIES = Layout(
     },
     title="title",
     text="description",
+    counted="line_tokens",
 )
 RELATIONSHIPS = Layout(
     "Relationships",
@@ -121,6 +127,7 @@ RELATIONSHIPS = Layout(
     },
     title="title",
     text="description",
+    counted="line_tokens",
 )
 CLAIMS = Layout(
     "Claims",
@@ -135,12 +142,20 @@ CLAIMS = Layout(
     },
     title="subject_id",
     text="description",
+    counted="line_tokens",
 )
-SOURCES = Layout("Sources", {"id": "human_readable_id", "text": "text"}, title="document_title", text="text")
+SOURCES = Layout(
+    "Sources",
+    {"id": "human_readable_id", "text": "text"},
+    title="document_title",
+    text="text",
+    counted="line_tokens",
+)
 
 # Of the tokens of the graph: what is said of the entities, of their relationships, and the claims.
 _GRAPH_SHARES = (0.4, 0.4, 0.2)
 _MOST_TEXT_UNITS = 100
+_MOST_LINKS_COUNTED = 999  # what is counted at publication allows for three digits
 
 
 def local_context(
@@ -193,7 +208,7 @@ def _relationships(
 
 
 def _reports_layout(options: LocalOptions) -> Layout:
-    return REPORTS if options.include_community_rank else REPORTS.without("rank")
+    return RANKED_REPORTS if options.include_community_rank else REPORTS
 
 
 def _entities_layout(options: LocalOptions) -> Layout:
@@ -205,7 +220,9 @@ def _entities_layout(options: LocalOptions) -> Layout:
 
 def _relationships_layout(options: LocalOptions) -> Layout:
     layout = RELATIONSHIPS if options.include_relationship_weight else RELATIONSHIPS.without("weight")
+    if options.top_k_entities > _MOST_LINKS_COUNTED:
+        layout = layout.showing(layout.shown)
     if options.hops == 1:
         return layout
     layout = layout.without("links")  # how many selected entities the other end is linked with: of one hop only
-    return replace(layout, shown={**layout.shown, "hop": "hop"})
+    return layout.showing({**layout.shown, "hop": "hop"})

@@ -67,7 +67,7 @@ async def questions(search: Search, history: Sequence[str], count: int) -> list[
 
 def _weightiest_reports(search: Search) -> Evidence:
     reports = level_reports(search.reader, 0, search.scope).with_columns(full_content="content")
-    return fill(REPORTS.without("rank"), reports, search.request.options.max_context_tokens).evidence
+    return fill(REPORTS, reports, search.request.options.max_context_tokens).evidence
 
 
 async def _context(search: Search) -> Context:

@@ -48,7 +48,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
-               d.title AS document_title, d.source
+               t.line_tokens, d.title AS document_title, d.source
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
@@ -62,7 +62,7 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
     """The entities in the order given: human_readable_id, id, title, type, description, degree, frequency."""
     frame = reader.rows(
         f"""
-        SELECT human_readable_id, id, title, type, description, degree, frequency
+        SELECT human_readable_id, id, title, type, description, degree, frequency, line_tokens
         FROM entities WHERE human_readable_id IN (SELECT unnest($entities::INT[]))
           AND {scope.allows("entity", "human_readable_id")}
         """,
@@ -97,7 +97,7 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     details = reader.rows(
         """
         SELECT human_readable_id, id, source, target, source_number, target_number, description,
-               round(weight, 2) AS weight
+               round(weight, 2) AS weight, line_tokens
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
@@ -182,7 +182,7 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
             GROUP BY t.number ORDER BY unit_place NULLS LAST, entity_place, t.number LIMIT $limit
         )
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number
+               c.description, c.text_unit_number, c.line_tokens
         FROM covariates c JOIN chosen ON chosen.number = c.human_readable_id
         ORDER BY chosen.unit_place NULLS LAST, chosen.entity_place, c.human_readable_id
         """,
@@ -192,7 +192,7 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
 
 _REPORT = """
 r.human_readable_id, r.id, r.title, r.summary, r.full_content, r.findings, r.rank, r.level, r.community,
-r.content_tokens, r.summary_tokens
+r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens
 """
 
 

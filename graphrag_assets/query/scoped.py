@@ -37,6 +37,7 @@ def entities_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFra
     """`frame` (human_readable_id, title, type, description, degree, frequency) as the scope has the entities."""
     if scope.is_everything or frame.is_empty():
         return frame
+    frame = frame.drop("line_tokens", strict=False)  # of the line as published
     numbers = frame["human_readable_id"].to_list()
     frame = frame.with_columns(degree=pl.Series(scope.degrees[numbers], dtype=pl.Int64))
     partly = [number for number in numbers if not scope.is_whole("entity", number)]
@@ -47,6 +48,7 @@ def relationships_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.Da
     """`frame` (human_readable_id, source, target, source_number, target_number, description, weight) likewise."""
     if not scope.limits_text or frame.is_empty():
         return frame
+    frame = frame.drop("line_tokens", strict=False)
     numbers = frame["human_readable_id"].to_list()
     frame = frame.with_columns(weight=pl.Series(scope.weights[numbers].round(2), dtype=pl.Float64))
     ends = {*frame["source_number"], *frame["target_number"]}

@@ -26,6 +26,11 @@ def _uncompressed(base: Table, *names: str) -> Table:
 
 
 _TEXT_UNIT_NUMBER = ("text_unit_number", "INTEGER", "human_readable_id of the text unit.")
+_LINE_TOKENS = (
+    "line_tokens",
+    "INTEGER",
+    "Tokens (o200k_base) of the row as a context shows it, counted for searches.",
+)
 
 DOCUMENTS = _extended(
     _extended(s.DOCUMENTS, s.NUMBER),
@@ -37,18 +42,21 @@ TEXT_UNITS = _extended(
     ("entity_ids", "VARCHAR[]", "Entities named in it, sorted."),
     ("relationship_ids", "VARCHAR[]", "Relationships stated in it, sorted."),
     ("covariate_ids", "VARCHAR[]", "Claims made in it, sorted."),
+    _LINE_TOKENS,
     after="n_tokens",
 )
 ENTITIES = _extended(
     s.ENTITIES,
     ("x", "FLOAT", "Horizontal position on the graph's map, -1 to 1."),
     ("y", "FLOAT", "Vertical position on the graph's map, -1 to 1."),
+    _LINE_TOKENS,
     after="degree",
 )
 RELATIONSHIPS = _extended(
     _uncompressed(s.RELATIONSHIPS, "source", "target"),
     ("source_number", "INTEGER", "human_readable_id of the source entity."),
     ("target_number", "INTEGER", "human_readable_id of the target entity."),
+    _LINE_TOKENS,
     after="target_id",
 )
 COVARIATES = _extended(
@@ -56,6 +64,7 @@ COVARIATES = _extended(
     ("subject_number", "INTEGER", "human_readable_id of the subject entity; null when it is no entity."),
     ("object_number", "INTEGER", "human_readable_id of the object entity; null when it is no entity."),
     _TEXT_UNIT_NUMBER,
+    _LINE_TOKENS,
     after="object_key",
 )
 ENTITY_MENTIONS = _extended(
@@ -81,6 +90,8 @@ COMMUNITY_REPORTS = _extended(
     s.COMMUNITY_REPORTS,
     ("content_tokens", "BIGINT", "Tokens (o200k_base) of full_content, counted for searches that pack reports."),
     ("summary_tokens", "BIGINT", "Tokens (o200k_base) of the summary."),
+    _LINE_TOKENS,
+    ("short_line_tokens", "INTEGER", "The same with the summary in place of the content."),
     after="full_content",
 )
 EMBEDDINGS = table(

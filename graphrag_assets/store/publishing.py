@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.line_tokens import write_line_tokens
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
@@ -216,6 +217,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> Non
 
 def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """What is derived from the texts and vectors of the published index open in `connection`."""
+    write_line_tokens(connection)
     write_postings(connection)
     write_signs(connection)
 

@@ -1,0 +1,55 @@
+"""Tokens of rows as contexts show them, counted once at publication: a search has a few hundred rows to weigh.
+
+The cells are those of the layouts in `query.local`, as they are without options.
+"""
+
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.text import count_tokens, lines
+
+_ROWS_AT_ONCE = 20_000
+
+
+class _Counted(NamedTuple):
+    table: str
+    column: str
+    cells: str
+
+
+_COUNTED = (
+    _Counted("entities", "line_tokens", "human_readable_id, title, description, degree"),
+    # Links are known when a question is asked; below a thousand they are one token, whatever they are.
+    _Counted("relationships", "line_tokens", "human_readable_id, source, target, description, round(weight, 2), 0"),
+    _Counted(
+        "covariates",
+        "line_tokens",
+        "human_readable_id, subject_id, object_id, status, start_date, end_date, description",
+    ),
+    _Counted("text_units", "line_tokens", "human_readable_id, text"),
+    _Counted("community_reports", "line_tokens", "human_readable_id, title, full_content"),
+    _Counted("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
+)
+
+
+def write_line_tokens(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the columns line_tokens and short_line_tokens of the published tables open in `connection`."""
+    for table, column, cells in _COUNTED:
+        connection.execute("CREATE TEMP TABLE counted (number INTEGER, tokens INTEGER)")
+        rows = connection.cursor()
+        rows.execute("USE published")
+        rows.execute(f"SELECT {cells} FROM {table}")
+        while found := rows.fetchmany(_ROWS_AT_ONCE):
+            columns = list(zip(*found, strict=True))
+            frame = pl.DataFrame(
+                {"number": columns[0], "tokens": count_tokens(lines(columns))},
+                schema={"number": pl.Int32, "tokens": pl.Int32},
+            )
+            connection.register("frame", frame)
+            connection.execute("INSERT INTO counted FROM frame")
+            connection.unregister("frame")
+        rows.close()
+        connection.execute(f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number")
+        connection.execute("DROP TABLE counted")

@@ -1,0 +1,40 @@
+"""The tokens of rows, counted at publication, are those of the lines that contexts show."""
+
+import polars as pl
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.context import lines_of
+from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
+from graphrag_assets.text import count_tokens
+from tests.conftest import Project
+
+TABLES = {
+    "Reports": ("community_reports", REPORTS),
+    "Entities": ("entities", ENTITIES),
+    "Relationships": ("(SELECT * REPLACE (round(weight, 2) AS weight), 1 + number % 999 AS links FROM "
+                      "(SELECT *, human_readable_id AS number FROM relationships))", RELATIONSHIPS),
+    "Claims": ("covariates", CLAIMS),
+    "Sources": ("text_units", SOURCES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("section", TABLES)
+def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project, section: str):
+    table, layout = TABLES[section]
+    rows = GraphRAG(sample_index.root / "index").sql(f"SELECT * FROM {table}")
+    assert rows.height > 10
+    assert rows["line_tokens"].to_list() == count_tokens(lines_of(layout, rows))
+    if short := layout.shortened():
+        assert rows["short_line_tokens"].to_list() == count_tokens(lines_of(short, rows))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"include_community_rank": True}, {"hops": 2}, {"entity_types": ["PERSON"]}]
+)
+def test_what_a_context_counts_is_what_it_shows(sample_index: Project, options: dict):
+    found = GraphRAG(sample_index.root / "index").context("local", "Who was Cyrus Field?", **options)
+    for section in found.sections:
+        assert section.passages
+        assert sum(count_tokens([section.text])) <= section.tokens <= sum(count_tokens([section.text])) + 1
+    assert isinstance(found.frames["entities"], pl.DataFrame)

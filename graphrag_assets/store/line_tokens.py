@@ -37,19 +37,14 @@ _COUNTED = (
 def write_line_tokens(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill the columns line_tokens and short_line_tokens of the published tables open in `connection`."""
     for table, column, cells in _COUNTED:
-        connection.execute("CREATE TEMP TABLE counted (number INTEGER, tokens INTEGER)")
-        rows = connection.cursor()
-        rows.execute("USE published")
-        rows.execute(f"SELECT {cells} FROM {table}")
-        while found := rows.fetchmany(_ROWS_AT_ONCE):
-            columns = list(zip(*found, strict=True))
-            frame = pl.DataFrame(
-                {"number": columns[0], "tokens": count_tokens(lines(columns))},
-                schema={"number": pl.Int32, "tokens": pl.Int32},
-            )
-            connection.register("frame", frame)
-            connection.execute("INSERT INTO counted FROM frame")
-            connection.unregister("frame")
-        rows.close()
-        connection.execute(f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number")
-        connection.execute("DROP TABLE counted")
+        ((rows,),) = connection.execute(f"SELECT coalesce(max(human_readable_id) + 1, 0) FROM {table}").fetchall()
+        for first in range(0, rows, _ROWS_AT_ONCE):
+            found = connection.execute(
+                f"SELECT {cells} FROM {table} WHERE human_readable_id BETWEEN $first AND $last",
+                {"first": first, "last": first + _ROWS_AT_ONCE - 1},
+            ).fetchall()
+            cells_by_column = list(zip(*found, strict=True)) or [()]
+            counted = pl.DataFrame({"number": cells_by_column[0], "tokens": count_tokens(lines(cells_by_column))})
+            connection.register("counted", counted)
+            connection.execute(f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number")
+            connection.unregister("counted")

@@ -29,9 +29,7 @@ def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project
         assert rows["short_line_tokens"].to_list() == count_tokens(lines_of(short, rows))
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"include_community_rank": True}, {"hops": 2}, {"entity_types": ["PERSON"]}]
-)
+@pytest.mark.parametrize("options", [{}, {"include_community_rank": True}, {"hops": 2}, {"entity_types": ["PERSON"]}])
 def test_what_a_context_counts_is_what_it_shows(sample_index: Project, options: dict):
     found = GraphRAG(sample_index.root / "index").context("local", "Who was Cyrus Field?", **options)
     for section in found.sections:

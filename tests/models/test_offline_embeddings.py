@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.models.offline.embeddings import DIMENSIONS, embed
+from tests.conftest import SAMPLE_INPUT
 
 HOTPOT = Path(__file__).resolve().parents[2] / "../shared/data/hotpotqa-100"
 
@@ -30,8 +31,8 @@ def test_texts_without_terms_are_zero_and_no_texts_are_no_rows() -> None:
     assert embed([]).shape == (0, DIMENSIONS)
 
 
-@settings(deadline=None, max_examples=25)
-@given(st.lists(st.text(max_size=80), min_size=1, max_size=8), st.integers(0, 8))
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=20), st.integers(0, 20))
 def test_a_text_has_the_same_vector_to_the_last_bit_in_any_batch_and_order(texts: list[str], cut: int) -> None:
     whole = embed(texts)
     assert np.array_equal(whole, np.vstack([embed(texts[:cut]), embed(texts[cut:])]))
@@ -73,3 +74,15 @@ def test_supporting_passages_of_hotpotqa_are_found() -> None:
         for row, question in zip(nearest, questions, strict=True)
     ]
     assert np.mean(recalls) > 0.68
+
+
+def test_few_texts_and_many_have_the_same_vectors_to_the_last_bit(sample_texts: list[str]) -> None:
+    assert len(sample_texts) > 50
+    many = embed(sample_texts)
+    assert np.array_equal(many, np.vstack([embed([text]) for text in sample_texts]))
+
+
+@pytest.fixture
+def sample_texts() -> list[str]:
+    texts = [file.read_text() for file in sorted(SAMPLE_INPUT.rglob("*.md"))]
+    return [text[at : at + 400] for text in texts for at in range(0, min(len(text), 2_000), 400)]

@@ -11,6 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from graphrag_assets.models.offline.single_embedding import (
+    CAPITALISED,
+    CHARACTERS_WEIGHT,
+    DIMENSIONS,
+    LONG_WORD,
+    NAME_WEIGHT,
+    NGRAMS,
+    PAIR_WEIGHT,
+    SCALE,
+    STOP_WEIGHT,
+    embed_one,
+)
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.text import terms
 
@@ -18,17 +30,9 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 MODEL = "offline/hashed-ngrams-512"
-DIMENSIONS = 512
-
 _TEXTS_AT_ONCE = 4096  # bounds the memory of the sparse matrices
-_SCALE = 256  # weights are rounded to 1/256
 _STOP_WORDS = pl.Series(sorted(STOP_WORDS))
-_STOP_WEIGHT = 0.05
-_NAME_WEIGHT = 1.5
-_PAIR_WEIGHT = 0.2
-_LONG_WORD = 8
-_CAPITALISED = r"\b[\p{Lu}\p{N}][\p{L}\p{M}\p{N}]+"
-_CHARACTERS_WEIGHT = 0.5
+_FEW_TEXTS = 8  # are embedded one by one: frames and sparse matrices cost a text five times as much
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
@@ -39,6 +43,8 @@ def embed(texts: Sequence[str]) -> np.ndarray:
     Pairs of neighbouring words weigh a fifth. A word's character n-grams (3 to 5, inside word boundaries)
     together weigh half as much as the word.
     """
+    if len(texts) <= _FEW_TEXTS:
+        return np.array([embed_one(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
     blocks = [texts[i : i + _TEXTS_AT_ONCE] for i in range(0, len(texts), _TEXTS_AT_ONCE)]
     return np.vstack([np.zeros((0, DIMENSIONS), np.float32), *map(_embed_block, blocks)])
 
@@ -66,22 +72,22 @@ def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
         pl.col("row") == pl.col("row_next"), ~pl.col("stop"), ~pl.col("stop_next")
     )
     pairs = pairs.with_columns(pl.concat_str("feature", "feature_next", separator=" "))
-    capitalised = series.str.normalize("NFKC").str.extract_all(_CAPITALISED)
+    capitalised = series.str.normalize("NFKC").str.extract_all(CAPITALISED)
     names = _one_per_row(capitalised.list.eval(pl.element().str.to_lowercase().unique()))
-    length = pl.col("feature").str.len_chars().clip(upper_bound=_LONG_WORD)
+    length = pl.col("feature").str.len_chars().clip(upper_bound=LONG_WORD)
     factor = (
         pl.when("stop")
-        .then(_STOP_WEIGHT)
-        .otherwise((length / _LONG_WORD).sqrt() * pl.when("name").then(_NAME_WEIGHT).otherwise(1.0))
+        .then(STOP_WEIGHT)
+        .otherwise((length / LONG_WORD).sqrt() * pl.when("name").then(NAME_WEIGHT).otherwise(1.0))
     )
     words = words.join(names.with_columns(name=True), on=["row", "feature"], how="left")
     features = pl.concat(
         [
             words.select("row", "feature", factor=factor),
-            pairs.select("row", "feature", factor=pl.lit(_PAIR_WEIGHT)),
+            pairs.select("row", "feature", factor=pl.lit(PAIR_WEIGHT)),
         ]
     )
-    weight = (1 + pl.len().log()) * pl.col("factor").first() * _SCALE
+    weight = (1 + pl.len().log()) * pl.col("factor").first() * SCALE
     return features.group_by("row", "feature").agg(weight=weight.round().cast(pl.Int64))
 
 
@@ -97,12 +103,12 @@ def _hashed(features: pl.Series) -> "sp.csr_matrix":
     from sklearn.feature_extraction.text import HashingVectorizer
 
     whole = HashingVectorizer(analyzer=_itself, n_features=DIMENSIONS, norm=None)
-    ngrams = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), n_features=DIMENSIONS, norm="l2")
+    ngrams = HashingVectorizer(analyzer="char_wb", ngram_range=NGRAMS, n_features=DIMENSIONS, norm="l2")
     words = features.set(features.str.contains(" ", literal=True), "")
     if features.is_empty():
         return sp.csr_matrix((0, DIMENSIONS), dtype=np.int64)
-    both = whole.transform(features.to_list()) + _CHARACTERS_WEIGHT * ngrams.transform(words.to_list())
-    both.data = np.rint(both.data * _SCALE)
+    both = whole.transform(features.to_list()) + CHARACTERS_WEIGHT * ngrams.transform(words.to_list())
+    both.data = np.rint(both.data * SCALE)
     return both.astype(np.int64)
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import polars as pl
 
+from graphrag_assets.query.at_once import later
 from graphrag_assets.query.context import Context, Layout, fill_sections
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.options import (
@@ -18,7 +19,7 @@ from graphrag_assets.query.options import (
     check_whole,
 )
 from graphrag_assets.query.paths import paths
-from graphrag_assets.query.retrieval import Question, entities_for
+from graphrag_assets.query.retrieval import Question, entities_for, prepare, rankings
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,
@@ -167,6 +168,8 @@ def local_context(
         QueryError: there is no entity of a name that is to be included or excluded.
     """
     started = time.perf_counter()
+    prepare(reader, question)
+    text_units = later(lambda: rankings(reader, "text_unit", question, _MOST_TEXT_UNITS, scope))
     entities = entities_for(
         reader,
         question,
@@ -175,21 +178,21 @@ def local_context(
         include=options.include_entity_names,
         exclude=options.exclude_entity_names,
     )
+    reports = later(lambda: reports_about(reader, entities, scope))
     relationships, reached = _relationships(reader, question, entities, options, scope)
     known = [*entities, *reached]
-    units = ranked_text_units(reader, question, known, _MOST_TEXT_UNITS, scope)
-    reports = reports_about(reader, entities, scope).filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
+    units = ranked_text_units(reader, question, known, _MOST_TEXT_UNITS, scope, text_units.result())
+    texts = later(lambda: sources(reader, units, scope))
+    claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
     planned = [
-        (_reports_layout(options), reports, options.community_prop),
+        (_reports_layout(options), _important(reports.result(), options), options.community_prop),
         (_entities_layout(options), entity_rows(reader, known, scope), of_entities),
         (_relationships_layout(options), relationships, of_relationships),
-        (CLAIMS, claims_about(reader, known, units, scope), of_claims),
-        (SOURCES, sources(reader, units, scope), options.text_unit_prop),
+        *([(CLAIMS, claims.result(), of_claims)] if claims else []),
+        (SOURCES, texts.result(), options.text_unit_prop),
     ]
-    if not options.include_covariates:
-        planned = [part for part in planned if part[0] is not CLAIMS]
     sections = fill_sections(planned, options.max_context_tokens)
     if not options.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
@@ -205,6 +208,10 @@ def _relationships(
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
         return found, reached[: options.top_k_entities]
     return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
+
+
+def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
+    return reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
 
 
 def _reports_layout(options: LocalOptions) -> Layout:

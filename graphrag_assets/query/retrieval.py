@@ -13,6 +13,7 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.models.asking import embedder
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
 from graphrag_assets.store.signs import signs
@@ -91,15 +92,34 @@ class Question:
         return found
 
 
+def prepare(reader: Reader, question: Question) -> None:
+    """Make, side by side, what every search needs of the question: its vector, and what the index knows of its terms.
+
+    Raises:
+        QueryError: the index was embedded by another model than questions are.
+    """
+    vector = later(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
+    _known_terms(reader, question)
+    vector.result()
+
+
 def search(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
     """The rows of `kind` (text_unit, entity, community_report) that fit the question best, best first.
 
     BM25 and cosine similarity are fused by reciprocal rank.
     """
     candidates = max(CANDIDATES, limit)
+    prepare(reader, question)
+    vectors = later(lambda: by_vector(reader, kind, question, candidates, scope))
     words = by_words(reader, kind, question, candidates, scope)
-    vectors = by_vector(reader, kind, question, candidates, scope)
-    return fuse(words, vectors, weights=(1, vector_weight(reader)))[:limit]
+    return fuse(words, vectors.result(), weights=(1, vector_weight(reader)))[:limit]
+
+
+def rankings(
+    reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING
+) -> tuple[list[int], list[int]]:
+    """The rows of `kind` by BM25, and by cosine similarity."""
+    return by_words(reader, kind, question, limit, scope), by_vector(reader, kind, question, limit, scope)
 
 
 def vector_weight(reader: Reader) -> float:
@@ -265,16 +285,14 @@ def entities_for(
         )
         raise QueryError(f"To include and to exclude: {', '.join(names['title'])}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
-    rankings = [
-        by_words(reader, "entity", question, candidates, scope),
-        by_vector(reader, "entity", question, candidates, scope),
-    ]
-    weights = [1, vector_weight(reader)]
+    vectors = later(lambda: by_vector(reader, "entity", question, candidates, scope))
+    words = by_words(reader, "entity", question, candidates, scope)
+    named = named_entities(reader, question, scope)
+    rankings, weights = [words, vectors.result()], [1, vector_weight(reader)]
     if scope.limits_text:
         rankings.append(_entities_of_best_text(reader, question, candidates, scope))
         weights.append(1)
     found = fuse(*rankings, weights=weights)
-    named = named_entities(reader, question, scope)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
     numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]

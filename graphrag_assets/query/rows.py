@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, vector_weight
+from graphrag_assets.query.retrieval import Question, fuse, rankings, vector_weight
 from graphrag_assets.query.scoped import entities_in, relationships_in
 from graphrag_assets.store.published import Reader
 
@@ -18,12 +18,18 @@ Ranking = Literal["weight", "rank"]
 
 
 def ranked_text_units(
-    reader: Reader, question: Question, entities: list[int], limit: int, scope: Scope = EVERYTHING
+    reader: Reader,
+    question: Question,
+    entities: list[int],
+    limit: int,
+    scope: Scope = EVERYTHING,
+    found: tuple[list[int], list[int]] | None = None,
 ) -> list[int]:
     """Text units for the question, best first.
 
     Three rankings are fused: the entities' text units (by the entities' order, then by how many of the entity's
-    relationships they state), BM25, and vectors. So a fact is found even when none of its entities is.
+    relationships they state), BM25, and vectors. So a fact is found even when none of its entities is. `found` are the
+    latter two, where they are known already.
     """
     by_entity = reader.numbers(
         f"""
@@ -38,8 +44,7 @@ def ranked_text_units(
         """,
         {"entities": entities, "limit": limit, **scope.parameters("text_unit")},
     )
-    words = by_words(reader, "text_unit", question, limit, scope)
-    vectors = by_vector(reader, "text_unit", question, limit, scope)
+    words, vectors = found or rankings(reader, "text_unit", question, limit, scope)
     return fuse(by_entity, words, vectors, weights=(1, 1, vector_weight(reader)))[:limit]
 
 

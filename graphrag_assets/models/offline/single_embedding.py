@@ -3,6 +3,7 @@
 A question is embedded on the way to its answer: what pays for thousands of texts costs it more than its search.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ def _weights(text: str) -> Iterator[tuple[str, int]]:
         if word not in _STOP:
             factor = math.sqrt(min(len(word), LONG_WORD) / LONG_WORD) * (NAME_WEIGHT if word in names else 1.0)
         yield word, round((1 + math.log(count)) * factor * SCALE)
-    pairs = Counter(f"{a} {b}" for a, b in zip(words, words[1:], strict=False) if a not in _STOP and b not in _STOP)
+    pairs = Counter(f"{a} {b}" for a, b in itertools.pairwise(words) if a not in _STOP and b not in _STOP)
     for pair, count in pairs.items():
         yield pair, round((1 + math.log(count)) * PAIR_WEIGHT * SCALE)
 

@@ -1,8 +1,10 @@
 """Community reports, level by level from the deepest up, because a report may stand in for its community above."""
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -97,8 +99,33 @@ def stale_reports(
     max_tokens: int = 8000,
     encoding: str = "o200k_base",
 ) -> pl.Series:
-    """Numbers of the communities whose report in `stored` was written from other inputs than the present ones."""
+    """Numbers of the communities whose report in `stored` was written from other inputs than the present ones.
 
+    The last result is remembered: a check asks before the index is published, and the publication asks again.
+    """
+    asked = _content((*inputs, stored), reporter, max_tokens, encoding)
+    if asked not in _stale:
+        _stale.clear()
+        _stale[asked] = _stale_reports(inputs, stored, reporter, max_tokens, encoding)
+    return _stale[asked]
+
+
+_stale: dict[str, pl.Series] = {}
+
+
+def _content(frames: Sequence[pl.DataFrame], *more: object) -> str:
+    """A hash of the frames' rows and of everything else."""
+    digest = hashlib.blake2b(repr(more).encode())
+    for frame in frames:
+        content = BytesIO()
+        frame.write_ipc(content)
+        digest.update(content.getbuffer())
+    return digest.hexdigest()
+
+
+def _stale_reports(
+    inputs: ReportInputs, stored: pl.DataFrame, reporter: str, max_tokens: int, encoding: str
+) -> pl.Series:
     def blank(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         return [ReportRecord("", "", [], 0.0, "") for _ in materials]
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_assets import text
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
-from graphrag_assets.store.published_schema import CHARACTER_FORMS
+from graphrag_assets.store.published_schema import BASE, CHARACTER_FORMS
 from graphrag_assets.store.schema import literal
 
 _FILES = ("text", "search", "graph", "evidence", "lineage", "context", "spend")
@@ -29,6 +29,7 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"INSERT INTO {CHARACTER_FORMS.name} FROM forms")
     connection.unregister("forms")
     connection.execute(macros_sql())
+    _comment_on_views(connection)
 
 
 @functools.cache
@@ -45,6 +46,22 @@ def macros_sql() -> str:
     for name, value in given.items():
         sql = sql.replace(name, value)
     return sql
+
+
+def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """What the tables' comments say is true of the views too."""
+    columns = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "WHERE database_name = current_database() AND schema_name = 'graphrag_v3'"
+    ).fetchall()
+    comments = {(table.name, column.name): column.comment for table in BASE for column in table.columns}
+    statements = [f"COMMENT ON COLUMN graphrag_v3.{t}.{c} IS {literal(comments[t, c])}" for t, c in columns]
+    statements += [
+        f"COMMENT ON VIEW graphrag_v3.{table.name} IS {literal(f'As GraphRAG 3 writes it. {table.comment}')}"
+        for table in BASE
+        if table.name in {name for name, _ in columns}
+    ]
+    connection.execute(";".join(statements))
 
 
 def _stop_words() -> str:

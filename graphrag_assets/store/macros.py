@@ -23,13 +23,20 @@ _PLACES = ((0xA0, 0x3400), (0xA640, 0xAC00), (0xF900, 0x10000), (0x10000, 0x2000
 
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """Make, or replace, all macros and views in the published index that is the current database of `connection`."""
-    connection.execute(CHARACTER_FORMS.ddl())
-    connection.execute(f"DELETE FROM {CHARACTER_FORMS.name}")
     connection.register("forms", _character_forms())
-    connection.execute(f"INSERT INTO {CHARACTER_FORMS.name} FROM forms")
-    connection.unregister("forms")
-    connection.execute(macros_sql())
-    _comment_on_views(connection)
+    connection.begin()  # one commit, not one for each of a hundred statements
+    try:
+        connection.execute(CHARACTER_FORMS.ddl())
+        connection.execute(f"DELETE FROM {CHARACTER_FORMS.name}")
+        connection.execute(f"INSERT INTO {CHARACTER_FORMS.name} FROM forms")
+        connection.execute(macros_sql())
+        _comment_on_views(connection)
+        connection.commit()
+    except duckdb.Error:
+        connection.rollback()
+        raise
+    finally:
+        connection.unregister("forms")
 
 
 @functools.cache

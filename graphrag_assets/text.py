@@ -143,8 +143,7 @@ def terms(texts: pl.Series) -> pl.Series:
 
 # Inside brackets of a regular expression; the macros of the published index use them too.
 UNSPACED = (
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
 OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")

@@ -11,6 +11,7 @@ from typing import Literal
 
 import duckdb
 import polars as pl
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +22,7 @@ from graphrag_assets.store.published import PublishedIndex, Reader
 FORMATS = ("table", "csv", "json")
 MOST_ROWS = 200
 """Rows that are shown of a table; CSV and JSON have all, and every value whole."""
-_LEAST_WIDTH = 24
+_LEAST_WIDTH = 4
 _PROMPT, _CONTINUED = "sql> ", "...> "
 _HELP = """\
 End a query with a semicolon; it may have several lines.
@@ -160,22 +161,30 @@ def _as_json(value: object) -> str:
 
 
 def _print_table(frame: pl.DataFrame) -> None:
-    table = Table()
+    console = Console()
     rows = [[_in_a_line(value) for value in row] for row in frame.head(MOST_ROWS).iter_rows()]
-    for place, (name, kind) in enumerate(frame.schema.items()):
+    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(frame.columns)]
+    widths = _fitting([max(map(cell_len, column)) for column in columns], console.width - 1)
+    table = Table()
+    for (name, kind), width in zip(frame.schema.items(), widths, strict=True):
         justify: Literal["left", "right"] = "right" if kind.is_numeric() else "left"
-        # One line for each row: what is too wide is cut, long texts before short names.
-        widest = max(len(name), *(len(row[place]) for row in rows)) if rows else len(name)
-        least = min(widest, _LEAST_WIDTH)
-        table.add_column(Text(name), justify=justify, no_wrap=True, overflow="ellipsis", min_width=least)
+        table.add_column(Text(name), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console()
     console.print(table)
     count = f"{frame.height:,} row{'s' if frame.height != 1 else ''}"
     if frame.height > MOST_ROWS:
         count += f", {MOST_ROWS} shown; --format csv gives all"
     console.print(count, style="dim", highlight=False)
+
+
+def _fitting(widths: list[int], room: int) -> list[int]:
+    """The widths with the largest ones cut, so that they fit with a frame of three characters for each column."""
+    room -= 3 * len(widths)
+    most = next(
+        (most for most in range(room, _LEAST_WIDTH, -1) if sum(min(w, most) for w in widths) <= room), _LEAST_WIDTH
+    )
+    return [min(width, most) for width in widths]
 
 
 def _in_a_line(value: object) -> str:

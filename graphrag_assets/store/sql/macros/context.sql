@@ -1,7 +1,7 @@
 -- A context to answer from, within a number of tokens.
 
 -- Rows are taken in order; one that does not fit is passed over, not the end of the section. What a section leaves of
--- its share goes to the next. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
+-- its share goes to the next. A report that does not fit is tried by its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
 WITH given AS (
     SELECT unnest(titles) AS title, generate_subscripts(titles, 1) AS place
@@ -30,28 +30,30 @@ WITH given AS (
     GROUP BY t.text_unit ORDER BY place, n_relationships DESC, t.text_unit LIMIT 100
 ), candidates AS (
     SELECT 1 AS part, 'Entities' AS section, c.place AS place, e.human_readable_id AS number,
-           e.title || ' (' || e.type || '): ' || coalesce(e.description, '') AS says, NULL::BIGINT AS counted
+           e.title || ' (' || e.type || '): ' || coalesce(e.description, '') AS says, NULL::BIGINT AS counted,
+           false AS is_summary
     FROM chosen c JOIN entities e ON e.human_readable_id = c.entity
     UNION ALL
     SELECT 2, 'Relationships', t.place, r.human_readable_id,
-           r.source || ' – ' || r.target || ': ' || coalesce(r.description, ''), NULL
+           r.source || ' – ' || r.target || ': ' || coalesce(r.description, ''), NULL, false
     FROM ties t JOIN relationships r ON r.human_readable_id = t.relationship
     WHERE r.human_readable_id IN (SELECT o.relationship FROM ties o)
     UNION ALL
     SELECT 3, 'Claims', row_number() OVER (ORDER BY v.start_date NULLS LAST, v.human_readable_id), v.human_readable_id,
-           concat_ws(' ', v.start_date, v.subject_id) || ' (' || v.status || '): ' || coalesce(v.description, ''), NULL
+           concat_ws(' ', v.start_date, v.subject_id) || ' (' || v.status || '): ' || coalesce(v.description, ''), NULL, false
     FROM covariates v WHERE v.human_readable_id IN (FROM claims)
     UNION ALL
-    SELECT 4, 'Reports', row_number() OVER (ORDER BY g.matches DESC, r.rank DESC, r.level, r.human_readable_id),
-           r.human_readable_id, r.full_content, r.content_tokens
+    SELECT 4, 'Reports', dense_rank() OVER (ORDER BY g.matches DESC, r.rank DESC, r.level, r.human_readable_id),
+           r.human_readable_id, unnest([r.full_content, '# ' || r.title || chr(10) || chr(10) || r.summary]),
+           unnest([r.content_tokens, NULL]), unnest([false, true])
     FROM groups g JOIN community_reports r ON r.community = g.community
     UNION ALL
     SELECT 5, 'Sources', row_number() OVER (ORDER BY u.place, u.n_relationships DESC, u.text_unit),
-           t.human_readable_id, t.text, t.n_tokens
+           t.human_readable_id, t.text, t.n_tokens, false
     FROM units u JOIN text_units t ON t.human_readable_id = u.text_unit
     WHERE t.human_readable_id IN (SELECT o.text_unit FROM units o)
 ), lines AS MATERIALIZED (
-    SELECT row_number() OVER (ORDER BY c.part, c.place) AS place, c.section, c.number,
+    SELECT row_number() OVER (ORDER BY c.part, c.place, c.is_summary) AS place, c.section, c.number, c.is_summary,
            c.section || ' (' || c.number || '): ' || c.says || chr(10) AS text,
            -- a row's head and its line break are estimated on top of what is counted
            coalesce(c.counted + estimated_tokens(c.section || ' (' || c.number || '): ' || chr(10)),
@@ -60,15 +62,17 @@ WITH given AS (
     FROM candidates c
 ), taken AS (
     SELECT list_reduce(
-        list({'place': r.place, 'tokens': r.tokens, 'most': r.most, 'places': []::BIGINT[]} ORDER BY r.place),
-        lambda sofar, next: CASE WHEN sofar.tokens + next.tokens <= next.most
-            THEN {'place': 0::BIGINT, 'tokens': sofar.tokens + next.tokens, 'most': next.most,
-                  'places': list_append(sofar.places, next.place)}
-            ELSE sofar END,
-        {'place': 0::BIGINT, 'tokens': 0::BIGINT, 'most': 0.0::DOUBLE, 'places': []::BIGINT[]}
+        list({'place': r.place, 'tokens': r.tokens, 'most': r.most::DOUBLE, 'is_summary': r.is_summary,
+              'places': []::BIGINT[]} ORDER BY r.place),
+        lambda sofar, next: CASE
+            WHEN sofar.tokens + next.tokens > next.most THEN sofar
+            WHEN next.is_summary AND sofar.place = next.place - 1 THEN sofar  -- the whole report is in
+            ELSE {'place': next.place, 'tokens': sofar.tokens + next.tokens, 'most': next.most, 'is_summary': false,
+                  'places': list_append(sofar.places, next.place)} END,
+        {'place': 0::BIGINT, 'tokens': 0::BIGINT, 'most': 0::DOUBLE, 'is_summary': false, 'places': []::BIGINT[]}
     ).places AS places FROM lines r
 )
 SELECT r.section, r.number AS human_readable_id, r.text, r.tokens, sum(r.tokens) OVER (ORDER BY r.place)::BIGINT AS total
 FROM lines r WHERE r.place IN (SELECT unnest(t.places) FROM taken t) ORDER BY r.place;
 COMMENT ON MACRO TABLE local_context IS
-    'Rows to answer from about the entities of a list of titles, within a budget of tokens: entities, relationships, claims, reports, sources. tokens: counted for reports and sources, estimated from above for the others.';
+    'Rows to answer from about the entities of a list of titles, within a budget of tokens: entities, relationships, claims, reports, sources. tokens: counted for reports and sources, else estimated (estimated_tokens).';

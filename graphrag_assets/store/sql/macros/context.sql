@@ -33,6 +33,7 @@ WITH given AS (
            e.title || ' (' || e.type || '): ' || coalesce(e.description, '') AS says, NULL::BIGINT AS counted,
            false AS is_summary
     FROM chosen c JOIN entities e ON e.human_readable_id = c.entity
+    WHERE e.human_readable_id IN (SELECT o.entity FROM chosen o)
     UNION ALL
     SELECT 2, 'Relationships', t.place, r.human_readable_id,
            r.source || ' – ' || r.target || ': ' || coalesce(r.description, ''), NULL, false
@@ -47,6 +48,7 @@ WITH given AS (
            r.human_readable_id, unnest([r.full_content, '# ' || r.title || chr(10) || chr(10) || r.summary]),
            unnest([r.content_tokens, NULL]), unnest([false, true])
     FROM groups g JOIN community_reports r ON r.community = g.community
+    WHERE r.community IN (SELECT o.community FROM groups o)
     UNION ALL
     SELECT 5, 'Sources', row_number() OVER (ORDER BY u.place, u.n_relationships DESC, u.text_unit),
            t.human_readable_id, t.text, t.n_tokens, false

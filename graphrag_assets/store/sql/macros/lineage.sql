@@ -1,8 +1,5 @@
 -- What any row was made from, down to the documents.
 
-CREATE OR REPLACE MACRO is_row(id, number, key) AS (id = key OR number = try_cast(key AS BIGINT));
-COMMENT ON MACRO is_row IS 'Helper of explain_row: whether the key is the id of a row or its human_readable_id.';
-
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
 WITH asked AS MATERIALIZED (
     SELECT CASE WHEN lower(table_name) IN ('documents', 'text_units', 'entity_mentions', 'relationship_mentions',
@@ -22,47 +19,68 @@ WITH asked AS MATERIALIZED (
     UNION ALL SELECT 'text_units', c.unit FROM calls c
     UNION ALL SELECT CASE e.kind WHEN 'text_unit' THEN 'text_units' WHEN 'entity' THEN 'entities'
                      ELSE 'community_reports' END, e.id FROM embedded e
+), numbered AS MATERIALIZED (  -- rows are fetched by number alone: that reads a few blocks, ids are found in all
+    SELECT w.kind, try_cast(w.key AS BIGINT) AS number FROM wanted w
+    UNION SELECT 'documents', t.human_readable_id FROM documents t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'documents')
+    UNION SELECT 'text_units', t.human_readable_id FROM text_units t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'text_units')
+    UNION SELECT 'entities', t.human_readable_id FROM entities t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entities')
+    UNION SELECT 'relationships', t.human_readable_id FROM relationships t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationships')
+    UNION SELECT 'covariates', t.human_readable_id FROM covariates t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'covariates')
+    UNION SELECT 'communities', t.human_readable_id FROM communities t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'communities')
+    UNION SELECT 'community_reports', t.human_readable_id FROM community_reports t
+          WHERE t.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'community_reports')
 ), reports AS MATERIALIZED (
-    SELECT r.human_readable_id, r.id, r.title, r.community
-    FROM community_reports r JOIN wanted w ON w.kind = 'community_reports' AND is_row(r.id, r.human_readable_id, w.key)
+    SELECT r.human_readable_id, r.id, r.title, r.community FROM community_reports r
+    WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'community_reports')
 ), groups AS MATERIALIZED (
     SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
-    FROM communities c JOIN wanted w ON w.kind = 'communities' AND is_row(c.id, c.human_readable_id, w.key)
+    FROM communities c
+    WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'communities')
     UNION
     SELECT c.human_readable_id, c.id, c.title, c.community, c.entity_ids, c.relationship_ids
     FROM communities c WHERE c.community IN (SELECT r.community FROM reports r)
 ), things AS MATERIALIZED (
     SELECT e.human_readable_id, e.id, e.title
-    FROM entities e JOIN wanted w ON w.kind = 'entities' AND is_row(e.id, e.human_readable_id, w.key)
+    FROM entities e
+    WHERE e.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'entities')
     UNION
     SELECT e.human_readable_id, e.id, e.title FROM entities e WHERE e.id IN (SELECT unnest(g.entity_ids) FROM groups g)
 ), ties AS MATERIALIZED (
     SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target AS title
-    FROM relationships r JOIN wanted w ON w.kind = 'relationships' AND is_row(r.id, r.human_readable_id, w.key)
+    FROM relationships r
+    WHERE r.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'relationships')
     UNION
     SELECT r.human_readable_id, r.id, r.source || ' – ' || r.target
     FROM relationships r WHERE r.id IN (SELECT unnest(g.relationship_ids) FROM groups g)
 ), claims AS MATERIALIZED (
     SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
-    FROM covariates c JOIN wanted w ON w.kind = 'covariates' AND is_row(c.id, c.human_readable_id, w.key)
+    FROM covariates c
+    WHERE c.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'covariates')
     UNION
     SELECT c.human_readable_id, c.id, c.description, c.text_unit_id
     FROM covariates c WHERE EXISTS (FROM reports) AND c.subject_number IN (SELECT t.human_readable_id FROM things t)
 ), names AS MATERIALIZED (
     SELECT m.id, m.title, m.text_unit_id, m.entity_number
-    FROM entity_mentions m JOIN wanted w ON w.kind = 'entity_mentions' AND w.key = m.id
+    FROM entity_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'entity_mentions')
     UNION
     SELECT m.id, m.title, m.text_unit_id, m.entity_number
     FROM entity_mentions m WHERE m.entity_number IN (SELECT t.human_readable_id FROM things t)
 ), statements AS MATERIALIZED (
     SELECT m.id, m.description, m.text_unit_id, m.relationship_number
-    FROM relationship_mentions m JOIN wanted w ON w.kind = 'relationship_mentions' AND w.key = m.id
+    FROM relationship_mentions m WHERE m.id IN (SELECT w.key FROM wanted w WHERE w.kind = 'relationship_mentions')
     UNION
     SELECT m.id, m.description, m.text_unit_id, m.relationship_number
     FROM relationship_mentions m WHERE m.relationship_number IN (SELECT t.human_readable_id FROM ties t)
 ), units AS MATERIALIZED (
     SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
-    FROM text_units t JOIN wanted w ON w.kind = 'text_units' AND is_row(t.id, t.human_readable_id, w.key)
+    FROM text_units t
+    WHERE t.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'text_units')
     UNION
     SELECT t.human_readable_id, t.id, t.document_id, t.start_char, t.end_char, t.text
     FROM text_units t WHERE t.id IN (
@@ -70,7 +88,8 @@ WITH asked AS MATERIALIZED (
         UNION SELECT c.text_unit_id FROM claims c)
 ), papers AS MATERIALIZED (
     SELECT d.human_readable_id, d.id, d.title, d.source
-    FROM documents d JOIN wanted w ON w.kind = 'documents' AND is_row(d.id, d.human_readable_id, w.key)
+    FROM documents d
+    WHERE d.human_readable_id IN (SELECT n.number FROM numbered n WHERE n.kind = 'documents')
     UNION
     SELECT d.human_readable_id, d.id, d.title, d.source
     FROM documents d WHERE d.id IN (SELECT u.document_id FROM units u)

@@ -16,7 +16,7 @@ import tiktoken
 
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›*_"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 
 
 def title_key(title: str) -> str:
@@ -133,19 +133,20 @@ def terms(texts: pl.Series) -> pl.Series:
     Returns a Series of lists of strings. The published index and the query module both use this function.
     """
     words = pl.col("text").str.normalize("NFKC").str.to_lowercase()
-    words = words.str.replace_all("ß", "ss", literal=True).str.replace_all(_OPTIONAL_MARKS, "")
+    words = words.str.replace_all("ß", "ss", literal=True).str.replace_all(f"[{OPTIONAL_MARKS}]", "")
     frame = texts.to_frame("text")
-    if frame.select(pl.col("text").str.contains(f"[{_CJK}]").any()).item():
+    if frame.select(pl.col("text").str.contains(f"[{CJK}]").any()).item():
         # A zero-width break between the two kinds of script, then overlapping pairs of the unspaced one.
         words = words.map_elements(_space_bigrams, return_dtype=pl.String)
     return frame.select(words.str.extract_all(r"[\p{L}\p{M}\p{N}]+").alias("terms")).to_series()
 
 
-_UNSPACED = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+# Inside brackets of a regular expression; the macros of the published index use them too.
+UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
-_OPTIONAL_MARKS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640]"
+OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 
 
 def _space_bigrams(text: str) -> str:
@@ -153,7 +154,7 @@ def _space_bigrams(text: str) -> str:
         run = match.group()
         return " " + " ".join(run[i : i + 2] for i in range(max(len(run) - 1, 1))) + " "
 
-    return _UNSPACED.sub(pairs, text)
+    return _UNSPACED_RUN.sub(pairs, text)
 
 
 def lines(columns: Sequence[Sequence[object]]) -> list[str]:

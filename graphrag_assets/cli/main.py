@@ -85,6 +85,26 @@ def query(
 
 
 @main.command()
+@click.argument("query", required=False)
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
+)
+def sql(query: str | None, path: Path | None, form: str | None) -> None:
+    """Run QUERY on the published index, or the queries piped in, or open an SQL shell. Nothing is written.
+
+    The shell is the duckdb command where there is one, else a small one.
+    """
+    from graphrag_assets.cli.sql import run_sql
+
+    if not run_sql(query, path, form):
+        sys.exit(1)
+
+
+@main.command()
 def plan() -> None:
     """What the next `index` would cost: calls, tokens and dollars of what is not paid for yet."""
     from graphrag_assets.cli.plan import show_plan

@@ -139,9 +139,13 @@ class GraphRAG:
         return await AsyncAnswerStream(*self._suggesting(history, count, options)).wait()
 
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
-        """The result of a query on the published tables; nothing can be written.
+        """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
 
         >>> GraphRAG().sql("SELECT title FROM entities WHERE degree > $least", {"least": 10})  # doctest: +SKIP
+        >>> GraphRAG().sql("FROM neighbors($title, 2)", {"title": "Great Eastern"})  # doctest: +SKIP
+
+        Raises:
+            StoreError: it is something else, or DuckDB rejects it; then the message is DuckDB's.
         """
         return self.index.reader().query(query, parameters)
 

@@ -178,6 +178,14 @@ POSTING_STATISTICS = table(
     ("texts", "BIGINT", "Number of texts."),
     ("mean_length", "DOUBLE", "Their mean number of terms."),
 )
+CHARACTER_FORMS = table(
+    "character_forms",
+    "What the macros write in place of characters, so that they compare texts as the index does.",
+    "purpose character",
+    ("purpose", "VARCHAR", "nfkc: compatibility forms as plain ones; casefold: letters whose case is lost."),
+    ("character", "VARCHAR", "The character."),
+    ("replacement", "VARCHAR", "What stands for it; may be several characters."),
+)
 LLM_CALLS = table(
     "llm_calls",
     "The ledger's books: every model call that was paid for. A row of embeddings is one text.",
@@ -229,5 +237,6 @@ SEARCH = (
     POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,
+    CHARACTER_FORMS,
 )
 PUBLISHED = (*BASE, *SEARCH, LLM_CALLS, PUBLICATION)

@@ -22,6 +22,7 @@ from filelock import FileLock
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.line_tokens import write_line_tokens
+from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
@@ -216,10 +217,11 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> Non
 
 
 def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """What is derived from the texts and vectors of the published index open in `connection`."""
+    """What is derived from the texts and vectors of the published index open in `connection`; macros and views."""
     write_line_tokens(connection)
     write_postings(connection)
     write_signs(connection)
+    write_macros(connection)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, name: str) -> int:
@@ -230,7 +232,8 @@ def _count(connection: duckdb.DuckDBPyConnection, name: str) -> int:
 def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:
     """One hash over the shape of the index and all rows of the tables the others are derived from, in any order."""
     names = [table.name for table in (*BASE, EMBEDDINGS) if table.name not in _OPERATIONAL]
-    shape = hashlib.md5("".join(table.ddl() for table in PUBLISHED).encode()).hexdigest()
+    # Macros belong to the shape: a mended one reaches readers with the next publication, whatever else has changed.
+    shape = hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), macros_sql()]).encode()).hexdigest()
     # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
     parts = " UNION ALL ".join(
         f'SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM "{name}" AS t'

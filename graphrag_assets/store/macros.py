@@ -1,0 +1,99 @@
+"""Macros and views of the published index: what people ask of it in plain SQL, from any DuckDB client.
+
+The SQL is in `sql/macros/*.sql` and `sql/graphrag_v3.sql`; nothing of it needs this package once it is in the file.
+"""
+
+import functools
+from importlib.resources import files
+
+import duckdb
+import polars as pl
+
+from graphrag_assets import text
+from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.store.published_schema import BASE, CHARACTER_FORMS
+from graphrag_assets.store.schema import literal
+
+_FILES = ("text", "search", "graph", "evidence", "lineage", "context", "spend")
+
+# Where compatibility forms and letters whose case folding is not their lower case are: not among the ideographs and
+# Hangul syllables that fill most of the planes.
+_PLACES = ((0xA0, 0x3400), (0xA640, 0xAC00), (0xF900, 0x10000), (0x10000, 0x20000), (0x2F800, 0x2FA20))
+
+
+def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make, or replace, all macros and views in the published index that is the current database of `connection`."""
+    connection.register("forms", _character_forms())
+    connection.begin()  # one commit, not one for each of a hundred statements
+    try:
+        connection.execute(CHARACTER_FORMS.ddl())
+        connection.execute(f"DELETE FROM {CHARACTER_FORMS.name}")
+        connection.execute(f"INSERT INTO {CHARACTER_FORMS.name} FROM forms")
+        connection.execute(macros_sql())
+        _comment_on_views(connection)
+        connection.commit()
+    except duckdb.Error:
+        connection.rollback()
+        raise
+    finally:
+        connection.unregister("forms")
+
+
+@functools.cache
+def macros_sql() -> str:
+    """The statements that make all macros and views, with their comments."""
+    folder = files("graphrag_assets.store").joinpath("sql")
+    given = {
+        "{unspaced}": _re2(text.UNSPACED),
+        "{cjk}": text.CJK,
+        "{optional_marks}": _re2(text.OPTIONAL_MARKS),
+    }
+    parts = [_stop_words(), *(folder.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES)]
+    sql = "\n".join([*parts, folder.joinpath("graphrag_v3.sql").read_text("utf-8")])
+    for name, value in given.items():
+        sql = sql.replace(name, value)
+    return sql
+
+
+def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """What the tables' comments say is true of the views too."""
+    columns = connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() "
+        "WHERE database_name = current_database() AND schema_name = 'graphrag_v3'"
+    ).fetchall()
+    comments = {(table.name, column.name): column.comment for table in BASE for column in table.columns}
+    statements = [f"COMMENT ON COLUMN graphrag_v3.{t}.{c} IS {literal(comments[t, c])}" for t, c in columns]
+    statements += [
+        f"COMMENT ON VIEW graphrag_v3.{table.name} IS {literal(f'As GraphRAG 3 writes it. {table.comment}')}"
+        for table in BASE
+        if table.name in {name for name, _ in columns}
+    ]
+    connection.execute(";".join(statements))
+
+
+def _stop_words() -> str:
+    words = ", ".join(literal(word) for word in sorted(STOP_WORDS))
+    return (
+        f"CREATE OR REPLACE MACRO stop_words() AS [{words}];\n"
+        "COMMENT ON MACRO stop_words IS 'Words with grammar instead of content: questions are not searched by them.';\n"
+    )
+
+
+def _re2(characters: str) -> str:
+    return "".join(c if c.isascii() else f"\\x{{{ord(c):x}}}" for c in characters)
+
+
+@functools.cache
+def _character_forms() -> pl.DataFrame:
+    """purpose, character, replacement: what DuckDB lacks to normalise text as `graphrag_assets.text` does."""
+    characters = pl.Series([chr(code) for first, end in _PLACES for code in range(first, end)])
+    frame = pl.DataFrame({"character": characters}).with_columns(
+        purpose=pl.lit("nfkc"), replacement=pl.col("character").str.normalize("NFKC")
+    )
+    compatible = frame.filter(pl.col("replacement") != pl.col("character").str.normalize("NFC"))
+    folded = {c: c.casefold() for c in characters if c == c.lower() != c.casefold()}
+    folding = pl.DataFrame(
+        {"character": list(folded), "purpose": "casefold", "replacement": list(folded.values())},
+    )
+    columns = ("purpose", "character", "replacement")
+    return pl.concat([compatible.select(columns), folding.select(columns)]).sort("purpose", "character")

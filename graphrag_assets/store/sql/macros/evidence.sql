@@ -1,0 +1,75 @@
+-- What stands in the documents: spans count characters of documents.text from 0, the end not included.
+
+CREATE OR REPLACE MACRO entity_evidence(title) AS TABLE
+WITH called AS MATERIALIZED (FROM entities_called(title)),
+mentions AS MATERIALIZED (
+    SELECT m.title AS name, m.type, m.description, m.n_sentences, m.text_unit_number, m.id
+    FROM entity_mentions m WHERE m.entity_number IN (FROM called)
+)
+SELECT m.name, m.type, m.description, m.n_sentences, d.title AS document, d.source, t.start_char, t.end_char,
+       t.start_char + nullif(strpos(t.text, m.name), 0) - 1 AS name_at, t.text, t.human_readable_id AS text_unit,
+       m.id AS mention_id
+FROM mentions m
+JOIN text_units t ON t.human_readable_id = m.text_unit_number
+LEFT JOIN documents d ON d.id = t.document_id
+WHERE t.human_readable_id IN (SELECT o.text_unit_number FROM mentions o)
+ORDER BY d.source, d.row_number, t.ordinal, m.name, m.id;
+COMMENT ON MACRO TABLE entity_evidence IS
+    'Every mention of the entity, in the order of the documents: what was extracted, from which text unit, document and characters. name_at: where the name first stands there literally.';
+
+CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
+WITH called AS MATERIALIZED (FROM entities_called(title)),
+numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims
+    SELECT c.human_readable_id FROM covariates c WHERE c.subject_number IN (FROM called)
+    UNION SELECT c.human_readable_id FROM covariates c WHERE c.object_number IN (FROM called)
+)
+SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, c.object_id AS object, c.description,
+       c.source_text, d.title AS document, d.source,
+       t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
+       CASE WHEN strpos(t.text, c.source_text) > 0
+            THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
+            ELSE t.end_char END AS end_char,
+       c.human_readable_id
+FROM covariates c
+LEFT JOIN text_units t ON t.human_readable_id = c.text_unit_number
+LEFT JOIN documents d ON d.id = t.document_id
+WHERE c.human_readable_id IN (FROM numbers)
+ORDER BY c.start_date NULLS LAST, c.end_date NULLS LAST, c.human_readable_id;
+COMMENT ON MACRO TABLE entity_timeline IS
+    'The claims that have the entity for subject or object, by date, undated ones last, with document and the characters of the quoted passage.';
+
+CREATE OR REPLACE MACRO report_sources(community) AS TABLE
+WITH RECURSIVE reports AS (  -- a report may cite those of its sub-communities
+    SELECT r.id, r.human_readable_id FROM community_reports r WHERE r.community = community
+    UNION
+    SELECT s.id, s.human_readable_id
+    FROM reports p JOIN citations c ON c.report_id = p.id AND c.table_name = 'community_reports'
+    JOIN community_reports s ON s.id = c.cited_id
+), cited AS (
+    SELECT DISTINCT c.table_name, c.human_readable_id AS number, c.cited_id
+    FROM citations c JOIN reports r ON r.id = c.report_id
+), passages AS (
+    SELECT c.table_name, c.number, e.title AS says, u.text_unit
+    FROM cited c JOIN entities e ON e.id = c.cited_id AND c.table_name = 'entities'
+    JOIN entity_text_units u ON u.entity = e.human_readable_id
+    UNION ALL
+    SELECT c.table_name, c.number, s.source || ' – ' || s.target, u.text_unit
+    FROM cited c JOIN relationships s ON s.id = c.cited_id AND c.table_name = 'relationships'
+    JOIN relationship_text_units u ON u.relationship = s.human_readable_id
+    UNION ALL
+    SELECT c.table_name, c.number, v.description, v.text_unit_number
+    FROM cited c JOIN covariates v ON v.id = c.cited_id AND c.table_name = 'covariates'
+    UNION ALL
+    SELECT c.table_name, c.number, NULL, t.human_readable_id
+    FROM cited c JOIN text_units t ON t.id = c.cited_id AND c.table_name = 'text_units'
+    UNION ALL
+    SELECT c.table_name, c.number, 'no such row', NULL FROM cited c WHERE c.cited_id IS NULL
+)
+SELECT p.table_name, p.number AS human_readable_id, p.says, d.title AS document, d.source, t.start_char, t.end_char,
+       t.human_readable_id AS text_unit, t.text
+FROM passages p
+LEFT JOIN text_units t ON t.human_readable_id = p.text_unit
+LEFT JOIN documents d ON d.id = t.document_id
+ORDER BY d.source, d.row_number, t.ordinal, p.table_name, p.number;
+COMMENT ON MACRO TABLE report_sources IS
+    'What the report of a community cites, and the passages behind it: one row for each cited row and text unit, in the order of the documents.';

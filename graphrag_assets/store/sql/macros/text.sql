@@ -1,0 +1,66 @@
+-- What titles and questions are compared by, as graphrag_assets/text.py has it. A change there is a change here.
+
+CREATE OR REPLACE MACRO replace_characters(text, use) AS (
+    SELECT coalesce(string_agg(coalesce(f.replacement, c.character), '' ORDER BY c.place), '')
+    FROM (SELECT unnest(string_split(text, '')) AS character, generate_subscripts(string_split(text, ''), 1) AS place) c
+    LEFT JOIN character_forms f ON f.character = c.character AND f.purpose = use
+);
+COMMENT ON MACRO replace_characters IS
+    'Helper: the text with each character replaced by the form that character_forms has of it for the purpose.';
+
+CREATE OR REPLACE MACRO nfkc(text) AS nfc_normalize(replace_characters(text, 'nfkc'));
+COMMENT ON MACRO nfkc IS 'The text in Unicode''s normal form NFKC: full-width letters, ligatures, … as plain ones.';
+
+CREATE OR REPLACE MACRO title_key(title) AS (
+    SELECT trim(translate(regexp_replace(trim(
+               regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g'),
+               '"''`´‘’‚‛“”„‟«»‹›*_ '), '[''’]s?$', ''), '"“”„«»*', ''), '"''`´‘’‚‛“”„‟«»‹›*_ ')
+    FROM (SELECT replace_characters(lower(replace(nfkc(title), 'İ', 'i̇')), 'casefold') AS folded) f
+);
+COMMENT ON MACRO title_key IS
+    'The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.';
+
+CREATE OR REPLACE MACRO space_bigrams(text) AS (
+    array_to_string(list_transform(
+        regexp_extract_all(text, '[{unspaced}]+|[^{unspaced}]+'),
+        lambda part: CASE WHEN regexp_matches(part, '^[{unspaced}]') THEN
+            ' ' || array_to_string(list_transform(
+                range(1, greatest(length(part), 2)), lambda place: part[place:place + 1]), ' ') || ' '
+        ELSE part END
+    ), '')
+);
+COMMENT ON MACRO space_bigrams IS
+    'Helper: scripts that are written without spaces as overlapping pairs of characters with spaces between.';
+
+CREATE OR REPLACE MACRO search_terms(text) AS (
+    SELECT regexp_extract_all(
+        CASE WHEN regexp_matches(text, '[{cjk}]') THEN space_bigrams(l.lowered) ELSE l.lowered END,
+        '[\p{L}\p{M}\p{N}]+'
+    )
+    FROM (
+        SELECT regexp_replace(replace(lower(regexp_replace(
+                   replace(n.normal, 'İ', 'i̇'),
+                   -- a capital sigma at the end of a word
+                   '([\p{Lu}\p{Ll}\p{Lt}][\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*)Σ'
+                   || '([\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*($|[^\p{Lu}\p{Ll}\p{Lt}\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]))',
+                   '\1ς\2', 'g'
+               )), 'ß', 'ss'), '[{optional_marks}]', '', 'g') AS lowered
+        FROM (SELECT nfkc(text) AS normal) n
+    ) l
+);
+COMMENT ON MACRO search_terms IS
+    'The terms of a text as the inverted index has them: words in lower case; scripts without spaces as pairs.';
+
+CREATE OR REPLACE MACRO search_words(query) AS (
+    SELECT CASE WHEN len(w.rare) > 0 THEN w.rare ELSE w.words END
+    FROM (
+        SELECT t.words, list_filter(t.words, lambda word: NOT list_contains(stop_words(), word)) AS rare
+        FROM (SELECT list_distinct(search_terms(query)) AS words) t
+    ) w
+);
+COMMENT ON MACRO search_words IS
+    'What a question is searched by: its distinct terms without stop words; all of them if there are no others.';
+
+CREATE OR REPLACE MACRO estimated_tokens(text) AS ((strlen(text) + 2) // 3);
+COMMENT ON MACRO estimated_tokens IS
+    'Tokens of the text, estimated: one for every three bytes of UTF-8. Prose has fewer; rows of single digits have more.';

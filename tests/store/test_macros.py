@@ -1,0 +1,294 @@
+"""The macros of the published index, against other ways to the same answer."""
+
+import shutil
+from collections import defaultdict
+from itertools import pairwise
+
+import duckdb
+import pytest
+
+from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.text import count_tokens
+
+
+@pytest.fixture(scope="module")
+def graph(index) -> dict[int, dict[int, tuple[float, int]]]:
+    """By entity, its neighbours with weight and number of the relationship."""
+    edges = defaultdict(dict)
+    for one, other, relationship, weight in index.execute(
+        "SELECT source_number, target_number, human_readable_id, weight FROM relationships"
+    ).fetchall():
+        edges[one][other] = edges[other][one] = (weight, relationship)
+    return edges
+
+
+@pytest.fixture(scope="module")
+def titles(index) -> dict[str, int]:
+    return dict(index.execute("SELECT title, human_readable_id FROM entities").fetchall())
+
+
+def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, titles):
+    for name in ("Great Eastern", "  the GREAT “eastern”'s".removeprefix("  the "), "ｇｒｅａｔ eastern"):
+        assert index.execute("FROM entities_called(?)", [name]).fetchall() == [(titles["Great Eastern"],)]
+    alias, title = index.execute(
+        "SELECT alias_key, e.title FROM entity_aliases a JOIN entities e USING (title_key) WHERE accepted "
+        "AND alias_key NOT IN (SELECT title_key FROM entities) ORDER BY ALL LIMIT 1"
+    ).fetchall()[0]
+    assert (titles[title],) in index.execute("FROM entities_called(?)", [alias.upper()]).fetchall()
+    assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
+
+
+def distances(graph, start: int) -> dict[int, int]:
+    """Hops from an entity to all it is connected with."""
+    found, queue = {start: 0}, [start]
+    for one in queue:
+        for other in graph[one]:
+            if other not in found:
+                found[other] = found[one] + 1
+                queue.append(other)
+    return found
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_neighbors_are_the_entities_within_so_many_hops(index, graph, titles, hops):
+    for title in ("Great Eastern", "Maplin Sands", "Amethyst"):
+        away = distances(graph, titles[title])
+        found = index.execute(
+            "SELECT human_readable_id, hop, via, weight, relationship FROM neighbors(?, ?)", [title, hops]
+        ).fetchall()
+        assert {number: hop for number, hop, *_ in found} == {n: d for n, d in away.items() if 1 <= d <= hops}
+        for number, hop, via, weight, relationship in found:
+            nearer = {graph[number][n]: n for n in graph[number] if away[n] == hop - 1}
+            assert (weight, relationship) in nearer
+            assert weight == max(weight for weight, _ in nearer)
+            assert nearer[weight, relationship] == titles[via]
+        assert [row[1] for row in found] == sorted(row[1] for row in found)
+
+
+def heaviest(graph, start: int, end: int) -> tuple[int, float] | None:
+    """Hops of the shortest way, and the greatest weight of the ways so short."""
+    best, steps = {start: 0.0}, 0
+    seen = {start}
+    while best and end not in best:
+        following: dict[int, float] = {}
+        for one, weight in best.items():
+            for other, (more, _) in graph[one].items():
+                if other not in seen:
+                    following[other] = max(following.get(other, 0.0), weight + more)
+        best, steps, seen = following, steps + 1, seen | set(following)
+    return (steps, best[end]) if end in best else None
+
+
+def test_path_between_is_the_heaviest_of_the_shortest_ways(index, graph, titles):
+    away = distances(graph, titles["Cyrus Field"])
+    far = sorted(titles, key=lambda title: (-away.get(titles[title], 0), title))[:9]
+    pairs = [*pairwise(far), *zip(sorted(titles)[::31], far, strict=False)]
+    lengths = set()
+    for one, other in pairs:
+        path = index.execute('SELECT "from", "to", weight FROM path_between(?, ?, 6)', [one, other]).fetchall()
+        expected = heaviest(graph, titles[one], titles[other])
+        if expected is None or expected[0] > 6:
+            assert path == []
+            continue
+        assert (len(path), sum(step[2] for step in path)) == (expected[0], pytest.approx(expected[1]))
+        assert [path[0][0], *(step[1] for step in path)] == [*(step[0] for step in path), other]
+        assert all(graph[titles[a]][titles[b]][0] == weight for a, b, weight in path)
+        lengths.add(len(path))
+    assert {2, 3, 4, 5} <= lengths
+
+
+def test_a_longer_path_than_allowed_is_not_found(index, graph, titles):
+    away = distances(graph, titles["Cyrus Field"])
+    far = next(title for title, number in titles.items() if away.get(number) == 3)
+    assert index.execute("FROM path_between('Cyrus Field', ?, 2)", [far]).fetchall() == []
+    assert len(index.execute("FROM path_between('Cyrus Field', ?, 3)", [far]).fetchall()) == 3
+    assert index.execute("FROM path_between('Cyrus Field', 'CYRUS FIELD')").fetchall() == []
+
+
+def test_evidence_leads_to_the_characters_of_the_document(index):
+    documents = dict(index.execute("SELECT source || coalesce(row_number, 0), text FROM documents").fetchall())
+    assert documents
+    found = index.execute("FROM entity_evidence('whitehouse')").fetchall()
+    (expected,) = index.execute(
+        "SELECT count(*) FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "
+        "WHERE e.title = 'Wildman Whitehouse'"
+    ).fetchone() or (0,)
+    assert len(found) == expected > 5
+    checked = index.execute(
+        "SELECT bool_and(d.text[e.start_char + 1 : e.end_char] = e.text), "
+        "bool_and(name_at IS NULL OR d.text[name_at + 1 : name_at + length(e.name)] = e.name), count(name_at) "
+        "FROM entity_evidence('whitehouse') e JOIN text_units t ON t.human_readable_id = e.text_unit "
+        "JOIN documents d ON d.id = t.document_id"
+    ).fetchall()
+    assert checked[0][:2] == (True, True)
+    assert checked[0][2] > 5
+
+
+def test_a_timeline_is_in_the_order_of_dates_and_quotes_the_document(index):
+    found = index.execute(
+        "SELECT t.start_date, t.source_text = d.text[t.start_char + 1 : t.end_char] "
+        "FROM entity_timeline('great eastern') t JOIN covariates c USING (human_readable_id) "
+        "JOIN documents d ON d.id = c.document_id"
+    ).fetchall()
+    dates = [row[0] for row in index.execute("SELECT start_date FROM entity_timeline('great eastern')").fetchall()]
+    assert dates == sorted((d for d in dates if d), key=str) + [None] * dates.count(None)
+    (expected,) = index.execute(
+        "SELECT count(*) FROM covariates WHERE 'great eastern' IN (subject_key, object_key)"
+    ).fetchone() or (0,)
+    assert len(found) == len(dates) == expected > 3
+    assert all(quoted for _, quoted in found)
+
+
+def test_the_tree_of_communities_has_each_below_its_parent(index):
+    tree = index.execute("SELECT level, community, parent, title FROM community_tree()").fetchall()
+    assert sorted(row[1] for row in tree) == sorted(
+        n for (n,) in index.execute("SELECT community FROM communities").fetchall()
+    )
+    above: list[int] = []
+    for level, community, parent, title in tree:
+        assert parent == (above[level - 1] if level else -1)
+        assert len(title) - len(title.lstrip()) == 2 * level
+        above[level:] = [community]
+    levels = {level for (level,) in index.execute("SELECT level FROM community_tree(1)").fetchall()}
+    assert levels == {0, 1}
+
+
+def test_the_sources_of_a_report_are_the_text_units_of_what_it_cites(index):
+    for (community,) in index.execute("SELECT community FROM community_reports WHERE community % 9 = 0").fetchall():
+        found = index.execute(
+            "SELECT table_name, human_readable_id, text_unit FROM report_sources(?)", [community]
+        ).fetchall()
+        expected = set()
+        for table, bridge, column in (
+            ("entities", "entity_text_units", "entity"),
+            ("relationships", "relationship_text_units", "relationship"),
+            (
+                "covariates",
+                "(SELECT human_readable_id, text_unit_number AS text_unit FROM covariates)",
+                "human_readable_id",
+            ),
+        ):
+            expected |= {
+                (table, *row)
+                for row in index.execute(
+                    f"SELECT c.human_readable_id, b.text_unit FROM community_reports r "
+                    f"JOIN citations c ON c.report_id = r.id AND c.table_name = '{table}' "
+                    f"JOIN {bridge} b ON b.{column} = c.human_readable_id WHERE r.community = ?",
+                    [community],
+                ).fetchall()
+            }
+        assert expected <= set(found)
+        cites_reports = index.execute(
+            "SELECT count(*) FROM citations c JOIN community_reports r ON r.id = c.report_id "
+            "WHERE r.community = ? AND c.table_name = 'community_reports'",
+            [community],
+        ).fetchall()[0][0]
+        assert cites_reports or set(found) == expected
+        assert len(set(found)) == len(found)
+
+
+def test_a_row_is_explained_down_to_its_documents(index):
+    for table in ("entities", "relationships", "covariates", "community_reports", "text_units", "entity_mentions"):
+        key = index.execute(f"SELECT id FROM {table} ORDER BY id LIMIT 1").fetchall()[0][0]
+        rows = index.execute("SELECT step, table_name, id, made_from FROM explain_row(?, ?)", [table, key]).fetchall()
+        steps = {row_id: step for step, _, row_id, _ in rows}
+        assert rows[0][:3] == (1, table, key)
+        assert rows[-1][1] == "documents"
+        for step, name, row_id, made_from in rows:
+            assert (made_from == []) == (name == "documents"), row_id
+            assert all(steps[used] > step for used in made_from)
+        used = {one for *_, made_from in rows for one in made_from}
+        assert used == set(steps) - {key}
+
+
+def test_a_row_is_explained_by_its_number_too(index, titles):
+    number = titles["Great Eastern"]
+    by_number = index.execute("FROM explain_row('entities', ?)", [number]).fetchall()
+    key = index.execute("SELECT id FROM entities WHERE human_readable_id = ?", [number]).fetchall()[0][0]
+    assert by_number == index.execute("FROM explain_row('entities', ?)", [key]).fetchall()
+    units = index.execute("SELECT len(text_unit_ids) FROM entities WHERE id = ?", [key]).fetchall()[0][0]
+    assert sum(row[1] == "text_units" for row in by_number) == units
+
+
+def test_an_embedding_is_explained_by_the_row_that_it_embeds(index):
+    key = index.execute("SELECT id FROM embeddings WHERE kind = 'text_unit' ORDER BY id LIMIT 1").fetchall()[0][0]
+    rows = index.execute("SELECT table_name, id FROM explain_row('embeddings', ?)", [key]).fetchall()
+    assert [table for table, _ in rows] == ["embeddings", "text_units", "documents"]
+    assert rows[1][1] == key
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("FROM neighbors('Cyrus Field', 5)", "hops must be 1 to 4"),
+        ("FROM path_between('x', 'y', 7)", "max_hops must be 1 to 6"),
+        ("FROM explain_row('moon', 1)", "rows of moon are not explained"),
+        ("FROM spend_by('moon')", "moon is none of task, model, day, batch, run"),
+    ],
+)
+def test_what_a_macro_does_not_take_is_an_error_that_says_what_it_takes(index, query, said):
+    with pytest.raises(duckdb.Error, match=said):
+        index.execute(query).fetchall()
+
+
+def test_spending_adds_up_by_task_model_and_day(sample_index, tmp_path):
+    path = tmp_path / "with calls.duckdb"
+    shutil.copy(PublishedIndex(sample_index.root / "index").reader().path, path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "INSERT INTO llm_calls BY NAME SELECT * FROM (VALUES "
+            "('a', 'extract_graph', 'openai', 'small', 10, 1, 0.5, 'b', TIMESTAMP '2026-01-02 23:59:00'), "
+            "('b', 'extract_graph', 'openai', 'large', 20, 2, 1.0, 'b', TIMESTAMP '2026-01-03 00:01:00'), "
+            "('c', 'community_report', 'openai', 'large', 40, 4, 4.0, NULL, TIMESTAMP '2026-01-02 12:00:00')"
+            ") t(key, task, provider, model, prompt_tokens, completion_tokens, cost_usd, batch, created_at)"
+        )
+
+        def spent(what: str) -> list[tuple]:
+            query = "SELECT spent_on, calls, prompt_tokens, completion_tokens, cost_usd FROM spend_by(?)"
+            return connection.execute(query, [what]).fetchall()
+
+        assert spent("task") == [("community_report", 1, 40, 4, 4.0), ("extract_graph", 2, 30, 3, 1.5)]
+        assert spent("model") == [("openai/large", 2, 60, 6, 5.0), ("openai/small", 1, 10, 1, 0.5)]
+        assert spent("day") == [("2026-01-02", 2, 50, 5, 4.5), ("2026-01-03", 1, 20, 2, 1.0)]
+        assert spent("batch") == [(None, 1, 40, 4, 4.0), ("b", 2, 30, 3, 1.5)]
+
+
+@pytest.mark.parametrize("budget", [0, 50, 400, 1500, 4000, 20000])
+def test_a_local_context_never_exceeds_its_budget(index, budget):
+    titles = ["great eastern", "Cyrus Field", "nobody at all"]
+    query = "SELECT section, human_readable_id, text, tokens, total FROM local_context(?, ?)"
+    rows = index.execute(query, [titles, budget]).fetchall()
+    real = count_tokens(["".join(row[2] for row in rows)])[0]
+    assert real <= sum(row[3] for row in rows) <= budget
+    assert [row[4] for row in rows] == [sum(r[3] for r in rows[: place + 1]) for place in range(len(rows))]
+    for share, names in ((0.35, ("Entities", "Relationships", "Claims")), (0.5, ("Reports",))):
+        assert max((row[4] for row in rows if row[0] in names), default=0) <= share * budget
+    if budget >= 4000:
+        assert {row[0] for row in rows} >= {"Entities", "Relationships", "Reports", "Sources"}
+    assert len({row[:2] for row in rows}) == len(rows)
+
+
+def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
+    """What is left out would not have fitted behind what was taken before it; of a report, its summary may."""
+
+    def context(budget: int) -> list[tuple[str, int, str, int]]:
+        query = "SELECT section, human_readable_id, text, tokens FROM local_context(['Cyrus Field'], ?)"
+        return index.execute(query, [budget]).fetchall()
+
+    budget, total, skipped = 2500, 0, 0
+    taken = {row[:2]: row for row in context(budget)}
+    for section, number, text, tokens in context(10_000_000):
+        most = {"Reports": 0.5, "Sources": 1.0}.get(section, 0.35) * budget
+        found = taken.get((section, number))
+        if total + tokens <= most:
+            assert found == (section, number, text, tokens)
+        else:
+            assert found is None or (section == "Reports" and found[3] < tokens)
+            skipped += 1
+        total += found[3] if found else 0
+    assert skipped > 5
+    assert any(
+        text.endswith(f"{summary}\n")
+        for (summary,) in index.execute("SELECT summary FROM community_reports").fetchall()
+        for _, _, text, _ in taken.values()
+    )

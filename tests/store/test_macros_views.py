@@ -1,0 +1,97 @@
+"""The views of GraphRAG 3's tables, and macros and views in a file that is attached, or made before there were any."""
+
+import shutil
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from graphrag_assets.store.macros import write_macros
+from graphrag_assets.store.published import PublishedIndex
+from tests.conftest import SHARED_DATA
+
+V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
+
+
+def columns_of(connection, source: str) -> list[tuple[str, str]]:
+    return [row[:2] for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()]
+
+
+@pytest.mark.skipif(not SHARED_DATA.exists(), reason="no indexes of GraphRAG here")
+@pytest.mark.parametrize("table", V3)
+def test_the_views_have_the_columns_and_types_of_graphrag_3(index, table):
+    theirs = columns_of(index, f"'{SHARED_DATA}/christmas-carol/graphrag-v3/{table}.parquet'")
+    theirs = [(name, "VARCHAR" if name == "raw_data" else kind) for name, kind in theirs]  # there it is empty
+    assert columns_of(index, f"graphrag_v3.{table}") == theirs
+
+
+def test_the_views_join_by_title_as_graphrag_does(index):
+    lost = index.execute(
+        "SELECT count(*) FROM graphrag_v3.relationships r "
+        "WHERE r.source NOT IN (SELECT title FROM graphrag_v3.entities) "
+        "OR r.target NOT IN (SELECT title FROM graphrag_v3.entities)"
+    ).fetchall()
+    assert lost == [(0,)]
+    for table in V3:
+        assert (
+            index.execute(f"SELECT count(*) FROM graphrag_v3.{table}").fetchall()
+            == index.execute(f"SELECT count(*) FROM {table}").fetchall()
+        )
+    assert index.execute("SELECT count(*) FROM graphrag_v3.entities WHERE title <> upper(title)").fetchall() == [(0,)]
+    assert index.execute("SELECT findings[1].explanation FROM graphrag_v3.community_reports LIMIT 1").fetchall()[0][0]
+
+
+def test_every_macro_and_view_has_a_comment(index):
+    bare = index.execute(
+        "SELECT function_name FROM duckdb_functions() WHERE function_type LIKE '%macro' AND NOT internal AND comment IS NULL "
+        "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL "
+        "UNION ALL SELECT column_name FROM duckdb_columns() WHERE schema_name = 'graphrag_v3' AND comment IS NULL"
+    ).fetchall()
+    assert bare == []
+
+
+@pytest.fixture
+def attached(sample_index) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of its own, with the index attached as g."""
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{sample_index.root}/index/graphrag.duckdb' AS g (READ_ONLY)")
+        yield connection
+
+
+MACROS = ("FROM neighbors('Cyrus Field', 2)", "FROM search_text('cable', 3)", "SELECT title_key('X')")
+
+
+def test_views_of_an_attached_index_need_only_its_name(attached):
+    assert attached.execute("SELECT count(*) FROM g.graphrag_v3.entities").fetchall()[0][0] > 100
+
+
+@pytest.mark.parametrize("query", MACROS)
+def test_macros_of_an_attached_index_need_it_to_be_used(attached, index, query):
+    with pytest.raises(duckdb.CatalogException):
+        attached.execute(query.replace("FROM ", "FROM g.").replace("title_key", "g.title_key"))
+    attached.execute("USE g")
+    assert attached.execute(query).fetchall() == index.execute(query).fetchall()
+
+
+def test_macros_of_an_attached_index_work_beside_tables_of_ones_own(attached):
+    attached.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name UNION ALL SELECT 'Great Eastern'")
+    attached.execute("SET search_path = 'memory.main,g.main'")
+    found = attached.execute(
+        "SELECT name, count(*) FROM mine, neighbors(mine.name, 1) GROUP BY name ORDER BY name"
+    ).fetchall()
+    assert (
+        found
+        == attached.execute(
+            "SELECT title, degree FROM entities WHERE title IN (SELECT name FROM mine) ORDER BY title"
+        ).fetchall()
+    )
+
+
+def test_macros_are_written_into_a_file_that_has_none(sample_index, index, tmp_path):
+    path = tmp_path / "older.duckdb"
+    shutil.copy(PublishedIndex(sample_index.root / "index").reader().path, path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE character_forms; DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors")
+        write_macros(connection)
+        for query in (*MACROS, "FROM graphrag_v3.entities"):
+            assert connection.execute(query).fetchall() == index.execute(query).fetchall()

@@ -1,0 +1,171 @@
+"""`python -m graphrag_assets sql`: one query, a pipe, a shell."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from graphrag_assets.cli import main, sql
+from graphrag_assets.store.published import PublishedIndex
+
+COUNT = "SELECT count(*) AS n FROM documents"
+
+
+@pytest.fixture
+def index(sample_index) -> Path:
+    return sample_index.root / "index"
+
+
+def run(index: Path, *arguments: str, piped: str = "", status: int = 0):
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(main, ["sql", "--index", str(index), *arguments], input=piped)
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_a_query_prints_csv_where_nobody_looks_on(index):
+    assert run(index, COUNT).stdout == "n\n20\n"
+
+
+def test_a_query_prints_a_table_when_asked_for(index):
+    printed = run(index, "--format", "table", "SELECT title, 0.5 AS half FROM entities WHERE title = 'Cyrus Field'")
+    lines = printed.stdout.splitlines()
+    assert lines[1].split() == ["┃", "title", "┃", "half", "┃"]
+    assert lines[3].split() == ["│", "Cyrus", "Field", "│", "0.5", "│"]
+    assert lines[-1] == "1 row"
+
+
+def test_a_row_of_a_table_is_one_line_and_json_has_every_value_whole(index):
+    query = "SELECT title, text FROM documents LIMIT 1"
+    assert len(run(index, "--format", "table", query).stdout.splitlines()) == 6
+    ((title, text),) = PublishedIndex(index).reader().query(query).rows()
+    assert json.loads(run(index, "--format", "json", query).stdout) == [{"title": title, "text": text}]
+
+
+def test_nested_values_are_json_in_csv(index):
+    printed = run(index, "SELECT [1, 2] AS numbers, {'a': 'é'} AS named, NULL::INT[] AS nothing").stdout
+    assert printed == 'numbers,named,nothing\n"[1, 2]","{""a"": ""é""}",\n'
+
+
+def test_a_long_table_says_how_many_rows_it_leaves_out(index):
+    printed = run(index, "--format", "table", "SELECT * FROM range(1234)").stdout
+    assert "1,234 rows, 200 shown; --format csv gives all" in printed
+    assert len(run(index, "SELECT * FROM range(1234)").stdout.splitlines()) == 1235
+
+
+def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):
+    result = run(index, piped="SELECT 1 AS a;\nSELECT nothing FROM nowhere;\nSELECT 2 AS b;", status=1)
+    assert result.stdout == "a\n1\n"
+    assert "nowhere does not exist" in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("query", ["DROP TABLE entities", "SELECT 'open", "COPY entities TO 'x.csv'"])
+def test_what_is_no_query_ends_with_status_1_and_says_why(index, query):
+    result = run(index, query, status=1)
+    assert (result.stdout, result.stderr.startswith("Error: Cannot")) == ("", True)
+
+
+def test_an_index_that_is_not_there_is_an_error(tmp_path):
+    result = CliRunner().invoke(main, ["sql", "--index", str(tmp_path), "SELECT 1"])
+    assert result.exit_code == 1
+    assert "Nothing is published" in result.stderr
+
+
+def shell(index: Path, *lines: str | type[BaseException]) -> list[str]:
+    """The prompts of a shell into which the lines are typed."""
+    typed, prompts = iter(lines), []
+
+    def ask(prompt: str) -> str:
+        prompts.append(prompt)
+        line = next(typed, EOFError)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    sql.run_shell(PublishedIndex(index).reader(), "csv", ask)
+    return prompts
+
+
+def test_the_shell_runs_a_query_of_several_lines_at_its_semicolon(index, capsys):
+    prompts = shell(index, "SELECT count(*) AS n", "-- a remark;", "FROM documents;", ".quit")
+    assert prompts == ["sql> ", "...> ", "...> ", "sql> "]
+    assert capsys.readouterr().out.splitlines()[1:] == ["n", "20"]
+
+
+def test_a_semicolon_in_a_quotation_does_not_end_a_query(index, capsys):
+    shell(index, "SELECT 'a;", "b' AS x;", ";", "", ".quit")
+    assert capsys.readouterr().out.splitlines()[1:] == ["x", '"a;', 'b"']
+
+
+def test_the_shell_goes_on_after_an_error_and_after_control_c(index, capsys):
+    prompts = shell(index, "SELECT x FROM nowhere;", "SELECT", KeyboardInterrupt, "SELECT 7 AS n;")
+    assert prompts == ["sql> ", "sql> ", "...> ", "sql> ", "sql> "]
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1:] == ["", "n", "7", ""]
+    assert printed.err.startswith("Error: Cannot run the query")
+
+
+def test_the_shell_tells_of_tables_and_macros(index, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    shell(index, ".tables", ".macros", ".nonsense")
+    printed = capsys.readouterr().out
+    for word in (
+        "graphrag_v3.entities",
+        "One row per input document",
+        "neighbors(title, hops)",
+        "There is no .nonsense",
+    ):
+        assert word in printed
+
+
+TYPED = "SELECT count(*) AS documents FROM documents;\n.quit\n"
+
+
+def on_a_terminal(index: Path, typed: str, path: str) -> tuple[str, int]:
+    """What the command prints on a terminal, and its status."""
+    pty = pytest.importorskip("pty")
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "graphrag_assets", "sql", "--index", str(index)]
+    process = subprocess.Popen(
+        command, stdin=there, stdout=there, stderr=there, env={**os.environ, "PATH": path, "TERM": "dumb"}
+    )
+    os.close(there)
+    os.write(here, typed.encode())
+    printed = b""
+    try:
+        while part := os.read(here, 4096):
+            printed += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(here)
+    return printed.decode(), process.wait()
+
+
+@pytest.mark.slow
+def test_on_a_terminal_without_duckdbs_shell_there_is_a_prompt(index, tmp_path):
+    printed, status = on_a_terminal(index, TYPED, str(tmp_path))
+    assert status == 0
+    assert "sql> " in printed
+    assert "│        20 │" in printed
+
+
+FAKE = """#!/bin/sh
+[ "$3" = -c ] && exit {probe}
+echo "the shell of DuckDB: $1 $2"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("probe", "opened"), [(0, True), (1, False)])
+def test_duckdbs_own_shell_is_opened_where_it_reads_the_file(index, tmp_path, probe, opened):
+    shell = tmp_path / "duckdb"
+    shell.write_text(FAKE.format(probe=probe))
+    shell.chmod(0o755)
+    printed, status = on_a_terminal(index, TYPED, str(tmp_path))
+    assert status == 0
+    assert (f"the shell of DuckDB: -readonly {PublishedIndex(index).reader().path}" in printed) == opened
+    assert ("cannot open the index" in printed) == ("sql> " in printed) == (not opened)

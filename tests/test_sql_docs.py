@@ -1,0 +1,90 @@
+"""docs/sql.md: its answers are what the queries give, in Python and in DuckDB's own shell."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from tests.test_docs import ROOT, blocks
+
+sys.path.insert(0, str(ROOT / "docs"))
+
+import make_sql_examples as examples
+
+
+@pytest.fixture(scope="module")
+def rag(sample_index) -> GraphRAG:
+    return GraphRAG(sample_index.root / "index")
+
+
+def test_the_guides_answers_are_real(rag):
+    guide = examples.GUIDE.read_text(encoding="utf-8")
+    assert len(examples.queries()) == 20
+    again = "Run `python docs/make_sql_examples.py` and look at what changed in docs/sql.md."
+    assert examples.answered(guide, rag) == guide, again
+
+
+def test_all_but_the_cost_has_an_answer(rag):
+    assert [query for query in examples.queries() if rag.sql(query).is_empty()] == ["FROM spend_by('task');\n"]
+
+
+SHELL = shutil.which("duckdb")
+_SUM = "SELECT count(*) AS n, sum(md5_number_lower(t::VARCHAR)::HUGEINT)::VARCHAR AS hash FROM ({}) t"
+
+
+@pytest.mark.skipif(SHELL is None, reason="the duckdb command is not installed")
+def test_duckdbs_shell_gives_the_same_answers(rag):
+    sums = [_SUM.format(query.rstrip().rstrip(";")) for query in examples.queries()]
+    path = str(rag.index.reader().path)
+    ran = subprocess.run(
+        [str(SHELL), "-readonly", "-json", path],
+        input=";\n".join(sums) + ";",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stderr == ""
+    printed = [json.loads(line)[0] for line in ran.stdout.splitlines() if line.strip()]
+    assert [tuple(row.values()) for row in printed] == [rag.sql(query).row(0) for query in sums]
+
+
+def test_the_guides_python_runs(sample_index, tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/index").symlink_to(sample_index.root / "index")
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("docs/sql.md", "python")
+    exec(compile(code, "docs/sql.md", "exec"), {})
+    assert "Heart's Content" in capsys.readouterr().out
+
+
+def test_the_guides_way_to_attach_works(sample_index, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/index").symlink_to(sample_index.root / "index")
+    monkeypatch.chdir(tmp_path)
+    in_a_cell, statements = re.findall(
+        r"^```\n(ATTACH .*?)```", examples.GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M
+    )
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name")
+        connection.execute(f"{in_a_cell}; FROM neighbors('Great Eastern'); USE memory; DETACH g")
+        for statement in duckdb.extract_statements(statements):
+            rows = connection.execute(statement.query).fetchall()
+            assert rows or not statement.query.lstrip().startswith(("FROM", "SELECT"))
+
+
+def test_the_guide_names_every_macro_and_its_parameters(rag):
+    guide = examples.GUIDE.read_text(encoding="utf-8")
+    macros = rag.sql(
+        "SELECT function_name, parameters, comment FROM duckdb_functions() "
+        "WHERE function_type LIKE '%macro' AND comment IS NOT NULL AND NOT starts_with(comment, 'Helper')"
+    )
+    assert macros.height > 15
+    for name, parameters, _ in macros.iter_rows():
+        shown = next(line for line in guide.splitlines() if f"`{name}(" in line)
+        given = shown.split(f"`{name}(")[1].split(")")[0]
+        assert [part.split(" := ")[0] for part in given.split(", ") if part] == parameters

@@ -45,7 +45,9 @@ def test_no_row_of_a_deleted_document_is_left_and_nothing_is_done_again(recorded
     project.run("index_batches", f"{WORD}-letters")  # it is gone: a run of nothing, but with its name
     remember(project.instance)
     before = told(socket)
-    assert {"asset_keys", "event_logs", "runs", "run_tags", "dynamic_partitions", "job_ticks", "bulk_actions"} <= set(before)
+    assert {"asset_keys", "event_logs", "runs", "run_tags", "dynamic_partitions", "job_ticks", "bulk_actions"} <= set(
+        before
+    )
     assert "would be removed" in purge("--dry-run")
     assert told(socket) == before
     assert "1 backfills" in purge()

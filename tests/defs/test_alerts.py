@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -37,15 +38,21 @@ class Webhook:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/services/T0secret"
 
+    @contextmanager
+    def serving(self) -> Iterator["Webhook"]:
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        try:
+            yield self
+        finally:
+            self.server.shutdown()
+            self.server.server_close()
+
 
 @pytest.fixture
 def webhook(monkeypatch) -> Iterator[Webhook]:
-    hook = Webhook()
-    Thread(target=hook.server.serve_forever, daemon=True).start()
     monkeypatch.setattr(alerts, "_PAUSE_SECONDS", 0.0)
-    yield hook
-    hook.server.shutdown()
-    hook.server.server_close()
+    with Webhook().serving() as hook:
+        yield hook
 
 
 def tick(project, cursor: str | None = None) -> dg.SensorEvaluationContext:

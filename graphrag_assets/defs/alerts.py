@@ -25,7 +25,7 @@ def alert_url() -> str:
 
 
 @dg.run_failure_sensor(
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=15,
     default_status=dg.DefaultSensorStatus.RUNNING if alert_url() else dg.DefaultSensorStatus.STOPPED,
     description="Posts a message to the webhook of GRAPHRAG_ALERT_URL for every run that fails and is not retried.",
 )

@@ -5,11 +5,14 @@ set -eu
 
 index=${GRAPHRAG_DATA:-data}/index
 target=$1/$(date -u +%Y-%m-%dT%H%M%SZ)
-python=${PYTHON:-.venv/bin/python}
+python=.venv/bin/python
+[ -x "$python" ] || python=python3
 
 rm -rf "$target.part"
 mkdir -p "$target.part"
-flock "$index/working.lock" cp "$index"/working.duckdb* "$target.part/"
+# The shell behind the lock looks which files there are: a log may come and go before.
+# shellcheck disable=SC2016
+flock "$index/working.lock" sh -c 'cp "$1"/working.duckdb* "$2/"' copy "$index" "$target.part"
 flock "$index/publishing.lock" cp -a "$index/publications" "$index/CURRENT" "$index/graphrag.duckdb" "$target.part/"
 if [ -e "$index/ledger.sqlite" ]; then
     "$python" -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(sys.argv[2]))' \

@@ -71,7 +71,7 @@ def wrong_key(monkeypatch, tmp_path):
     from graphrag_assets.models.llm.provider import Failure
 
     target = calls.Target("openai/gpt-4.1-mini", None, None, 1.0, Limits(LimitOptions()))
-    calls._reaction(target, Failure("fatal", "Incorrect API key.", 401), "extract", 1, 0)
+    calls._reaction(target, Failure("fatal", 401, "Incorrect API key."), "extract", 1, 0)
 
 
 def unknown_placeholder(monkeypatch, tmp_path):
@@ -145,7 +145,7 @@ IN_MODULES = {
 }
 IN_BINARY = {
     "nanobind: leaked …",
-    "Trying to read a database file with version number …, but we can only read versions between … and …",
+    "Trying to read a database file with storage version number …, but we can only read storage versions …",
 }
 
 

@@ -1,8 +1,8 @@
 """The input folder: what is a batch, which files it has, and when its digest changes."""
 
 import os
-from datetime import UTC, datetime
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest

@@ -6,7 +6,7 @@ export DAGSTER_HOME := $(CURDIR)
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-fast check bench clean
+.PHONY: help install install-dev demo dev test test-fast check docs bench clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
@@ -14,6 +14,7 @@ help:
 	@echo "make test    the whole test suite, on all cores (about eight minutes on two)"
 	@echo "make test-fast  without the slow ones"
 	@echo "make check   formatting, lint, types, definitions"
+	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   seconds and memory per stage for a million tokens"
 	@echo "make clean   remove the index and Dagster's state, not the input"
 
@@ -34,7 +35,7 @@ install-dev: .venv/.installed-dev
 
 demo: .venv/.installed
 	$(BIN)/python -m graphrag_assets index
-	$(BIN)/python -m graphrag_assets query local "Who commanded the Great Eastern when the cable of 1865 was lost?"
+	$(BIN)/python -m graphrag_assets query local "Who commanded the Great Eastern in 1865?"
 	$(BIN)/python -m graphrag_assets query global "Why did the cable of 1858 fail, and what was learned from it?"
 
 dev: .venv/.installed
@@ -51,6 +52,9 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/dagster definitions validate
+
+docs: .venv/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/index_million_tokens.py

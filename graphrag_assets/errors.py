@@ -19,3 +19,7 @@ class StoreError(GraphRAGError):
 
 class QueryError(GraphRAGError):
     """A query cannot be answered: no index, unknown method, or an index made for another model."""
+
+
+class AlertError(GraphRAGError):
+    """A message about a failed run could not be sent."""

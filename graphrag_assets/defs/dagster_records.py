@@ -22,7 +22,7 @@ from graphrag_assets.defs.jobs import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.defs.partitions import document_batches
 
 _ASSETS = [*BATCH_ASSETS, *GLOBAL_ASSETS]
-_INSTIGATORS = {"document_batches_sensor", "dead_runs_sensor", "nightly_refresh"}
+_INSTIGATORS = {"document_batches_sensor", "dead_runs_sensor", "failed_runs_alert", "nightly_refresh"}
 _PARTITION = "dagster/partition"
 
 

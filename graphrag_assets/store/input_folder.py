@@ -91,8 +91,14 @@ class InputFolder:
         return digest.hexdigest()
 
     def _root(self) -> UPath:
-        root = UPath(self.location)
-        root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+        try:
+            root = UPath(self.location)
+            root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+        except (ImportError, ValueError) as error:  # the package of the protocol is missing, or there is none
+            raise InputError(
+                f"The input folder {self.location} cannot be opened: {error}. It is a local path, or a URL whose "
+                "package is installed, such as s3fs for s3://."
+            ) from None
         return root
 
     def _entries(self) -> list[UPath]:

@@ -119,9 +119,8 @@ def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(rec
     assert recorded.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
 
 
-def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded, monkeypatch):
-    index_and_delete(recorded)
-    instance = recorded.instance
+def remember(instance: dg.DagsterInstance) -> None:
+    """A tick of the sensor and a backfill that name the word, as the daemon leaves them."""
     location = RegisteredCodeLocationOrigin("graphrag_assets")
     repository = RemoteRepositoryOrigin(code_location_origin=location, repository_name="__repository__")
     origin = RemoteInstigatorOrigin(repository_origin=repository, instigator_name="document_batches_sensor")
@@ -147,6 +146,11 @@ def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded
             asset_selection=[dg.AssetKey("documents")],
         )
     )
+
+
+def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded, monkeypatch):
+    index_and_delete(recorded)
+    remember(recorded.instance)
     assert "dagster/schedules/schedules.db: rows" in places(recorded.root)
     monkeypatch.delenv("DAGSTER_HOME")
     assert "Dagster's storage is left alone" in purge()

@@ -1,6 +1,7 @@
 """The input folder: what is a batch, which files it has, and when its digest changes."""
 
 import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -173,3 +174,12 @@ def test_any_file_system_of_universal_pathlib_serves() -> None:
     assert [(file.path, file.size, file.read()) for file in folder.files("b")] == [("b/sub/x.md", 5, b"hello")]
     with pytest.raises(InputError, match="missing"):
         InputFolder("memory://no-such-corpus").batches()
+
+
+@pytest.mark.parametrize(("location", "reason"), [("nope://x", "'nope'"), ("s3://x/y", "Install s3fs")])
+def test_an_address_that_nothing_here_can_open_says_what_is_needed(
+    location: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(InputError, match=f"{location} cannot be opened: .*{reason}.*package is installed"):
+        InputFolder(location).batches()

@@ -1,11 +1,6 @@
 """The ledger on PostgreSQL, with a cluster of its own started from Debian's packages."""
 
 import asyncio
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,44 +11,15 @@ from graphrag_assets.models.llm.ledger import Ledger
 from tests.models.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.models.llm.test_ledger import entry
 from tests.openai_server import OpenAIServer
-
-
-def programs() -> Path | None:
-    """The folder of initdb and pg_ctl."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
-
-
-def as_postgres(*command: str | Path) -> None:
-    """Run a program of PostgreSQL, which refuses to be root."""
-    user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd="/", **user)
-    assert done.returncode == 0, done.stdout + done.stderr
+from tests.postgres import cluster
 
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """URL of an empty database, reached by a socket in its own folder."""
     pytest.importorskip("psycopg", reason="the driver psycopg is not installed")
-    folder = programs()
-    if folder is None:
-        pytest.skip("PostgreSQL (initdb) is not installed: apt-get install postgresql")
-    if os.geteuid() == 0 and "postgres" not in {user.pw_name for user in pwd.getpwall()}:
-        pytest.skip("there is no user postgres to run PostgreSQL as")
-    home = Path(tempfile.mkdtemp(prefix="pg"))  # short: the path of a socket has at most 107 characters
-    try:
-        if os.geteuid() == 0:
-            shutil.chown(home, "postgres", "postgres")
-        options = f"-c listen_addresses='' -k {home} -c fsync=off"
-        as_postgres(folder / "initdb", "-D", home / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync")
-        as_postgres(folder / "pg_ctl", "-D", home / "data", "-l", home / "log", "-w", "-o", options, "start")
-        try:
-            yield f"postgresql+psycopg://postgres@/postgres?host={home}"
-        finally:
-            as_postgres(folder / "pg_ctl", "-D", home / "data", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with cluster() as home:
+        yield f"postgresql+psycopg://postgres@/postgres?host={home}"
 
 
 def test_it_keeps_answers_vectors_and_books(postgres: str) -> None:

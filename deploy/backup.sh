@@ -1,0 +1,22 @@
+#!/bin/sh
+# A copy of an index that is in use. Run it in the project's folder:  deploy/backup.sh FOLDER
+# Writers wait while the files they write are copied; readers notice nothing. What is there under its final name is whole.
+set -eu
+
+index=${GRAPHRAG_DATA:-data}/index
+target=$1/$(date -u +%Y-%m-%dT%H%M%SZ)
+python=.venv/bin/python
+[ -x "$python" ] || python=python3
+
+rm -rf "$target.part"
+mkdir -p "$target.part"
+# The shell behind the lock looks which files there are: a log may come and go before.
+# shellcheck disable=SC2016
+flock "$index/working.lock" sh -c 'cp "$1"/working.duckdb* "$2/"' copy "$index" "$target.part"
+flock "$index/publishing.lock" cp -a "$index/publications" "$index/CURRENT" "$index/graphrag.duckdb" "$target.part/"
+if [ -e "$index/ledger.sqlite" ]; then
+    "$python" -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).backup(sqlite3.connect(sys.argv[2]))' \
+        "$index/ledger.sqlite" "$target.part/ledger.sqlite"
+fi
+mv "$target.part" "$target"
+echo "$target"

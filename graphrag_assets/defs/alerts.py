@@ -1,0 +1,83 @@
+"""A message to people when a run has failed: a webhook whose address is a secret of the environment."""
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+
+import dagster as dg
+from dagster._core.storage.tags import WILL_RETRY_TAG
+from dotenv import dotenv_values
+
+from graphrag_assets.errors import AlertError
+from graphrag_assets.models.llm.errors import without_secrets
+
+VARIABLE = "GRAPHRAG_ALERT_URL"
+_ATTEMPTS, _PAUSE_SECONDS, _TIMEOUT_SECONDS = 2, 1.0, 5.0  # a tick of several runs has a minute
+_LONGEST_REASON = 500
+
+
+def alert_url() -> str:
+    """Address of the webhook, or nothing. It is a secret: who knows it can write there. So it is no setting."""
+    return os.environ.get(VARIABLE) or dotenv_values(".env").get(VARIABLE) or ""
+
+
+@dg.run_failure_sensor(
+    minimum_interval_seconds=15,
+    default_status=dg.DefaultSensorStatus.RUNNING if alert_url() else dg.DefaultSensorStatus.STOPPED,
+    description="Posts a message to the webhook of GRAPHRAG_ALERT_URL for every run that fails and is not retried.",
+)
+def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
+    """Tell of one failed run. A message that cannot be sent fails the tick, without its address."""
+    run, url = context.dagster_run, alert_url()
+    if run.tags.get(WILL_RETRY_TAG) == "true":
+        return dg.SkipReason(f"Run {run.run_id} is tried again by itself.")
+    if not url:
+        return dg.SkipReason(f"{VARIABLE} is not set, so nobody is told of run {run.run_id}.")
+    failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
+    reasons = [(error.cause or error).message for error in failed if error]
+    send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))
+    return None
+
+
+def message(run: dg.DagsterRun, reasons: list[str]) -> str:
+    """What people read: the job, its batch, the first line of each reason, the run's id. Never a key."""
+    batch = run.tags.get("dagster/partition")
+    lines = (without_secrets(reason.strip().partition("\n")[0])[:_LONGEST_REASON] for reason in reasons)
+    return f"Failed: {run.job_name}{f' of batch {batch}' if batch else ''}. {' '.join(lines)} (run {run.run_id})"
+
+
+def send(url: str, text: str) -> None:
+    """Post `{"text": …}`, which Slack, Mattermost, Rocket.Chat, Google Chat and Discord (…/slack) read.
+
+    Raises:
+        AlertError: it was not taken, twice. The message does not name the address.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            request = urllib.request.Request(
+                url, data=json.dumps({"text": text}).encode(), headers={"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):
+                return
+        except (OSError, HTTPException, ValueError) as error:  # of no server, of no HTTP, of no address
+            if attempt == _ATTEMPTS:
+                raise AlertError(
+                    f"The alert could not be sent: {_in_words(error)}. Check the address in {VARIABLE}."
+                ) from None
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong; an error's own words may hold the address."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered {error.code}"
+    reason = getattr(error, "reason", error)
+    return reason.strerror if isinstance(reason, OSError) and reason.strerror else type(reason).__name__
+
+
+@dg.definitions
+def alerts() -> dg.Definitions:
+    return dg.Definitions(sensors=[failed_runs_alert])

@@ -1,0 +1,198 @@
+"""What `deploy/` holds works: the very commands of the units, with PostgreSQL, until a document answers and a failure rings."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+from dotenv import dotenv_values
+
+from graphrag_assets.query import GraphRAG
+from tests.defs.test_alerts import Webhook
+from tests.postgres import as_postgres, cluster, program
+
+ROOT = Path(__file__).resolve().parents[1]
+DEPLOY = ROOT / "deploy"
+INSTALLED = "/opt/graphrag_assets/.venv/bin"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+
+
+def exec_start(unit: Path) -> list[str]:
+    (line,) = [line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")]
+    return line.removeprefix("ExecStart=").split()
+
+
+def test_the_units_are_valid(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    for unit in UNITS:
+        here = unit.read_text().replace(INSTALLED, str(Path(sys.executable).parent))
+        (tmp_path / unit.name).write_text(here.replace("/opt/graphrag_assets", str(ROOT)))
+    command = ["systemd-analyze", "verify", *(str(tmp_path / unit.name) for unit in UNITS)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})
+    assert [line for line in (done.stdout + done.stderr).splitlines() if "graphrag-" in line] == []
+
+
+def test_dagster_is_configured_as_in_the_project_but_for_its_storage():
+    project, production = (
+        yaml.safe_load(file.read_text()) for file in (ROOT / "dagster.yaml", DEPLOY / "dagster.yaml")
+    )
+    storage = {"storage", "compute_logs", "local_artifact_storage"}
+    assert production.pop("storage") == {"postgres": {"postgres_url": {"env": "DAGSTER_POSTGRES_URL"}}}
+    assert production == {name: value for name, value in project.items() if name not in storage}
+
+
+def test_containers_run_the_commands_of_the_units():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    services["code"]["command"] = json.loads(dockerfile.partition("\nCMD ")[2].replace("\\\n", ""))
+    for unit in UNITS:
+        command = [word.removeprefix(f"{INSTALLED}/") for word in exec_start(unit)]
+        inside = services[unit.stem.removeprefix("graphrag-")]["command"]
+        assert ["127.0.0.1" if word == "0.0.0.0" else word for word in inside] == command
+
+
+def test_every_variable_that_a_container_needs_is_in_the_example():
+    example = (DEPLOY / ".env.example").read_text()
+    compose = (DEPLOY / "compose.yaml").read_text()
+    named = {part.partition(":")[0] for part in compose.split("${")[1:]}
+    assert named == {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS"}
+    assert [name for name in named if f"{name}=" not in example] == []
+
+
+@contextmanager
+def started(command: list[str], log: Path, **how) -> Iterator[subprocess.Popen]:
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            **how,
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(120)
+
+
+def wait_for(what: Callable[[], object], logs: Path) -> object:
+    """The first true value; minutes are allowed, for the machine may be busy."""
+    until = time.monotonic() + 240
+    while time.monotonic() < until:
+        try:
+            if found := what():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.5)
+    tails = [f"{log.name}:\n{log.read_text()[-3000:]}" for log in sorted(logs.glob("*.log"))]
+    raise TimeoutError("\n\n".join(tails))
+
+
+def graphql(port: int, query: str, **variables) -> dict:
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)["data"]
+
+
+RUNS = "query { runsOrError { ... on Runs { results { runId jobName status } } } }"
+LAUNCH = """
+mutation ($job: String!, $config: RunConfigData) { launchRun(executionParams: {runConfigData: $config, selector: {
+  repositoryLocationName: "graphrag_assets", repositoryName: "__repository__", jobName: $job}}) { __typename } }
+"""
+
+
+def launched(port: int, job: str, config: dict | None = None) -> bool:
+    return graphql(port, LAUNCH, job=job, config=config or {})["launchRun"]["__typename"] == "LaunchRunSuccess"
+
+
+def runs(port: int, job: str, status: str) -> list[dict]:
+    found = graphql(port, RUNS)["runsOrError"]["results"]
+    return [run for run in found if run["jobName"] == job and run["status"] == status]
+
+
+@pytest.mark.slow
+def test_documents_are_indexed_and_a_failed_run_is_told_of(tmp_path):
+    pytest.importorskip("dagster_postgres", reason="dagster-postgres is not installed: pip install -e '.[postgres]'")
+    home, documents = tmp_path / "dagster", tmp_path / "input"
+    for folder in (home, documents / "letters"):
+        folder.mkdir(parents=True)
+    shutil.copy(DEPLOY / "dagster.yaml", home)
+    (documents / "letters/a.txt").write_text("Cyrus Field met William Thomson in Valentia in 1865.")
+    ports = {}
+    for old in ("3000", "4000"):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            ports[old] = str(probe.getsockname()[1])
+    (tmp_path / "workspace.yaml").write_text((DEPLOY / "workspace.yaml").read_text().replace("4000", ports["4000"]))
+    moved = {
+        f"{INSTALLED}/": f"{Path(sys.executable).parent}/",
+        "deploy/workspace.yaml": str(tmp_path / "workspace.yaml"),
+    }
+
+    def command(unit: Path) -> list[str]:
+        line = " ".join(exec_start(unit))
+        for old, new in (moved | ports).items():
+            line = line.replace(old, new)
+        return line.split()
+
+    with ExitStack() as stack:
+        hook = Webhook()
+        stack.enter_context(hook.serving())
+        socket_folder = stack.enter_context(cluster())
+        for name in ("createuser graphrag", "createdb --owner graphrag dagster"):
+            as_postgres(program(name.split()[0]), "-h", socket_folder, "-U", "postgres", *name.split()[1:])
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
+        environment |= {name: str(value) for name, value in dotenv_values(DEPLOY / ".env.example").items()}
+        url = environment["DAGSTER_POSTGRES_URL"].replace("/var/run/postgresql", str(socket_folder))
+        environment |= {
+            "GRAPHRAG_DATA": str(tmp_path),
+            "DAGSTER_HOME": str(home),
+            "DAGSTER_POSTGRES_URL": url,
+            "GRAPHRAG_ALERT_URL": hook.url,
+            "GRAPHRAG_AUTOMATION": "off",  # what it does is tested elsewhere
+        }
+        how = {"env": environment, "cwd": tmp_path}
+        for unit in UNITS:
+            stack.enter_context(started(command(unit), tmp_path / f"{unit.stem}.log", **how))
+        port = int(ports["3000"])
+        wait_for(lambda: launched(port, "refresh_changed"), tmp_path)
+        wait_for(lambda: runs(port, "refresh_changed", "SUCCESS"), tmp_path)
+        assert "Valentia" in GraphRAG(tmp_path / "index").local("Where did Cyrus Field meet William Thomson?").answer
+        with psycopg.connect(url.replace("+psycopg2", ""), autocommit=True) as connection:
+
+            def rows(query: str) -> int:
+                return connection.execute(f"SELECT count(*) FROM {query}").fetchone()[0]
+
+            wait_for(
+                lambda: rows("job_ticks t WHERE t::text LIKE '%failed_runs_alert%'"), tmp_path
+            )  # later runs are told
+            config = {"ops": {"roll_back_publication": {"config": {"publication": 99}}}}
+            assert launched(port, "rollback", config)
+            ((failed,), (said,)) = wait_for(
+                lambda: hook.posted and (runs(port, "rollback", "FAILURE"), hook.posted), tmp_path
+            )
+            assert said["text"].startswith("Failed: rollback. ")
+            assert "Publication 99 is not there. Kept are 1" in said["text"]
+            assert failed["runId"] in said["text"]
+            assert rows("runs WHERE status = 'SUCCESS'") == 1
+            assert rows("event_logs t WHERE t::text LIKE '%T0secret%'") == 0
+            assert rows("job_ticks t WHERE t::text LIKE '%T0secret%'") == 0
+        subprocess.run(
+            [f"{moved[f'{INSTALLED}/']}dagster", "instance", "migrate"], check=True, capture_output=True, **how
+        )
+    assert "T0secret" not in "".join(log.read_text() for log in tmp_path.glob("*.log"))

@@ -1,0 +1,261 @@
+"""Every command in the README and the guides is run: here, in one project on the sample corpus, or by a test named here.
+
+A block is run line by line. This project's own commands run in this process, so that the whole takes seconds. A block
+that is neither run nor accounted for fails the first test.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from graphrag_assets.cli import main
+from tests.conftest import SAMPLE_INPUT
+from tests.test_docs import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, its language, its text."""
+
+    page: str
+    language: str
+    text: str
+
+    @property
+    def first_line(self) -> str:
+        return self.text.strip().partition("\n")[0].strip()
+
+    @property
+    def is_shell(self) -> bool:
+        return self.language in SHELL or (not self.language and bool(COMMAND.match(self.first_line)))
+
+
+SHELL = {"bash", "sh", "shell", "console"}
+COMMAND = re.compile(
+    r"(\.venv/bin/|python3? |export |[A-Z_]+=\S+ |(make|git|sudo|cd|docker|duckdb|dagster|deploy|npm|pip|curl|find|cp|rm)\b)"
+)
+PRINTED = {"", "text", "pycon"}  # what a session printed
+DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
+
+# Whole languages of a page that a test of their own runs.
+COVERED = {
+    ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
+    ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
+    ("README.md", "pycon"): "tests/query/test_docs.py::test_the_readmes_streamed_answers_are_real",
+    ("docs/query.md", "python"): "tests/query/test_docs.py::test_the_guides_python_runs_and_prints_what_it_says",
+    ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
+}
+# Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
+ELSEWHERE = {
+    ("docs/automation.md", "GRAPHRAG_AUTOMATION=on .venv/bin/dagster dev"): (
+        "it does not end",
+        "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
+    ),
+    ("docs/models.md", "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini          # or azure/…, anthropic/…, ollama/…"): (
+        "it needs a key; a server of the tests stands in for the provider",
+        "tests/defs/test_language_models.py::test_every_stage_is_made_by_the_models",
+    ),
+    (
+        "docs/models.md",
+        "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG_EMBEDDING_MODEL=openai/text-embedding-3-small",
+    ): (
+        "its output is compared, too",
+        "tests/test_docs.py::test_the_cost_preview_prints_what_its_guide_shows",
+    ),
+    ("docs/operations.md", "sudo apt-get install --yes postgresql python3-venv"): (
+        "it changes the machine",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+    ),
+    ("docs/operations.md", "cd /opt/graphrag_assets"): (
+        "it needs the machine above",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+    ),
+    ("docs/operations.md", "cp deploy/.env.example .env"): (
+        "it needs Docker",
+        "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
+    ),
+    ("docs/operations.md", "deploy/backup.sh /srv/backups"): (
+        "it writes outside of the project",
+        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+    ),
+    ("docs/operations.md", "export GRAPHRAG_DATA=/var/lib/graphrag"): (
+        "it writes outside of the project",
+        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+    ),
+    ("docs/operations.md", "sudo -u graphrag psql --dbname=dagster --command='VACUUM FULL'"): (
+        "it needs the machine above",
+        "tests/defs/test_purging_postgres.py::test_no_row_of_a_deleted_document_is_left_and_nothing_is_done_again",
+    ),
+}
+
+
+def _blocks() -> Iterator[Block]:
+    for page in ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for language, body in re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            yield Block(page, language, body)
+
+
+BLOCKS = list(_blocks())
+RUN = [
+    block
+    for block in BLOCKS
+    if (block.is_shell or block.language in ("python", "sql"))
+    and (block.page, block.language) not in COVERED
+    and (block.page, block.first_line) not in ELSEWHERE
+]
+
+
+def test_every_block_is_run_or_accounted_for() -> None:
+    known = [b for b in BLOCKS if b.is_shell or b.language in {"python", "sql", *PRINTED, *DATA}]
+    assert [b for b in BLOCKS if b not in known] == []  # a language that nobody has thought of
+    assert {(b.page, b.language) for b in BLOCKS} >= set(COVERED)
+    assert {(b.page, b.first_line) for b in BLOCKS} >= set(ELSEWHERE)
+    for test in {*COVERED.values(), *(test for _, test in ELSEWHERE.values())}:
+        path, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
+
+
+def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
+    """Blocks without a language are told apart by their first line; those that show output are listed here."""
+    shown = {(b.page, b.first_line[:30]) for b in BLOCKS if not b.language and not b.is_shell}
+    assert shown == {
+        ("README.md", "Who commanded the Great Easter"),
+        ("README.md", "data/input/"),
+        ("docs/architecture.md", "data/input/<batch>            "),
+        ("docs/models.md", "Batches to index: 4 (1-beginni"),
+        ("docs/operations.md", "Failed: index_batches of batch"),
+        ("docs/snapshots.md", "Publication 1 (2026-11-21 14:3"),
+    }
+
+
+class Workshop:
+    """A project folder like a fresh clone, and somebody who types what the documents say."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
+        self.root, self.patch = root, patch
+        self.names: dict[str, object] = {}
+        self.session: duckdb.DuckDBPyConnection | None = None
+
+    def prepare(self) -> None:
+        """What a clone has."""
+        shutil.copytree(SAMPLE_INPUT, self.root / "data/input")
+        for name in ("docs", "Makefile", "deploy"):
+            (self.root / name).symlink_to(ROOT / name)
+
+    def add_documents(self) -> None:
+        """The input that the README draws: batches of two years, and a file whose rows are documents."""
+        self.write("data/input/reports-2024/a.txt", "Cyrus Field reported to the shareholders in London.")
+        self.write("data/input/reports-2025/a.txt", "Daniel Gooch reported to the shareholders in London.")
+        self.write("data/input/letters.csv", "id,title,text\n1,To Field,William Thomson wrote to Cyrus Field.\n")
+        self.write("home/documents/mine/a.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+
+    def write(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def start_page(self, page: str) -> None:
+        """A new terminal, in the project's folder."""
+        self.names, self.session = {}, None
+        for name in ("GRAPHRAG_DATA", "GRAPHRAG_INPUT", "DAGSTER_HOME"):
+            self.patch.delenv(name, raising=False)
+        if page == "docs/snapshots.md":  # it compares three publications
+            self.write("data/input/reports-2024/a.txt", "Samuel Canning reported to the shareholders in London.")
+            self.command("python -m graphrag_assets index")
+        if page == "docs/operations.md":
+            self.patch.setenv("DAGSTER_HOME", str(self.root / "dagster"))
+            (self.root / "dagster/storage").mkdir(parents=True)
+
+    def run(self, block: Block) -> str:
+        """What the block printed."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if block.language == "python":
+                exec(compile(block.text, block.page, "exec"), self.names)
+            elif block.language == "sql":
+                self.query(block.text)
+            else:
+                lines = block.text.replace("\\\n", " ").splitlines()
+                return "".join(self.command(part) for line in lines for part in line.split(" && "))
+        return printed.getvalue()
+
+    def query(self, text: str) -> None:
+        """Run statements where the page has opened a database, or else on the published index."""
+        if self.session:
+            self.session.execute(text)
+            return
+        with duckdb.connect(str(self.root / "data/index/graphrag.duckdb"), read_only=True) as connection:
+            connection.execute(text)
+
+    def command(self, line: str) -> str:
+        words = shlex.split(line, comments=True)
+        output = Path(words.pop()) if len(words) > 1 and words[-2] == ">" else None
+        if output:
+            words.pop()
+        match words:
+            case [] | ["git", "clone", *_] | ["cd", *_]:
+                return ""
+            case ["export", *settings]:
+                for setting in settings:
+                    name, _, value = setting.partition("=")
+                    self.patch.setenv(name, value.replace("~", str(self.root / "home"), 1))
+                return ""
+            case ["make", target]:
+                return "".join(self.command(recipe) for recipe in _recipe(target))
+            case [".venv/bin/python" | "python", "-m", "graphrag_assets", *arguments]:
+                done = CliRunner().invoke(main, arguments)
+                assert done.exit_code == 0, f"{line}\n{done.output}{done.exception!r}"
+                if output:
+                    output.write_text(done.output, encoding="utf-8")
+                return done.output
+            case [".venv/bin/python" | "python", "-c", code]:
+                exec(code, {})
+                return ""
+            case ["duckdb", "-init", script]:
+                self.session = duckdb.connect()
+                self.session.execute(Path(script).read_text(encoding="utf-8"))
+                return ""
+            case ["find", *_]:
+                return subprocess.run(["bash", "-ec", line], check=True, capture_output=True, text=True).stdout
+        raise AssertionError(f"Nobody runs this: {line}. Teach it here, or account for the block in ELSEWHERE.")
+
+
+def _recipe(target: str) -> list[str]:
+    """The commands of a target of the Makefile, without those that it rests on."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (body,) = re.findall(rf"^{target}:[^\n]*\n((?:\t[^\n]*\n)+)", text, re.MULTILINE)
+    return [line.strip().replace("$(BIN)", ".venv/bin") for line in body.splitlines()]
+
+
+def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    workshop = Workshop(tmp_path, monkeypatch)
+    workshop.prepare()
+    printed: dict[str, str] = {}
+    page = ""
+    for block in RUN:
+        if block.page != page:
+            page = block.page
+            workshop.start_page(page)
+        printed[f"{page}: {block.first_line}"] = workshop.run(block)
+        if "make demo" in block.text:
+            workshop.add_documents()
+    demo = " ".join(printed["README.md: git clone <this repository> && cd graphrag_assets"].split())
+    shown = next(b.text for b in BLOCKS if b.first_line.startswith("Who commanded"))
+    for line in shown.strip().splitlines()[1:]:
+        assert " ".join(line.strip(" …").split()) in demo

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from tempfile import NamedTemporaryFile
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
@@ -50,7 +49,7 @@ def write_page(index: Path | None = None, output: Path | None = None, limits: Li
 
 def page_path(index: Path) -> Path:
     """Where the page of an index is: beside graphrag.duckdb."""
-    return (index if index.is_dir() else index.parent) / PAGE_NAME
+    return (index.parent if index.is_file() else index) / PAGE_NAME
 
 
 def render(content: Content) -> bytes:
@@ -80,7 +79,9 @@ def _source_hash(source: str) -> str:
 
 def _write(path: Path, html: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as draft:
-        draft.write(html)
-    os.chmod(draft.name, 0o644)  # a temporary file is for its owner alone
-    os.replace(draft.name, path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(html)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -7,7 +7,8 @@ import { mixed, palette, withAlpha } from "./colour.js";
 
 const LABEL_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const LABELLED_NEIGHBOURS = 15;
-const EDGES_WHILE_MOVING = 8_000; // more than these are hidden while the map moves
+const SLOW_FRAME = 45; // milliseconds
+const SLOW_FRAMES = 3; // so many in a row, and edges are hidden while the map moves
 
 const nodeOf = (kind, number) => `${kind}${number}`;
 
@@ -56,6 +57,7 @@ export class GraphMap {
       labelWeight: "500",
       labelDensity: 1,
       labelGridCellSize: 70,
+      labelRenderedSizeThreshold: 3.5,
       zIndex: true,
       minCameraRatio: 0.02,
       maxCameraRatio: 2.2,
@@ -71,7 +73,10 @@ export class GraphMap {
       nodeReducer: (node, data) => this.reducedNode(node, data),
       edgeReducer: (edge, data) => this.reducedEdge(edge, data),
     });
-    this.renderer.on("afterRender", () => this.drawLabels());
+    this.renderer.on("afterRender", () => {
+      this.drawLabels();
+      this.keepFluid();
+    });
     this.renderer.on("clickNode", ({ node }) => (node[0] === "e" ? onEntity : onCommunity)(Number(node.slice(1))));
     this.renderer.on("doubleClickNode", ({ node, preventSigmaDefault }) => {
       preventSigmaDefault();
@@ -121,8 +126,6 @@ export class GraphMap {
     this.graph.clear();
     if (this.scene.kind === "entities") this.addEntities(this.scene.shown);
     else this.addCommunities(this.scene.shown);
-    const edges = this.graph.size;
-    this.renderer.setSetting("hideEdgesOnMove", edges > EDGES_WHILE_MOVING);
     this.renderer.setCustomBBox(null);
     this.paint();
     this.renderer.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
@@ -252,6 +255,15 @@ export class GraphMap {
     const lit = this.selected ? source === this.selected || target === this.selected : this.focus.has(source) && this.focus.has(target);
     if (lit) return { ...data, color: withAlpha(this.theme.strong, 0.55), zIndex: 1 };
     return { ...data, hidden: this.focus.size < 400, color: withAlpha(this.theme.edge, 0.05) };
+  }
+
+  // Without a graphics card thousands of edges are slow to draw; then they wait until the map stands still.
+  keepFluid() {
+    const now = performance.now();
+    const milliseconds = now - (this.lastFrame ?? 0);
+    this.lastFrame = now;
+    this.slowFrames = milliseconds > SLOW_FRAME && milliseconds < 1000 ? (this.slowFrames ?? 0) + 1 : 0;
+    if (this.slowFrames >= SLOW_FRAMES) this.renderer.setSetting("hideEdgesOnMove", true);
   }
 
   // All labels of a frame at its end: the largest first, and none over another.

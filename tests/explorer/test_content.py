@@ -108,10 +108,7 @@ def test_a_community_is_never_without_its_parent(reader):
 def test_links_between_communities_count_every_relationship_between_their_members(sample_index, reader):
     # Only five entities are on the page, yet all count; none above the map's size, no link.
     content = page_content(reader, Limits(nodes=30, entities=5))
-    level0 = {
-        entity: community
-        for entity, community in sample_index.sql("SELECT entity, community FROM entity_communities WHERE level = 0")
-    }
+    level0 = dict(sample_index.sql("SELECT entity, community FROM entity_communities WHERE level = 0"))
     expected: dict[tuple[int, int], int] = {}
     for source, target in sample_index.sql("SELECT source_number, target_number FROM relationships"):
         pair = tuple(sorted((level0[source], level0[target])))

@@ -54,7 +54,7 @@ def read_about(page: Page, path: Path, entity: str) -> tuple[int, str]:
 def register_batches(page: Page, url: str) -> None:
     page.goto(f"{url}/locations/graphrag_assets/jobs/scan_input/playground")
     page.get_by_role("button", name="Launch Run").click()
-    expect(page.get_by_text("RUN_SUCCESS").first).to_be_visible(timeout=5 * MINUTES)
+    wait_for_green(page)
 
 
 def materialise_all(page: Page, url: str) -> None:
@@ -63,7 +63,12 @@ def materialise_all(page: Page, url: str) -> None:
     page.get_by_role("button", name="All", exact=True).click()
     page.get_by_role("button", name="Launch 1 run").click()
     page.locator("a[href^='/runs/']").filter(has_text="View").first.click()
-    expect(page.get_by_text("RUN_SUCCESS").first).to_be_visible(timeout=5 * MINUTES)
+    wait_for_green(page)
+
+
+def wait_for_green(page: Page) -> None:
+    page.wait_for_url("**/runs/*-*")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
 
 
 def explorer_of_published_index(page: Page, url: str) -> Path:

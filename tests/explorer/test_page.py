@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from graphrag_assets.cli import main
 from graphrag_assets.explorer.content import Limits
 from graphrag_assets.explorer.page import write_page
+from tests.test_docs import ROOT, blocks
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 SECRET = "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern.\n"
@@ -119,3 +120,40 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_p
 
 def test_the_command_says_how_much_is_left_out(sample_index, tmp_path, monkeypatch):
     monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
+    said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
+    assert "Left out: 151 of 251 entities" in said
+
+
+def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda url: True)
+    commands = [
+        line for block in blocks("docs/explorer.md", "") for line in block.splitlines() if "graphrag_assets" in line
+    ]
+    commands = [line.split("graphrag_assets explore")[1].split() for line in commands if "explore" in line.split()]
+    assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
+    for arguments in commands:
+        assert "251 entities" in run(*arguments)
+    assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
+
+
+def test_the_guide_tells_the_limits(sample_index):
+    guide = " ".join((ROOT / "docs/explorer.md").read_text(encoding="utf-8").split())
+    limits = Limits()
+    assert f"up to {limits.nodes:,} entities at once" in guide
+    assert (
+        f"{limits.entities:,} entities, {limits.relationships:,} relationships, {limits.communities:,} communities"
+        in guide
+    )
+    assert f"{limits.claims:,} claims, and texts of {limits.characters // 1_000_000} million characters" in guide
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("--index", "nowhere"), "Nothing is published in nowhere"), (("--max-nodes", "0"), "--max-nodes")],
+)
+def test_errors_say_what_to_do(project, arguments, message):
+    result = CliRunner().invoke(main, ["explore", "--no-open", *arguments])
+    assert result.exit_code != 0
+    assert message in result.output

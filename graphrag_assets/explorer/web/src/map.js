@@ -67,7 +67,7 @@ export class GraphMap {
       defaultDrawNodeLabel: (context, data) => {
         if (!data.label) return;
         const { x, y, size: radius, forceLabel: forced = false } = data;
-        this.labels.push({ context, text: shortened(data.label), size: labelSize(data), x, y, radius, forced });
+        this.labels.push({ context, text: shortened(data.label, this.scene.kind === "communities" ? 30 : 44), size: labelSize(data), x, y, radius, forced });
       },
       defaultDrawNodeHover: (context, data) => this.drawHover(context, data),
       nodeReducer: (node, data) => this.reducedNode(node, data),
@@ -142,7 +142,8 @@ export class GraphMap {
     for (const one of entities) {
       for (const edge of this.model.relationshipsOf(one.number)) {
         if (edge.source !== one.number || edge.source === edge.target) continue;
-        this.addEdge(nodeOf("e", edge.source), nodeOf("e", edge.target), edge.weight, nodeOf("r", edge.number));
+        const size = 0.7 + Math.min(3.5, Math.log2(1 + Math.max(0, edge.weight ?? 1)) * 0.45);
+        this.addEdge(nodeOf("e", edge.source), nodeOf("e", edge.target), { size, strength: 1 }, nodeOf("r", edge.number));
       }
     }
   }
@@ -158,26 +159,31 @@ export class GraphMap {
       const title = this.model.title(one);
       this.graph.addNode(nodeOf("c", one.number), { x: mean("x"), y: mean("y"), size, label: title });
     }
-    for (const link of this.model.links) this.addEdge(nodeOf("c", link.source), nodeOf("c", link.target), link.weight);
+    const shown = this.model.links.filter((link) => [link.source, link.target].every((number) => this.graph.hasNode(nodeOf("c", number))));
+    const most = Math.max(...shown.map((link) => link.weight ?? 1));
+    for (const link of shown) {
+      const share = Math.sqrt((link.weight ?? 1) / most);
+      this.addEdge(nodeOf("c", link.source), nodeOf("c", link.target), { size: 0.5 + 3.5 * share, strength: share });
+    }
   }
 
-  addEdge(source, target, weight, key = `${source}-${target}`) {
+  addEdge(source, target, attributes, key = `${source}-${target}`) {
     if (!this.graph.hasNode(source) || !this.graph.hasNode(target) || this.graph.hasEdge(source, target)) return;
-    this.graph.addEdgeWithKey(key, source, target, { weight: weight ?? 1, size: 0.7 + Math.min(3.5, Math.log2(1 + (weight ?? 1)) * 0.45) });
+    this.graph.addEdgeWithKey(key, source, target, attributes);
   }
 
   // Colours of everything, for the present theme and level.
   paint() {
     this.theme = readTheme();
     this.colours = palette(this.dark.matches);
-    const crowd = Math.min(1, 900 / Math.max(this.graph.size, 1));
+    const crowd = Math.min(1, (this.scene.kind === "communities" ? 1500 : 900) / Math.max(this.graph.size, 1));
     const inner = 0.16 + 0.3 * crowd;
     const outer = 0.07 + 0.28 * crowd;
     this.nodeColours = new Map(this.graph.mapNodes((node) => [node, this.colourOf(this.communityOfNode(node))]));
     this.edgeColours = new Map(
-      this.graph.mapEdges((edge, _, source, target) => {
+      this.graph.mapEdges((edge, { strength }, source, target) => {
         const [a, b] = [this.communityOfNode(source), this.communityOfNode(target)];
-        return [edge, a === b ? withAlpha(this.colourOf(a), inner) : withAlpha(this.theme.edge, outer)];
+        return [edge, a === b ? withAlpha(this.colourOf(a), inner * strength) : withAlpha(this.theme.edge, outer * strength)];
       }),
     );
     this.renderer.refresh();
@@ -311,7 +317,7 @@ export class GraphMap {
 
 const labelSize = (data) => Math.min(15, Math.max(11.5, 9.5 + data.size * 0.3));
 
-const shortened = (label, most = 44) => (label.length > most ? `${label.slice(0, most - 1).trimEnd()}…` : label);
+const shortened = (label, most) => (label.length > most ? `${label.slice(0, most - 1).trimEnd()}…` : label);
 
 function readTheme() {
   const style = getComputedStyle(document.documentElement);

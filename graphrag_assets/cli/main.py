@@ -121,6 +121,24 @@ def status() -> None:
 
 
 @main.command()
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="The page. Default: beside the index.")
+@click.option("--no-open", is_flag=True, help="Only write the page.")
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=5000,
+    show_default=True,
+    help="Most entities on the map at once; above it, communities stand for them.",
+)
+def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: int) -> None:
+    """Look at the published index: map, search, texts, communities and claims in one HTML page."""
+    from graphrag_assets.cli.explore import run_explore
+
+    run_explore(path, output, max_nodes, not no_open)
+
+
+@main.command()
 def snapshots() -> None:
     """The publications that are kept for comparison and rollback."""
     from graphrag_assets.cli.snapshots import show_snapshots

@@ -11,6 +11,7 @@ import polars as pl
 from graphrag_assets.defs.checks import broken_gates
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.errors import StoreError
+from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.models.backend import books_of
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
@@ -50,7 +51,17 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
         with index.get_connection() as connection:
             record_inputs(connection, "published", inputs, run_id)
     _give_back_space(index)
+    if publication.is_new or not page_path(settings.index_folder).exists():
+        _write_explorer(index)
     return publication
+
+
+def _write_explorer(index: GraphIndex) -> None:
+    """Write the explorer beside the index. What is published stays so, whatever comes of this."""
+    try:
+        write_page(index.settings.index_folder)
+    except StoreError as error:
+        log.warning("%s It is written again by `python -m graphrag_assets explore`.", error)
 
 
 def _give_back_space(index: GraphIndex) -> None:
@@ -82,6 +93,7 @@ def publication_metadata(publication: Publication, index: GraphIndex, seconds: f
         "publication": publication.number,
         "new": publication.is_new,
         "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
+        "explorer": dg.MetadataValue.path(str(page_path(index.settings.index_folder).absolute())),
         "megabytes": round(publication.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},

@@ -18,6 +18,7 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.defs.scanning import Scan, scan
 from graphrag_assets.errors import StoreError
+from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import LEDGER_NAME, books_of
 from graphrag_assets.settings import Settings
@@ -96,6 +97,8 @@ def _purge_publications(index: GraphIndex, batches: list[str], dry_run: bool) ->
             publish(index.working, folder, index.settings.keep_publications, books_of(index.settings), anew=True)
         for _, path in stale:
             path.unlink(missing_ok=True)
+        if page_path(folder).exists():
+            write_page(folder)  # it may show what a publication held that is gone now
     return Removed("publications", ", ".join(path.name for _, path in stale), len(stale), size)
 
 

@@ -1,0 +1,34 @@
+"""`explore`: the published index as one HTML page, in the browser."""
+
+import webbrowser
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from graphrag_assets.explorer.content import Limits
+from graphrag_assets.explorer.page import write_page
+
+
+def run_explore(index: Path | None, output: Path | None, max_nodes: int, open_it: bool) -> None:
+    """Write the page, say what is on it and what is not, and open it in the browser.
+
+    Raises:
+        StoreError: nothing is published, or the page cannot be written.
+    """
+    console = Console()
+    page = write_page(index, output, Limits(nodes=max_nodes))
+    counts = {name: shown for name, (shown, _) in page.content.rows.items()}
+    console.print(
+        Text(
+            f"{page.path}: {page.bytes / 1e6:.1f} MB, publication {page.content.publication['number']}, "
+            f"{counts['entities']:,} entities, {counts['relationships']:,} relationships, "
+            f"{counts['communities']:,} communities, {counts['documents']:,} documents"
+        ),
+        soft_wrap=True,
+    )
+    for name, (shown, total) in page.content.left_out.items():
+        what = "texts" if name == "text_units" else name
+        console.print(Text(f"Left out: {total - shown:,} of {total:,} {what}"), soft_wrap=True)
+    if open_it and not webbrowser.open(page.path.resolve().as_uri()):
+        console.print("No browser was found here. The page is one file: open it, or send it, anywhere.", soft_wrap=True)

@@ -1,0 +1,123 @@
+"""What the explorer shows of a published index, as tables of columns.
+
+A large index does not fit on a page. What is kept is the best connected part of it, and `rows` tells of each table
+how much that is of the whole, so that the page can say what it lacks.
+"""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+
+from graphrag_assets.store.published import Reader
+
+TABLES = (
+    "entities",
+    "relationships",
+    "communities",
+    "memberships",
+    "links",
+    "reports",
+    "claims",
+    "documents",
+    "text_units",
+    "mentions",
+    "statements",
+)
+_COUNTED = {
+    "entities": "entities",
+    "relationships": "relationships",
+    "communities": "communities",
+    "reports": "community_reports",
+    "claims": "covariates",
+    "documents": "documents",
+    "text_units": "text_units",
+}
+_MADE_WITH = "SELECT name, value FROM index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of an index goes on a page.
+
+    The entities with most neighbours, the heaviest relationships among them, the largest communities, the claims
+    about these entities first. Of the texts, first the best one of each entity, then the second best, up to so many
+    characters. `nodes` is the most that the map shows at once; above it, communities stand for their entities.
+    """
+
+    nodes: int = 5_000
+    entities: int = 50_000
+    relationships: int = 100_000
+    communities: int = 10_000
+    claims: int = 30_000
+    characters: int = 12_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The page's tables by name, the publication they are from, what wrote it, and what is left out.
+
+    `rows` has, by table, the rows on the page and in the index. A text unit counts where its text is on the page.
+    """
+
+    publication: dict[str, Any]
+    made_with: dict[str, str]
+    errors: int
+    nodes: int
+    rows: dict[str, tuple[int, int]]
+    tables: dict[str, pl.DataFrame]
+
+    @property
+    def left_out(self) -> dict[str, tuple[int, int]]:
+        """`rows` of the tables that are not whole."""
+        return {name: (shown, total) for name, (shown, total) in self.rows.items() if shown < total}
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as objects that JSON has; a table is an object of columns."""
+        return {
+            "publication": self.publication,
+            "made_with": self.made_with,
+            "errors": self.errors,
+            "max_nodes": self.nodes,
+            "rows": self.rows,
+            **{name: frame.to_dict(as_series=False) for name, frame in self.tables.items()},
+        }
+
+
+def page_content(reader: Reader, limits: Limits | None = None) -> Content:
+    """What goes on the page of the publication that `reader` has open.
+
+    Rows are known by their human_readable_id (communities by their number) throughout.
+
+    Raises:
+        StoreError: the file lacks a table or column: it was published by another version.
+    """
+    limits = limits or Limits()
+    parameters = {
+        "nodes": limits.nodes,
+        "entities": limits.entities,
+        "relationships": limits.relationships,
+        "communities": limits.communities,
+        "claims": limits.claims,
+        "characters": limits.characters,
+    }
+    tables = {name: _table(reader, name, parameters) for name in TABLES}
+    texts = tables["text_units"]["text"].count()
+    shown = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
+    counts = ", ".join(f"(SELECT count(*) FROM {table}) AS {name}" for name, table in _COUNTED.items())
+    totals = reader.frame(f"SELECT {counts}").row(0, named=True)
+    number, made = reader.frame("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(0)
+    return Content(
+        publication={"number": number, "published_at": made},
+        made_with=dict(reader.frame(_MADE_WITH).iter_rows()),
+        errors=reader.frame("SELECT count(*) FROM index_errors").item(),
+        nodes=limits.nodes,
+        rows={name: (shown[name], totals[name]) for name in _COUNTED},
+        tables=tables,
+    )
+
+
+def _table(reader: Reader, name: str, parameters: dict[str, int]) -> pl.DataFrame:
+    query = files("graphrag_assets.explorer").joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
+    return reader.frame(query, {key: value for key, value in parameters.items() if f"${key}" in query})

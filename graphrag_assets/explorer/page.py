@@ -1,0 +1,87 @@
+"""The page's file: the template of `static/` filled with the bundle and the content."""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.explorer.content import Content, Limits, page_content
+from graphrag_assets.store.published import PublishedIndex
+
+PAGE_NAME = "explorer.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was written: where, how large, and what is on it."""
+
+    path: Path
+    bytes: int
+    content: Content
+
+
+def write_page(index: Path | None = None, output: Path | None = None, limits: Limits | None = None) -> Page:
+    """Write the explorer of the current publication; what stood at `output` is replaced in one go.
+
+    Args:
+        index: index folder or published file; default: the index folder of the settings.
+        output: the page's file; default: explorer.html beside the index.
+
+    Raises:
+        StoreError: nothing is published, or the page cannot be written.
+    """
+    published = PublishedIndex(index)
+    output = output or page_path(published.path)
+    content = page_content(published.reader(), limits)
+    html = render(content)
+    try:
+        _write(output, html)
+    except OSError as error:
+        raise StoreError(f"Cannot write the explorer to {output}: {error}. Another place: --output FILE.") from error
+    return Page(output, len(html), content)
+
+
+def page_path(index: Path) -> Path:
+    """Where the page of an index is: beside graphrag.duckdb."""
+    return (index.parent if index.is_file() else index) / PAGE_NAME
+
+
+def render(content: Content) -> bytes:
+    """The page. Whatever documents contain, it is data: compressed, never part of the markup.
+
+    The policy in its head allows the bundle, by its hash, and nothing else: no other script, no request.
+    """
+    static = files("graphrag_assets.explorer") / "static"
+    script = static.joinpath("explorer.js").read_text(encoding="utf-8").strip()
+    style = static.joinpath("explorer.css").read_text(encoding="utf-8").strip()
+    page = Template(static.joinpath("page.html").read_text(encoding="utf-8"))
+    text = json.dumps(content.as_json(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return page.substitute(
+        publication=content.publication["number"],
+        script_hash=_source_hash(script),
+        style_hash=_source_hash(style),
+        style=style,
+        script=script,
+        content=base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode(),
+    ).encode()
+
+
+def _source_hash(source: str) -> str:
+    """As a Content-Security-Policy has it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def _write(path: Path, html: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(html)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

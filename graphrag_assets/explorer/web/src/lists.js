@@ -1,0 +1,83 @@
+// The side bar: entities, the tree of communities with their reports, claims by date, documents by batch.
+
+import { count, h, longList, plural } from "./dom.js";
+
+const STEP = { first: 60, more: 200 };
+
+export function entityList(model) {
+  const kinds = new Map();
+  for (const one of model.entities) kinds.set(one.type || "UNKNOWN", (kinds.get(one.type || "UNKNOWN") ?? 0) + 1);
+  const holder = h("div");
+  const fill = (kind) => {
+    const chosen = kind ? model.entities.filter((one) => (one.type || "UNKNOWN") === kind) : model.entities;
+    holder.replaceChildren(longList(chosen, (one) => h("li", null, entityRow(one)), STEP));
+  };
+  const select = h(
+    "select",
+    { "aria-label": "Type of entity", onchange: (event) => fill(event.target.value) },
+    h("option", { value: "" }, `All types (${count(model.entities.length)})`),
+    [...kinds].sort((a, b) => b[1] - a[1]).map(([kind, n]) => h("option", { value: kind }, `${kind} (${count(n)})`)),
+  );
+  fill("");
+  return h("div", null, h("div", { class: "filter" }, select), holder);
+}
+
+const entityRow = (one) =>
+  h("a", { class: "row", href: `#entity=${one.number}` }, h("span", { class: "name" }, one.title), h("span", { class: "figure", title: "Neighbours" }, count(one.degree ?? 0)));
+
+export function communityTree(model, colourOf) {
+  const level = (communities) => longList(communities, (one) => h("li", null, branch(one)), { ...STEP, name: "tree" });
+  const branch = (one) => {
+    const row = h(
+      "a",
+      { class: "row", href: `#community=${one.number}` },
+      h("span", { class: "dot", swatch: colourOf(one.number) }),
+      h("span", { class: "name" }, model.title(one)),
+      h("span", { class: "figure", title: "Entities" }, count(one.size)),
+    );
+    const children = model.children(one.number);
+    if (!children.length) return h("div", { class: "leaf" }, row);
+    const details = h("details", { "data-community": one.number }, h("summary", { "aria-label": `Parts of ${model.title(one)}` }));
+    details.addEventListener("toggle", () => details.open && details.children.length === 1 && details.append(level(children)));
+    return h("div", { class: "branch" }, details, row);
+  };
+  return level(model.roots);
+}
+
+export function claimList(model) {
+  const byDate = [...model.claims].sort((a, b) => (a.start_date ?? "~").localeCompare(b.start_date ?? "~") || a.number - b.number);
+  if (!byDate.length) return h("p", { class: "nothing" }, "This index has no claims.");
+  return longList(
+    byDate,
+    (claim) =>
+      h(
+        "li",
+        null,
+        h(
+          "a",
+          { class: "row tall", href: `#claim=${claim.number}` },
+          h("span", { class: "name" }, claim.description),
+          h("span", { class: "note" }, [claim.start_date, claim.subject_name].filter(Boolean).join(" · ")),
+        ),
+      ),
+    STEP,
+  );
+}
+
+export function documentList(model) {
+  return longList(
+    model.documents,
+    (one) =>
+      h(
+        "li",
+        null,
+        h(
+          "a",
+          { class: "row tall", href: `#document=${one.number}` },
+          h("span", { class: "name" }, one.title),
+          h("span", { class: "note" }, one.source, " · ", plural(model.unitsOf(one.number).length, "text unit")),
+        ),
+      ),
+    STEP,
+  );
+}

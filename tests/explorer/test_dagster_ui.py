@@ -1,0 +1,78 @@
+"""From documents to their text in the explorer, as a person does it: by clicks in Dagster's UI, then in the page."""
+
+import re
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install -e '.[dev]'.")
+
+from playwright.sync_api import Page, expect
+
+from tests.browsers import WHY_NOT, chromium
+from tests.conftest import SAMPLE_INPUT
+from tests.dagster_dev import dagster_dev
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
+
+MINUTES = 60_000  # milliseconds
+BATCH = "4-great-eastern"
+
+
+def test_a_batch_is_materialised_in_the_ui_and_read_in_the_explorer(tmp_path):
+    (tmp_path / "input").mkdir()
+    shutil.copytree(SAMPLE_INPUT / BATCH, tmp_path / "input" / BATCH)
+    with chromium() as browser, dagster_dev(tmp_path, tmp_path / "input") as url:
+        page = browser.new_page(viewport={"width": 1600, "height": 1000})
+        page.set_default_timeout(3 * MINUTES)
+        register_batches(page, url)
+        materialise_all(page, url)
+        path = explorer_of_published_index(page, url)
+        assert path == tmp_path / "index" / "explorer.html"
+        number, text = read_about(page, path, "Great Eastern")
+    with duckdb.connect(str(tmp_path / "index" / "graphrag.duckdb"), read_only=True) as index:
+        ((expected,),) = index.execute(f"SELECT text FROM text_units WHERE human_readable_id = {number}").fetchall()
+    assert text == expected
+
+
+def read_about(page: Page, path: Path, entity: str) -> tuple[int, str]:
+    """Number and text of the text unit that the page shows first for an entity, in its document."""
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-ready]")
+    page.keyboard.press("/")
+    page.keyboard.type(entity.lower())
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=2)).to_have_text(entity, timeout=MINUTES)
+    page.locator("#panel .passage .source a").first.click()
+    unit = page.locator(".unit.here")
+    expect(unit.locator("mark").first).to_have_text(entity, timeout=MINUTES)
+    return int(re.search(r"#unit=(\d+)", page.url)[1]), unit.locator(".text").text_content()
+
+
+def register_batches(page: Page, url: str) -> None:
+    page.goto(f"{url}/locations/graphrag_assets/jobs/scan_input/playground")
+    page.get_by_role("button", name="Launch Run").click()
+    wait_for_green(page)
+
+
+def materialise_all(page: Page, url: str) -> None:
+    page.goto(f"{url}/asset-groups")
+    page.get_by_role("button", name="Materialize all").click()
+    page.get_by_role("button", name="All", exact=True).click()
+    page.get_by_role("button", name="Launch 1 run").click()
+    page.locator("a[href^='/runs/']").filter(has_text="View").first.click()
+    wait_for_green(page)
+
+
+def wait_for_green(page: Page) -> None:
+    page.wait_for_url("**/runs/*-*")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
+
+
+def explorer_of_published_index(page: Page, url: str) -> Path:
+    page.goto(f"{url}/assets/published_index")
+    shown = page.get_by_text("explorer.html").first
+    expect(shown).to_be_visible(timeout=3 * MINUTES)
+    return Path(shown.inner_text().strip())

@@ -1,0 +1,258 @@
+"""The explorer in a real browser, on the sample corpus."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install -e '.[dev]'.")
+
+from playwright.sync_api import expect
+
+from tests.browsers import WHY_NOT
+
+expect.set_options(timeout=60_000)
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
+
+DARK = "getComputedStyle(document.body).backgroundColor"
+NO_WEBGL = """
+const real = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+  return kind.startsWith("webgl") ? null : real.call(this, kind, ...more);
+};
+"""
+
+
+def panel(page):
+    return page.locator("#panel")
+
+
+def heading(page):
+    return panel(page).get_by_role("heading", level=2)
+
+
+def search(page, words: str) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+
+
+def test_an_entity_is_found_by_keyboard_and_leads_to_its_relationships_and_to_its_text(
+    sample_index, sample_page, open_page
+):
+    page = open_page(sample_page)
+    search(page, "great eastern")
+    page.keyboard.press("Enter")
+    expect(heading(page)).to_have_text("Great Eastern")
+    ((number, description),) = sample_index.sql(
+        "SELECT human_readable_id, description FROM entities WHERE title = 'Great Eastern'"
+    )
+    assert page.url.endswith(f"#entity={number}")
+    expect(panel(page).locator(".description")).to_contain_text(description[:60].replace("*", ""))
+    neighbours = sample_index.sql(
+        f"SELECT n.title FROM edges e JOIN entities n ON n.human_readable_id = e.neighbour JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
+    )
+    relationships = panel(page).locator("section").filter(has_text="Relationships")
+    expect(relationships.locator(".line > a:first-child")).to_have_text([title for (title,) in neighbours])
+    passage = panel(page).locator(".passage").first
+    expect(passage.locator("mark").first).to_have_text(re.compile("great eastern", re.IGNORECASE))
+    passage.locator(".source a").click()
+    here = page.locator(".unit.here")
+    expect(here).to_be_visible()
+    unit = re.search(r"#unit=(\d+)", page.url)[1]
+    ((text, source),) = sample_index.sql(
+        f"SELECT t.text, d.source FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.human_readable_id = {unit}"
+    )
+    assert here.locator(".text").text_content() == text
+    expect(panel(page).locator(".facts")).to_contain_text(source)
+    page.go_back()
+    relationships.locator(".line > a:first-child").first.click()
+    expect(heading(page)).to_have_text(neighbours[0][0])
+
+
+def test_a_relationship_shows_the_texts_that_state_it(sample_index, sample_page, open_page):
+    ((number, source, target, units),) = sample_index.sql(
+        "SELECT human_readable_id, source, target, len(text_unit_ids) FROM relationships ORDER BY weight DESC, human_readable_id LIMIT 1"
+    )
+    page = open_page(sample_page, f"#relationship={number}")
+    expect(heading(page)).to_have_text(f"{source} – {target}")
+    expect(panel(page).locator(".count")).to_have_text(str(units))
+    expect(panel(page).locator(".passage mark").first).to_be_visible()
+
+
+def test_the_tree_of_communities_leads_to_reports_and_their_citations_to_what_they_cite(
+    sample_index, sample_page, open_page
+):
+    ((parent, child, title, size),) = sample_index.sql(
+        "SELECT q.title, c.community, r.title, c.size FROM communities c JOIN communities p ON p.community = c.parent JOIN community_reports r ON r.community = c.community JOIN community_reports q ON q.community = p.community WHERE p.level = 0 ORDER BY p.size DESC, p.community, c.size DESC, c.community LIMIT 1"
+    )
+    page = open_page(sample_page)
+    page.get_by_role("tab", name="Communities").click()
+    page.locator("#list details summary").first.click()
+    page.locator(f"#list a[href='#community={child}']").click()
+    expect(heading(page)).to_have_text(title)
+    expect(panel(page).locator(".aliases")).to_have_text(f"Part of {parent}")
+    expect(panel(page).locator(".facts")).to_contain_text(f"{size} entities")
+    summary = panel(page).locator(".description")
+    expect(summary).not_to_contain_text("[Data:")
+    cited = summary.locator("a[href^='#entity=']").first
+    expected = cited.get_attribute("title")
+    cited.click()
+    expect(heading(page)).to_have_text(expected)
+
+
+def test_a_claim_shows_its_quotation_in_the_document(sample_index, sample_page, open_page):
+    ((number, subject, quoted),) = sample_index.sql(
+        "SELECT human_readable_id, e.title, source_text FROM covariates c JOIN entities e ON e.human_readable_id = c.subject_number WHERE start_date IS NOT NULL ORDER BY start_date, c.human_readable_id LIMIT 1".replace(
+            "SELECT human", "SELECT c.human"
+        )
+    )
+    page = open_page(sample_page)
+    page.get_by_role("tab", name="Claims").click()
+    page.locator(f"#list a[href='#claim={number}']").click()
+    expect(panel(page).locator("dd a").first).to_have_text(subject)
+    marked = panel(page).locator(".passage mark").first
+    assert marked.text_content().split() == quoted.split()
+    panel(page).locator(".passage .source a").click()
+    expect(page.locator(".unit.here mark")).to_be_in_viewport()
+
+
+def test_a_search_finds_words_of_texts_and_shows_them_in_their_document(sample_page, open_page):
+    page = open_page(sample_page)
+    search(page, "bent sixpence")
+    page.get_by_role("option").filter(has_text="sixpence").first.click()
+    expect(page.locator(".unit.here mark").first).to_have_text(re.compile("bent sixpence", re.IGNORECASE))
+
+
+def test_links_open_where_they_point_and_back_returns(sample_index, sample_page, open_page):
+    ((number, title),) = sample_index.sql(
+        "SELECT human_readable_id, title FROM documents ORDER BY human_readable_id LIMIT 1"
+    )
+    page = open_page(sample_page, f"#document={number}")
+    expect(heading(page)).to_have_text(title)
+    search(page, "william thomson")
+    page.keyboard.press("Enter")
+    expect(heading(page)).to_have_text("William Thomson")
+    page.go_back()
+    expect(heading(page)).to_have_text(title)
+    page.evaluate("location.hash = '#entity=999999'")
+    expect(panel(page).locator(".notice")).to_contain_text("This page has no entity 999999")
+
+
+@pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
+def test_it_follows_the_colour_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
+    page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
+    assert page.evaluate(DARK) == background
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect(page.locator("#graph canvas").first).to_be_visible()
+
+
+def test_the_map_draws_every_entity_and_a_click_selects_one(sample_index, sample_page, open_page):
+    page = open_page(sample_page, viewport={"width": 1400, "height": 900})
+    counts = sample_index.sql("SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM relationships)")
+    assert page.evaluate("[explorer.map.graph.order, explorer.map.graph.size]") == list(counts[0])
+    place = "(node) => explorer.map.renderer.graphToViewport(explorer.map.graph.getNodeAttributes(node))"
+    ((number, title),) = sample_index.sql(
+        "SELECT human_readable_id, title FROM entities ORDER BY degree DESC, human_readable_id LIMIT 1"
+    )
+    at = page.evaluate(place, f"e{number}")
+    page.locator("#graph").click(position=at)
+    expect(heading(page)).to_have_text(title)
+    coloured = page.evaluate("new Set(explorer.map.nodeColours.values()).size")
+    assert coloured > 10
+
+
+def test_without_webgl_it_says_so_and_the_rest_works(sample_page, open_page):
+    page = open_page(sample_page, script=NO_WEBGL)
+    expect(page.locator("#graph")).to_contain_text("no WebGL")
+    search(page, "cyrus field")
+    page.keyboard.press("Enter")
+    expect(heading(page)).to_have_text("Cyrus Field")
+    for tab in ("Communities", "Claims", "Documents"):
+        page.get_by_role("tab", name=tab).click()
+        page.locator("#list a").first.click()
+    expect(panel(page).locator(".unit").first).to_be_visible()
+
+
+def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one(sample_index, small_page, open_page):
+    page = open_page(small_page(nodes=45))
+    roots = sample_index.sql("SELECT count(*) FROM communities WHERE level = 0")[0][0]
+    expect(page.locator(".place")).to_have_text(f"{roots} communities")
+    ((largest, size),) = sample_index.sql(
+        "SELECT community, size FROM communities WHERE level = 0 ORDER BY size DESC, community LIMIT 1"
+    )
+    page.get_by_role("tab", name="Communities").click()
+    page.locator(f"#list a[href='#community={largest}']").click()
+    panel(page).get_by_role("link", name="Open on the map").click()
+    expect(page.locator(".place")).to_contain_text(f"{size} entities")
+    search(page, "william thomson")
+    page.keyboard.press("Enter")
+    expect(heading(page)).to_have_text("William Thomson")
+    ((home,),) = sample_index.sql(
+        "SELECT size FROM entity_communities JOIN entities ON human_readable_id = entity JOIN communities USING (community) WHERE entities.title = 'William Thomson' AND entity_communities.level = 0"
+    )
+    expect(page.locator(".place")).to_contain_text(f"{home} entities")
+    page.locator(".place").get_by_role("link", name="All").click()
+    expect(page.locator(".place")).to_have_text(f"{roots} communities")
+
+
+def test_what_was_left_out_is_said_where_it_is_missed(small_page, open_page):
+    page = open_page(small_page(entities=100, characters=5000))
+    expect(page.locator(".about")).to_contain_text("part of the index")
+    expect(page.locator("#left-out")).to_contain_text("151 of 251 entities")
+    missing = page.evaluate("explorer.model.units.find((unit) => unit.text === null).number")
+    page.evaluate(f"location.hash = '#unit={missing}'")
+    expect(panel(page).locator(".here").get_by_text("This text is not on the page").first).to_be_visible()
+
+
+def index_with_command_line(project) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "graphrag_assets", "index"],
+        cwd=project.root,
+        env={**os.environ, "DAGSTER_HOME": ""},
+        check=True,
+        capture_output=True,
+    )
+
+
+MARKUP = """# <img src=x onerror="window.hacked=1"> A title
+
+<script>window.hacked = 1</script> said Captain James Anderson of the Great Eastern in 1865. </script></style>
+Captain James Anderson met Cyrus <b>Field</b> at <a href="javascript:window.hacked=1">Heart</a>. "&lt;b&gt;" he wrote.
+"""
+
+
+def test_markup_in_documents_is_text(project, open_page):
+    project.write("a/<img src=x>.md", MARKUP)
+    index_with_command_line(project)
+    page = open_page(project.root / "index" / "explorer.html")
+    for tab in ("Entities", "Communities", "Claims", "Documents"):
+        page.get_by_role("tab", name=tab).click()
+    page.locator("#list a").first.click()
+    expect(heading(page)).to_contain_text("<img src=x onerror=")
+    assert (
+        panel(page).locator(".unit .text").first.text_content()
+        == project.sql("SELECT text FROM text_units ORDER BY ordinal")[0][0]
+    )
+    search(page, "<script>window")
+    page.keyboard.press("Enter")
+    expect(page.locator(".unit.here mark").first).to_contain_text("<script>window")
+    assert page.evaluate("[typeof window.hacked, document.querySelectorAll('img').length]") == ["undefined", 0]
+
+
+def test_the_page_forbids_itself_scripts_and_requests(sample_page, browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(sample_page.as_uri())
+    page.wait_for_selector("[data-ready]")
+    for attempt in (
+        "fetch('http://127.0.0.1:9/')",
+        "Promise.resolve().then(() => { document.body.innerHTML = '<b>x</b>' })",
+    ):
+        assert page.evaluate(f"{attempt}.then(() => 'allowed', () => 'refused')") == "refused"
+    ran = "(() => { const s = document.createElement('script'); try { s.text = 'window.ran = 1' } catch {} document.body.append(s); return typeof window.ran })()"
+    assert page.evaluate(ran) == "undefined"
+    context.close()

@@ -1,0 +1,159 @@
+"""The page's file: self-contained, the same for the same index, written by command, publication and purge."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from graphrag_assets.cli import main
+from graphrag_assets.explorer.content import Limits
+from graphrag_assets.explorer.page import write_page
+from tests.test_docs import ROOT, blocks
+
+ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
+SECRET = "Zyxquorv Blackwood met Cyrus Field in London in 1866. Zyxquorv Blackwood sailed with the Great Eastern.\n"
+
+
+def content_of(page: Path) -> dict:
+    packed = re.search(r'<script id="content" type="text/plain">([A-Za-z0-9+/=]+)</script>', page.read_text())[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def run(*arguments: str, status: int = 0) -> str:
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["explore", *arguments])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def test_the_page_is_one_file_that_names_no_other(sample_page):
+    html = sample_page.read_text()
+    markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", html, flags=re.DOTALL)
+    assert re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", markup) == ["data:,"]
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_its_policy_allows_its_own_script_and_style_by_their_hashes_and_nothing_else(sample_page):
+    html = sample_page.read_text()
+    policy = dict(part.split(" ", 1) for part in re.search(r'Policy" content="([^"]*)"', html)[1].split("; "))
+    for directive, pattern in (("script-src", r"<script>(.*?)</script>"), ("style-src", r"<style>(.*?)</style>")):
+        (source,) = re.findall(pattern, html, re.DOTALL)
+        assert policy[directive] == f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert "connect-src" not in policy  # default-src holds
+    assert "unsafe" not in html.split("<style>")[0]
+
+
+def test_the_licences_of_bundled_libraries_are_in_it(sample_page):
+    html = sample_page.read_text()
+    for library in ("sigma 3.", "graphology 0."):
+        assert library in html
+    assert html.count("Permission is hereby granted") >= 3
+
+
+def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path):
+    again = write_page(sample_index.root / "index", tmp_path / "again.html")
+    assert again.path.read_bytes() == sample_page.read_bytes()
+    assert again.bytes == sample_page.stat().st_size
+
+
+def test_publication_writes_it_beside_the_index_and_its_metadata_lead_there(project):
+    project.write("a/anderson.txt", ANDERSON)
+    result = project.run("refresh_changed")
+    page = project.root / "index" / "explorer.html"
+    assert content_of(page)["publication"]["number"] == 1
+    (event,) = [
+        event
+        for event in result.get_asset_materialization_events()
+        if event.asset_key.to_user_string() == "published_index"
+    ]
+    assert event.materialization.metadata["explorer"].value == str(page)
+    project.write("a/more.txt", SECRET)
+    project.run("refresh_changed")
+    assert "Zyxquorv Blackwood" in content_of(page)["entities"]["title"]
+
+
+def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
+    project.write("a/anderson.txt", ANDERSON)
+    (project.root / "index" / "explorer.html" / "in the way").mkdir(parents=True)
+    project.run("refresh_changed")
+    assert project.sql("SELECT count(*) FROM documents") == [(1,)]
+    assert "explorer.html" in caplog.text
+    assert "python -m graphrag_assets explore" in caplog.text
+
+
+def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):
+    project.write("a/anderson.txt", ANDERSON)
+    project.write("a/secret.txt", SECRET)
+    project.run("refresh_changed")
+    (project.input / "a" / "secret.txt").unlink()
+    project.run("refresh_changed")
+    assert CliRunner().invoke(main, ["rollback", "previous"]).exit_code == 0
+    run("--no-open")
+    page = project.root / "index" / "explorer.html"
+    assert "Zyxquorv" in json.dumps(content_of(page))
+    purged = CliRunner().invoke(main, ["purge"])
+    assert purged.exit_code == 0, purged.output
+    assert "Zyxquorv" not in json.dumps(content_of(page))
+
+
+def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    output = tmp_path / "new" / "page.html"
+    said = run("--index", str(sample_index.root / "index"), "--output", str(output))
+    assert f"{output}: " in said
+    assert "publication 1, 251 entities, 656 relationships, 63 communities, 20 documents" in said
+    assert "Left out" not in said
+    assert opened == [output.as_uri()]
+    run("--index", str(sample_index.root / "index"), "--output", str(output), "--no-open", "--max-nodes", "7")
+    assert len(opened) == 1
+    assert content_of(output)["max_nodes"] == 7
+
+
+def test_the_command_says_how_much_is_left_out(sample_index, tmp_path, monkeypatch):
+    monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
+    said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
+    assert "Left out: 151 of 251 entities" in said
+
+
+def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda url: True)
+    commands = [
+        line for block in blocks("docs/explorer.md", "") for line in block.splitlines() if "graphrag_assets" in line
+    ]
+    commands = [line.split("graphrag_assets explore")[1].split() for line in commands if "explore" in line.split()]
+    assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
+    for arguments in commands:
+        assert "251 entities" in run(*arguments)
+    assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
+
+
+def test_the_guide_tells_the_limits(sample_index):
+    guide = " ".join((ROOT / "docs/explorer.md").read_text(encoding="utf-8").split())
+    limits = Limits()
+    assert f"up to {limits.nodes:,} entities at once" in guide
+    assert (
+        f"{limits.entities:,} entities, {limits.relationships:,} relationships, {limits.communities:,} communities"
+        in guide
+    )
+    assert f"{limits.claims:,} claims, and texts of {limits.characters // 1_000_000} million characters" in guide
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("--index", "nowhere"), "Nothing is published in nowhere"), (("--max-nodes", "0"), "--max-nodes")],
+)
+def test_errors_say_what_to_do(project, arguments, message):
+    result = CliRunner().invoke(main, ["explore", "--no-open", *arguments])
+    assert result.exit_code != 0
+    assert message in result.output

@@ -14,6 +14,8 @@ from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
 from graphrag_assets.store.invariants import INVARIANTS
 
+SAMPLE_ROWS = 20
+
 
 @dataclass(frozen=True)
 class Check:
@@ -29,7 +31,7 @@ class Check:
     def result(self, rows: pl.DataFrame) -> dg.AssetCheckResult:
         metadata: dict[str, Any] = {"offending_rows": rows.height}
         if rows.height:
-            metadata |= {"cure": self.cure, "sample": dg.MetadataValue.md(markdown_table(rows))}
+            metadata |= {"cure": self.cure, "sample": dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS))}
         return dg.AssetCheckResult(
             check_name=self.name,
             asset_key=self.asset,

@@ -11,6 +11,7 @@ from graphrag_assets.defs.reporting import (
     Metadata,
     Updated,
     asset_spec,
+    picture,
     selected_results,
     table_metadata,
     usage_metadata,
@@ -18,6 +19,8 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
+from graphrag_assets.pictures.charts import community_sizes
+from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
@@ -34,10 +37,12 @@ _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d 
 
 
 class UpdatedCommunities(NamedTuple):
-    """What was written, and how the clustering went."""
+    """What was written, how the clustering went, and the graph it is a clustering of."""
 
     updated: Updated
     clustering: Reclustered
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
 
 
 @alone("detect_communities")
@@ -73,7 +78,8 @@ def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> U
         seconds = time.monotonic() - started
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}
-    return UpdatedCommunities(Updated(by_name, changes, {}, time.monotonic() - started), clustering)
+    updated = Updated(by_name, changes, {}, time.monotonic() - started)
+    return UpdatedCommunities(updated, clustering, entities, relationships)
 
 
 @dg.multi_asset(
@@ -91,19 +97,27 @@ def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> 
     yield from selected_results(context, community_metadata(*update_communities(index, context.run.run_id)))
 
 
-def community_metadata(updated: Updated, clustering: Reclustered) -> Metadata:
-    """Metadata of the communities' tables, with how much the clustering moved and how good it is."""
-    how = {
-        "entities_free_to_move": clustering.n_free,
-        "modularity": clustering.modularity,
-        "modularity_of_fresh_run": clustering.fresh_modularity,
-        "clustered_afresh": int(clustering.fresh),
+def community_metadata(
+    updated: Updated, clustering: Reclustered, entities: pl.DataFrame, relationships: pl.DataFrame
+) -> Metadata:
+    """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes, the map."""
+    frames = updated.frames
+    drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
+    more: Metadata = {
+        "communities": {
+            "sizes": picture("Sizes of communities by level", community_sizes(frames["communities"])),
+            "levels": frames["communities"]["level"].n_unique(),
+            "entities_free_to_move": clustering.n_free,
+            "modularity": clustering.modularity,
+            "modularity_of_fresh_run": clustering.fresh_modularity,
+            "clustered_afresh": int(clustering.fresh),
+        },
+        "entity_positions": {"map": picture("The map of the graph", drawn)},
     }
     return {
-        name: table_metadata(
-            updated.changes[name], updated.seconds, frame, **(how if name == schema.COMMUNITIES.name else {})
-        )
-        for name, frame in updated.frames.items()
+        name: table_metadata(name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
+        for name, frame in frames.items()
+        if name != schema.CLUSTERED_EDGES.name  # which is no asset
     }
 
 
@@ -171,8 +185,12 @@ def report_metadata(updated: Updated, n_kept: int) -> Metadata:
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     unresolved = citations["cited_id"].null_count()
     return {
-        "community_reports": table_metadata(updated.changes["community_reports"], updated.seconds, ranked, **more),
-        "citations": table_metadata(updated.changes["citations"], updated.seconds, citations, unresolved=unresolved),
+        "community_reports": table_metadata(
+            "community_reports", updated.changes["community_reports"], updated.seconds, ranked, **more
+        ),
+        "citations": table_metadata(
+            "citations", updated.changes["citations"], updated.seconds, citations, unresolved=unresolved
+        ),
     }
 
 

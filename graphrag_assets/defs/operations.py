@@ -56,7 +56,7 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
             continue
         seconds = time.monotonic() - started
         context.log.info("batch %s (%d of %d): %.1f s", batch, place, len(todo), seconds)
-        _report(context, batch_metadata(indexed, seconds), batch)
+        _report(context, batch_metadata(batch, indexed, seconds), batch)
     return failed
 
 

@@ -9,9 +9,12 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
+from graphrag_assets.defs.reporting import picture
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.errors import StoreError
 from graphrag_assets.models.backend import books_of
+from graphrag_assets.pictures.charts import spending
+from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_books
@@ -20,6 +23,11 @@ from graphrag_assets.store.publishing import Publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
+_SPENT = """
+SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
+       sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
+FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL ORDER BY ALL
+"""
 
 
 @alone("published_index")
@@ -77,7 +85,14 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
 
 
 def publication_metadata(publication: Publication, index: GraphIndex, seconds: float) -> dict[str, Any]:
-    """Metadata of the published index."""
+    """Metadata of the published index: where it is, how large, its map, and what models have cost."""
+    entities, relationships, members, positions = index.working.read_all(
+        "SELECT id, title, degree FROM entities",
+        "SELECT source_id, target_id, weight FROM relationships",
+        "FROM community_members WHERE level = 0",
+        "FROM entity_positions",
+    )
+    spent = index.working.read(_SPENT)
     return {
         "publication": publication.number,
         "new": publication.is_new,
@@ -85,6 +100,9 @@ def publication_metadata(publication: Publication, index: GraphIndex, seconds: f
         "megabytes": round(publication.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},
+        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
+        "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
+        **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
     }
 
 

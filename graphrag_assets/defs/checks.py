@@ -55,7 +55,8 @@ def _disconnected(index: GraphIndex) -> pl.DataFrame:
 
 def _stale(index: GraphIndex) -> pl.DataFrame:
     *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
-    settings, reporter = index.settings, index.backend().reporter
+    own = index.of(None)
+    settings, reporter = own.settings, own.backend().reporter
     inputs = ReportInputs(*tables)
     return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
 

@@ -10,6 +10,7 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.batch_index import IndexedBatch, index_batch_of
+from graphrag_assets.defs.options import BatchOptions, asked_since
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -46,13 +47,17 @@ _DEPENDENCIES = {
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
 )
-def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def index_batch(
+    context: dg.AssetExecutionContext, config: BatchOptions, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
     """Read, chunk and extract each batch of the run; commit it; report it."""
     asked_for = selected(context)
     extract = bool(asked_for - {"documents", "text_units"})
     for batch in context.partition_keys:
         started = time.monotonic()
-        indexed = index_batch_of(index, batch, index.backend(batch, context.run.run_id), context.run.run_id, extract)
+        own = index.of(batch, config)
+        backend = own.backend(batch, context.run.run_id, asked_since(context.instance, context.run, config))
+        indexed = index_batch_of(own, batch, backend, context.run.run_id, extract, config.redo)
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",

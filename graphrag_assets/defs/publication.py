@@ -40,7 +40,8 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
     if broken := broken_gates(index):
         reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
         raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
-    settings, backend = index.settings, index.backend()
+    own = index.of(None)
+    settings, backend = own.settings, own.backend()
     made_with = {
         **settings.as_rows(),
         "input": settings.input_as_given,

@@ -1,5 +1,6 @@
 """The input folder against the index: which batches to index, and which names cannot be batches."""
 
+import functools
 import time
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from graphrag_assets.defs.batch_index import deciding_options
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors
+from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
@@ -67,11 +68,15 @@ def scan(index: GraphIndex) -> Scan:
     """
     folder, settings = index.input_folder, index.settings
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    options, digests, settling = deciding_options(index), {}, set()
+    options, given = (
+        functools.cache(lambda given: deciding_options(index.with_options(dict(given)))),
+        stored_options(index.working),
+    )
+    digests, settling = {}, set()
     settled = time.time() - settings.settle_seconds
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *options)
+        digests[batch] = stable_id(cache.digest(folder, batch, files), *options(tuple(given.get(batch, {}).items())))
         if any(file.modified.timestamp() > settled for file in files):
             settling.add(batch)
     cache.save()

@@ -6,6 +6,7 @@ import sqlite3
 import dagster as dg
 import duckdb
 import pytest
+from dagster._core.remote_representation.external_data import RepositorySnap, ResourceConfigEnvVarSnap
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import GraphIndex
@@ -23,7 +24,7 @@ def recorded(project, monkeypatch):
     """A project with a language model and both keys, whose runs, logs and outputs Dagster keeps below the data folder."""
     home = project.root / "dagster"
     home.mkdir()
-    loggers = "python_logs: {managed_python_loggers: [root], python_log_level: DEBUG}\n"
+    loggers = "python_logs: {managed_python_loggers: [graphrag_assets], python_log_level: INFO}\n"
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n" + loggers)
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     with running() as server, dg.DagsterInstance.get() as instance:
@@ -52,18 +53,15 @@ def everything(project: Project) -> dict[str, str]:
 
 def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     project, server = recorded
-    caplog.set_level("DEBUG")
+    caplog.set_level("INFO")
     project.write("one/a.md", TEXT)
-    server.api_key = CHAT_KEY
-    server.fail_next("500", "429", "closed", "malformed-body", "malformed-content", "403")
-    project.run("scan_input")
-    project.run("index_batches", "one")
-    refused = project.run("refresh_graph", succeed=False)  # the server takes the chat model's key alone
-    assert "401" in str([event.step_failure_data for event in refused.all_events if event.is_step_failure])
-    server.api_key = "sk-another"
-    project.write("two/b.md", "William Thomson invented the mirror galvanometer.")
-    project.run("refresh_changed", succeed=False)
-    server.api_key = None
+    server.fail_next("500", "429", "closed", "malformed-body", "malformed-content")
+    project.index_all()
+    with running(api_key="sk-another") as refusing, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHRAG_CHAT_BASE_URL", refusing.url)
+        project.write("two/b.md", "William Thomson invented the mirror galvanometer.")
+        refused = project.run("refresh_changed", succeed=False)
+    assert "401" in str(project.instance.all_logs(refused.run_id))
     project.run("refresh_changed")
     GraphRAG(project.root / "index").local("Who commanded the Great Eastern?")
     places = everything(project) | {"printed": "".join(capfd.readouterr()), "logged": caplog.text}
@@ -83,11 +81,11 @@ def test_the_search_finds_a_secret_where_there_is_one(recorded):
 
 
 def test_the_ui_shows_variables_and_no_values(recorded):
-    resource = defs().get_repository_def().get_top_level_resources()["index"]
-    assert isinstance(resource, GraphIndex)
-    shown = str(resource._resolved_config_dict if hasattr(resource, "_resolved_config_dict") else resource)
-    assert "GRAPHRAG_CHAT_API_KEY" in shown
-    assert "plantedchatsecret" not in shown
+    (resource,) = [one for one in RepositorySnap.from_def(defs().get_repository_def()).resources if one.name == "index"]
+    shown = resource.configured_values
+    assert shown["chat_api_key"] == ResourceConfigEnvVarSnap(name="GRAPHRAG_CHAT_API_KEY")
+    assert shown["embedding_api_key"] == ResourceConfigEnvVarSnap(name="GRAPHRAG_EMBEDDING_API_KEY")
+    assert "planted" not in str(resource)
 
 
 def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):

@@ -10,8 +10,11 @@ import polars as pl
 from graphrag_assets.defs.communities import REPORT_INPUTS
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.scanning import scan
+from graphrag_assets.errors import InputError
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
+from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.invariants import INVARIANTS
 
 SAMPLE_ROWS = 20
@@ -69,6 +72,19 @@ def _too_many_failed(index: GraphIndex) -> pl.DataFrame:
     )
 
 
+def _out_of_date(index: GraphIndex) -> pl.DataFrame:
+    try:
+        found = scan(index)
+    except InputError as error:  # a folder that cannot be read tells nothing of what was published
+        return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
+    rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
+    rows += [(batch, "is gone from the input folder") for batch in found.gone]
+    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+    if recorded_inputs(index.working, "published") != inputs:
+        rows.append(("", "batches were indexed after the last publication"))
+    return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
+
+
 CHECKS = (
     *(Check(i.name, i.asset, i.blocking, i.statement, i.cure, i.query) for i in INVARIANTS),
     Check(
@@ -94,6 +110,14 @@ CHECKS = (
         "Every report was written from what its community is now.",
         "Launch the job refresh_graph.",
         _stale,
+    ),
+    Check(
+        "publication_is_up_to_date",
+        "published_index",
+        False,
+        "What is published is made of the input folder as it is.",
+        "Launch the job refresh_changed, or switch on document_batches_sensor.",
+        _out_of_date,
     ),
 )
 

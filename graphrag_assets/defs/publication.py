@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -15,6 +16,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.models.backend import books_of
 from graphrag_assets.pictures.charts import spending
 from graphrag_assets.pictures.graph_map import graph_map
+from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_books
@@ -23,6 +25,13 @@ from graphrag_assets.store.publishing import Publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
+_FRESHNESS = (
+    # The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure.
+    dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
+    if Settings.load().automation == "on"
+    # By hand, nobody is late before a month is over.
+    else dg.FreshnessPolicy.time_window(fail_window=timedelta(days=31), warn_window=timedelta(days=7))
+)
 _SPENT = """
 SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
        sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
@@ -74,8 +83,12 @@ def _give_back_space(index: GraphIndex) -> None:
     group_name="publication",
     deps=["embeddings", "citations", "community_history", "entity_positions"],  # and through them, all tables
     kinds={"duckdb"},
+    freshness_policy=_FRESHNESS,
     description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
-    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",
+    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
+    "It stands behind the blocking checks: while one of them fails, readers keep what was published last. Its "
+    "metadata show the graph's map and what models have cost; the check publication_is_up_to_date tells whether the "
+    "input folder has moved on.",
 )
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """The newest publication, and the pointer to it."""

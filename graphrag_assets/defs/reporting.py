@@ -20,6 +20,17 @@ PREVIEW_CHARACTERS = 80
 # The event log is for ever: what documents say stays out of it.
 _PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
+_COSTS = {"graphrag/cost": "model-calls"}
+"""The tag of assets that may cost money: the UI filters by it."""
+_MADE_BY_MODELS = {
+    "entity_mentions",
+    "relationship_mentions",
+    "covariates",
+    "entities",
+    "relationships",
+    "community_reports",
+    "embeddings",
+}
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = {  # as `models.llm.Usage` has them; 0 where no model is used, so that the UI's plots have no gaps
     "calls": 0,
@@ -54,12 +65,14 @@ def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]
 
 def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
     """The spec of the asset that is `table`: description, columns and kinds come from the schema."""
+    meanings = "\n".join(f"- `{c.name}`: {c.comment}" for c in table.columns)
     columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
     return dg.AssetSpec(
         table.name,
         deps=list(deps),
         group_name=group,
-        description=table.comment,
+        description=f"{table.comment}\n\n{meanings}",
+        tags=_COSTS if table.name in _MADE_BY_MODELS else {},
         kinds={"duckdb", "polars"},
         skippable=True,
         metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},

@@ -54,6 +54,21 @@ def test_assets_have_descriptions_groups_and_column_schemas():
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
 
 
+def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_policy():
+    graph = defs().resolve_asset_graph()
+    tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
+    assert tagged >= {"entity_mentions", "community_reports", "embeddings"}
+    assert tagged & {"documents", "communities", "published_index"} == set()
+    assert graph.get(dg.AssetKey("published_index")).freshness_policy is not None
+
+
+def test_descriptions_tell_what_each_column_means():
+    graph = defs().resolve_asset_graph()
+    for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
+        description = graph.get(dg.AssetKey(table.name)).description
+        assert [c.name for c in table.columns if f"`{c.name}`: {c.comment}" not in description] == []
+
+
 def test_definitions_load_without_litellm_and_the_like():
     heavy = "{'litellm', 'sklearn', 'textblob', 'matplotlib', 'torch'}"
     code = f"import sys; from graphrag_assets.definitions import defs; defs();print(sorted({heavy} & set(sys.modules)))"

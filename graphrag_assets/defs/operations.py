@@ -130,7 +130,7 @@ def index_and_refresh() -> None:
 
 
 def _job(name: str, which: Which, description: str) -> dg.JobDefinition:
-    config = dg.RunConfig(ops={"index_selected": BatchSelection(which=which)})
+    config = dg.RunConfig(ops={"index_selected": BatchSelection(which=which), "refresh_all": RefreshOptions()})
     return index_and_refresh.to_job(name, description=description, config=config)
 
 

@@ -108,13 +108,13 @@ def publication_metadata(publication: Publication, index: GraphIndex, seconds: f
     )
     spent = index.working.read(_SPENT)
     return {
+        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": publication.number,
         "new": publication.is_new,
         "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
         "megabytes": round(publication.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},
-        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
         **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
     }

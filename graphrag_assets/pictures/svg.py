@@ -28,7 +28,7 @@ PALETTE = [
 ]
 """Colours that can be told apart on white; further ones begin again."""
 INK, FAINT = "#1f2430", "#6b7280"
-_SAFE = "/:=,;'!@$&+*?-._~"
+_SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken
 
 
 def document(width: float, height: float, parts: Iterable[str]) -> str:

@@ -109,6 +109,6 @@ def test_only_the_last_days_are_drawn():
 
 
 def test_in_markdown_nothing_ends_the_link_early():
-    uri = in_markdown("<svg a='(b) \"c\" #1 50%'/>", "what").removeprefix("![what](").removesuffix(")")
-    assert not set(uri) & set('()<>"# ')
-    assert unquote(uri) == "data:image/svg+xml,<svg a='(b) \"c\" #1 50%'/>"
+    uri = in_markdown("<svg a='(b) \"c\" #1 50% &amp;'/>", "what").removeprefix("![what](").removesuffix(")")
+    assert not set(uri) & set('()<>"# &\\')
+    assert unquote(uri) == "data:image/svg+xml,<svg a='(b) \"c\" #1 50% &amp;'/>"

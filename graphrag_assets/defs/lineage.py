@@ -1,9 +1,39 @@
-"""Which column comes from which columns of other assets, as data: for the lineage that the UI walks by column.
+"""How the assets hang together, as data: in words, and which column comes from which columns of other assets.
 
 Columns that no other asset's column decides, such as the name of the model, are left out.
 """
 
 import dagster as dg
+
+STORIES = {
+    "documents": "Read from the files of a batch. A file or row that cannot be read does not stop the others: it is "
+    "counted as skipped in the metadata, with its cure.",
+    "text_units": "Documents cut into pieces that are read one at a time. Every citation leads back to one, and by its "
+    "span to the characters in the document.",
+    "entity_mentions": "What was found by reading each text unit by itself. Facts: they change when their text, the "
+    "prompt or the model does, and not otherwise. With a language model, most of the money is spent here.",
+    "relationship_mentions": "Who is said to have to do with whom, by reading each text unit by itself. Found together "
+    "with entity_mentions, in the same step.",
+    "covariates": "Claims with what they say of whom and when, by reading each text unit by itself; found in the same "
+    "step as the mentions.",
+    "entity_aliases": "Which names mean the same thing: decided by rules from all mentions, and by people, who may "
+    "add, reject and take back.",
+    "entities": "The nodes of the knowledge graph: the mentions of all batches, one row per thing. Several "
+    "descriptions of it are summarised.",
+    "relationships": "The edges of the knowledge graph: the mentions of all batches, one row per pair, heavier the "
+    "more often and the more strongly they are related.",
+    "communities": "Parts of the graph that are more connected within than with the rest, in a hierarchy. They move "
+    "only where the graph has changed.",
+    "community_members": "For every level, which community each entity is in: what roll-ups by level are made of.",
+    "community_history": "What became of communities when the graph changed; ids and numbers stay with what goes on.",
+    "entity_positions": "The map of the graph, laid out by communities: its picture is in the metadata.",
+    "community_reports": "What global and DRIFT search read. A report is written again when what it is written from "
+    "has changed, and kept otherwise. With a language model, each costs a call.",
+    "citations": "What the reports rest on, row by row: each reference looked up and checked.",
+    "embeddings": "What search by similarity compares with. A text is embedded again when it, or the model, has "
+    "changed.",
+}
+"""What people want to know of an asset beyond what one row is; the columns have words of their own."""
 
 _ENDS = "relationships.source_id relationships.target_id relationships.weight"
 _TEXTS = "entities.title entities.description relationships.description covariates.description"

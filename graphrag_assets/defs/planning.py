@@ -59,7 +59,7 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
         costs = planning.cost_frame(settings, tally)
         return CostPlan(todo, costs, ("No model is set, so nothing is paid for.",))
     with TemporaryDirectory(prefix="graphrag-preview-") as folder:
-        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
         for batch in todo:
             own = copy.of(batch)

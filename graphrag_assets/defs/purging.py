@@ -136,7 +136,7 @@ def needed_answers(index: GraphIndex) -> set[str]:
     from graphrag_assets.models.needed import looking_up
 
     with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
-        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
         units = copy.working.read("SELECT batch, id, text FROM text_units ORDER BY batch, id")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):

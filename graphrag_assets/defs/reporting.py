@@ -7,7 +7,7 @@ from urllib.parse import quote
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.lineage import column_lineage
+from graphrag_assets.defs.lineage import STORIES, column_lineage
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
@@ -65,13 +65,12 @@ def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]
 
 def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
     """The spec of the asset that is `table`: description, columns and kinds come from the schema."""
-    meanings = "\n".join(f"- `{c.name}`: {c.comment}" for c in table.columns)
     columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
     return dg.AssetSpec(
         table.name,
         deps=list(deps),
         group_name=group,
-        description=f"{table.comment}\n\n{meanings}",
+        description=f"{table.comment}\n\n{STORIES[table.name]}",
         tags=_COSTS if table.name in _MADE_BY_MODELS else {},
         kinds={"duckdb", "polars"},
         skippable=True,

@@ -92,6 +92,10 @@ class GraphIndex(DuckDBResource):
         index._options = dict(options)
         return index
 
+    def at(self, path: Path) -> "GraphIndex":
+        """The same with a copy of the working database."""
+        return self.model_copy(update={"database": str(path)})
+
     def of(self, batch: str | None, given: RunOptions | None = None) -> "GraphIndex":
         """This index with the settings that count for a batch, or, for None, for communities and reports.
 

@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import polars as pl
@@ -68,15 +69,11 @@ def scan(index: GraphIndex) -> Scan:
     """
     folder, settings = index.input_folder, index.settings
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    options, given = (
-        functools.cache(lambda given: deciding_options(index.with_options(dict(given)))),
-        stored_options(index.working),
-    )
-    digests, settling = {}, set()
+    deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
     settled = time.time() - settings.settle_seconds
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *options(tuple(given.get(batch, {}).items())))
+        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch))
         if any(file.modified.timestamp() > settled for file in files):
             settling.add(batch)
     cache.save()
@@ -94,6 +91,17 @@ def scan(index: GraphIndex) -> Scan:
         revisions=dict(stored.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
     )
+
+
+def _deciding_options_by_batch(index: GraphIndex) -> Callable[[str], tuple[object, ...]]:
+    """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
+    given = stored_options(index.working)
+
+    @functools.cache
+    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
+        return deciding_options(index.with_options(dict(options)))
+
+    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 
 
 def overtaken(index: GraphIndex) -> bool:

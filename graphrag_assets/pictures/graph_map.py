@@ -10,6 +10,7 @@ MOST_ENTITIES = 3500
 MOST_RELATIONSHIPS = 1500
 MOST_LABELS = 45
 _SIZE, _MARGIN, _FOOT = 900, 40, 26
+_SHOWN = 0.82  # fits, with its frame, into the UI of a laptop
 _LETTER = 0.56  # mean width of a letter, in font sizes
 _LONGEST_LABEL = 32
 
@@ -33,9 +34,8 @@ def graph_map(
         .head(MOST_RELATIONSHIPS)
     )
     shown = f"{drawn.height:,} of {entities.height:,} entities, coloured by their communities at level 0"
-    return document(
-        _SIZE, _SIZE + _FOOT, [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, shown, 13, FAINT)]
-    )
+    parts = [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, shown, 14, FAINT)]
+    return document(_SIZE, _SIZE + _FOOT, parts, _SHOWN)
 
 
 def _drawn(entities: pl.DataFrame, members: pl.DataFrame, positions: pl.DataFrame) -> pl.DataFrame:
@@ -91,7 +91,7 @@ def _labels(drawn: pl.DataFrame) -> Iterator[str]:
         if len(taken) == MOST_LABELS:
             return
         name = title if len(title) <= _LONGEST_LABEL else title[: _LONGEST_LABEL - 1] + "…"
-        size = 11 + 8 * (degree / top) ** 0.5
+        size = 12 + 8 * (degree / top) ** 0.5
         half = len(name) * size * _LETTER / 2
         middle = min(max(float(x), half + 4), _SIZE - half - 4)
         y = max(point - radius - 3, size)  # above its point

@@ -31,11 +31,11 @@ INK, FAINT = "#1f2430", "#6b7280"
 _SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken
 
 
-def document(width: float, height: float, parts: Iterable[str]) -> str:
-    """A picture of this size, on white so that it can be read in the dark theme too."""
+def document(width: float, height: float, parts: Iterable[str], scale: float = 1.0) -> str:
+    """A picture of this size times `scale`, on white so that it can be read in the dark theme too."""
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='{width:g}' "
-        f"height='{height:g}' font-family='Inter,Helvetica,Arial,sans-serif'>"
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='{width * scale:g}' "
+        f"height='{height * scale:g}' font-family='Inter,Helvetica,Arial,sans-serif'>"
         f"<rect width='100%' height='100%' fill='#fff'/>{''.join(parts)}</svg>"
     )
 

@@ -4,6 +4,7 @@ import sys
 import dagster as dg
 
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.lineage import STORIES
 from graphrag_assets.store import schema
 
 LINEAGE = {
@@ -62,11 +63,12 @@ def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_polic
     assert graph.get(dg.AssetKey("published_index")).freshness_policy is not None
 
 
-def test_descriptions_tell_what_each_column_means():
+def test_every_asset_has_words_of_its_own_and_so_has_every_column():
     graph = defs().resolve_asset_graph()
     for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
-        description = graph.get(dg.AssetKey(table.name)).description
-        assert [c.name for c in table.columns if f"`{c.name}`: {c.comment}" not in description] == []
+        node = graph.get(dg.AssetKey(table.name))
+        assert node.description == f"{table.comment}\n\n{STORIES[table.name]}"
+        assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
 
 
 def test_definitions_load_without_litellm_and_the_like():

@@ -1,19 +1,23 @@
 """The pictures of the README, made by doing what the README says: from a fresh data folder to a full index by clicks.
 
-    pip install playwright && python -m docs.make_pictures
+    pip install playwright pillow && python -m docs.make_pictures
 
 Needs a Chromium on the machine (PATH, or the variable CHROMIUM). Starts `dagster dev` on data of its own, clicks
 through Dagster's UI, and fails when the index is not complete at the end.
 """
 
+import contextlib
+import io
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
 import duckdb
+from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
+from graphrag_assets.store.working import WorkingDatabase
 from tests.dagster_dev import dagster_dev
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,15 +27,19 @@ MINUTE = 60_000
 
 def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        dagster_dev(Path(folder), ROOT / "data" / "input") as url,
-        sync_playwright() as playwright,
-    ):
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, contextlib.ExitStack() as stack:
+        documents = Path(folder) / "documents"
+        shutil.copytree(ROOT / "data" / "input", documents)
+        url = stack.enter_context(dagster_dev(Path(folder), documents))
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
         index_by_clicking(page, url)
         take_pictures(page, url)
+        picture_of_plots(page, url, documents)
+        picture_of_metadata(page, url)
+        picture_of_launchpad(page, url)
+        picture_of_checks(page, url, Path(folder) / "index" / "working.duckdb")
+        launch(page, url, "refresh_changed")  # which mends it
         browser.close()
         with duckdb.connect(str(Path(folder) / "index" / "graphrag.duckdb"), read_only=True) as index:
             print(index.sql("SELECT count(*) AS documents FROM documents"), index.sql("FROM publication"))
@@ -62,13 +70,81 @@ def take_pictures(page: Page, url: str) -> None:
     page.wait_for_timeout(5000)
     page.reload()  # the view fits the expanded graph when it is loaded
     page.wait_for_timeout(6000)
-    page.screenshot(path=PICTURES / "asset-graph.png")
+    screenshot(page, "asset-graph")
     page.goto(f"{url}/assets/entities")
     page.wait_for_timeout(5000)
-    page.screenshot(path=PICTURES / "entities.png")
+    screenshot(page, "entities")
     page.goto(f"{url}/assets/documents?view=partitions&partition=4-great-eastern")
     page.wait_for_timeout(5000)
-    page.screenshot(path=PICTURES / "partition.png")
+    screenshot(page, "partition")
+
+
+def launch(page: Page, url: str, job: str, ends: str = "RUN_SUCCESS") -> None:
+    """Launch a job as it is, and wait for its end."""
+    page.goto(f"{url}/locations/graphrag_assets/jobs/{job}/playground")
+    page.get_by_role("button", name="Launch Run").click(timeout=MINUTE)
+    expect(page.get_by_text(ends).first).to_be_visible(timeout=3 * MINUTE)
+
+
+def picture_of_plots(page: Page, url: str, documents: Path) -> None:
+    """After a few changes of the documents, what changed over time."""
+    ships = ["Niagara", "Agamemnon", "Albany"]
+    for n, ship in enumerate(ships):
+        text = "".join(f"Captain {name} sailed in the {ship}. " for name in ("Hudson", "Prescott", "Hunt")[: n + 1])
+        (documents / "news").mkdir(exist_ok=True)
+        (documents / "news" / f"{ship}.txt").write_text(text)
+        launch(page, url, "refresh_changed")
+    page.goto(f"{url}/assets/relationships")
+    page.get_by_text("Plots", exact=True).click(timeout=MINUTE)
+    page.wait_for_timeout(3000)
+    page.get_by_text("dagster/row_count").first.scroll_into_view_if_needed()
+    page.mouse.move(700, 600)
+    page.mouse.wheel(0, 330)
+    page.wait_for_timeout(1500)
+    screenshot(page, "plots")
+
+
+def picture_of_metadata(page: Page, url: str) -> None:
+    """The published index, with the graph's map opened."""
+    page.goto(f"{url}/assets/published_index")
+    page.get_by_text("[Show Markdown]").first.click(timeout=MINUTE)
+    page.wait_for_timeout(2500)
+    widths = page.evaluate("[...document.querySelectorAll('img[alt]')].map(i => i.naturalWidth)")
+    assert any(width > 500 for width in widths), f"the map is not drawn: {widths}"
+    screenshot(page, "metadata")
+
+
+def picture_of_launchpad(page: Page, url: str) -> None:
+    """What can be changed per run, with what it means."""
+    page.goto(f"{url}/locations/graphrag_assets/jobs/refresh_changed/playground")
+    editor = page.locator(".CodeMirror").first
+    editor.click(timeout=MINUTE)
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(
+        "ops:\n  index_selected:\n    config:\n      which: CHANGED\n      entity_types: ship, engineer, company\n"
+        "      max_gleanings: 2\n      redo: FAILED_UNITS\n  refresh_all:\n    config:\n      max_cluster_size: 20\n"
+        "      report_words: 800\n"
+    )
+    for _ in range(6):  # into the config of index_selected, whose fields are then shown
+        page.keyboard.press("ArrowUp")
+    page.wait_for_timeout(3000)
+    screenshot(page, "launchpad")
+
+
+def picture_of_checks(page: Page, url: str, working: Path) -> None:
+    """A check that fails beside one that passes, on an index that was broken on purpose."""
+    with WorkingDatabase(working).transaction() as connection:
+        connection.execute("UPDATE relationships SET target = 'Nobody' WHERE human_readable_id IN (3, 5, 8)")
+    launch(page, url, "check_index", "RUN_FAILURE")
+    page.goto(f"{url}/assets/relationships?view=checks&checkDetail=relationship_ends_are_entities")
+    page.wait_for_timeout(6000)
+    screenshot(page, "checks")
+
+
+def screenshot(page: Page, name: str) -> None:
+    """Of 256 colours, which is a third of the bytes."""
+    picture = Image.open(io.BytesIO(page.screenshot()))
+    picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(PICTURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

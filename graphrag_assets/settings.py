@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
     report_input_tokens: int = Field(8000, ge=200, description="Most tokens of a community report's context.")
+    report_words: int = Field(1500, ge=50, description="Most words of a community report by the chat model.")
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="With a larger share of failed text units nothing is published."
     )

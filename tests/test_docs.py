@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from graphrag_assets.settings import Settings
 
@@ -65,6 +66,14 @@ def test_every_setting_is_documented_with_its_default():
     text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
     for name, field in Settings.model_fields.items():
         assert f"`GRAPHRAG_{name.upper()}` | `{field.default}` | {field.description} |" in text
+
+
+def test_the_settings_of_a_run_shown_for_the_launchpad_are_accepted(project):
+    (shown,) = blocks("docs/settings.md", "yaml")
+    (project.input / "a.txt").write_text("Cyrus Field met William Thomson in Valentia.")
+    project.run("refresh_changed", ops=yaml.safe_load(shown)["ops"])
+    options = dict(project.index.working.read("SELECT name, value FROM index_options").iter_rows())
+    assert options == {"entity_types": "ship, engineer, company", "max_gleanings": "2", "report_words": "800"}
 
 
 def test_links_of_the_readme_lead_to_files():

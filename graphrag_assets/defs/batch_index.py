@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.defs.options import Redo
 from graphrag_assets.defs.reporting import usage_sums
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
@@ -15,7 +16,7 @@ from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpu
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import FACTS, commit_batch, known_facts
+from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_facts
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
@@ -63,32 +64,45 @@ def deciding_options(index: GraphIndex) -> tuple[object, ...]:
 
 
 def batch_digest(index: GraphIndex, batch: str) -> str:
-    """Hash of the batch's files and of everything that decides what is made of them."""
+    """Hash of the batch's files and of everything that decides what is made of them; `index` is the batch's own."""
     folder = index.input_folder
     content = folder.digest(batch) if folder.has(batch) else GONE
     return stable_id(content, *deciding_options(index))
 
 
-def index_batch_of(index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool = True) -> IndexedBatch:
+def index_batch_of(
+    index: GraphIndex,
+    batch: str,
+    backend: Backend,
+    run_id: str,
+    extract: bool = True,
+    redo: Redo = Redo.FAILED_UNITS,
+) -> IndexedBatch:
     """Index one batch; with `extract` false only its documents and text units.
 
-    Text units already extracted by the same extractor are not extracted again. A batch that is no longer in the
-    input folder commits no rows, which removes it from the index.
+    Text units already extracted by the same extractor are not extracted again unless `redo` wants it. A batch that is
+    no longer in the input folder commits no rows, which removes it from the index. `index` is the batch's own, as
+    `index.of(batch)` gives it; its options stay with the batch.
     """
     with index.working.alone(f"batch-{stable_id(batch)}"):
-        return _index_batch(index, batch, backend, run_id, extract)
+        return _index_batch(index, batch, backend, run_id, extract, redo)
 
 
-def _index_batch(index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool) -> IndexedBatch:
+def _index_batch(
+    index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool, redo: Redo
+) -> IndexedBatch:
     started = time.monotonic()
     settings = index.settings
     digest = batch_digest(index, batch)
     files = index.input_folder.files(batch)
     documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
     stored = known_facts(index.working, batch, backend.extractor)
+    if redo in (Redo.EXTRACTION, Redo.EVERYTHING):
+        stored = {name: frame.clear() for name, frame in stored.items()}
+    left_alone = failed_units(index.working, batch) if redo is Redo.NOTHING else None
     known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
     if extract:
-        facts = extract_facts(documents, text_units, errors, known, backend.extract, backend.extractor)
+        facts = extract_facts(documents, text_units, errors, known, backend.extract, backend.extractor, left_alone)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
@@ -97,5 +111,6 @@ def _index_batch(index: GraphIndex, batch: str, backend: Backend, run_id: str, e
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started
     used = usage_sums(backend.usage)
-    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, used)
+    options = index.options if index.input_folder.has(batch) else {}  # they go with the batch
+    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, used, options)
     return IndexedBatch(frames, errors, changes, backend.usage)

@@ -10,9 +10,14 @@ import polars as pl
 from graphrag_assets.defs.communities import REPORT_INPUTS
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.scanning import scan
+from graphrag_assets.errors import InputError
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
+from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.invariants import INVARIANTS
+
+SAMPLE_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Check:
     def result(self, rows: pl.DataFrame) -> dg.AssetCheckResult:
         metadata: dict[str, Any] = {"offending_rows": rows.height}
         if rows.height:
-            metadata |= {"cure": self.cure, "sample": dg.MetadataValue.md(markdown_table(rows))}
+            metadata |= {"cure": self.cure, "sample": dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS))}
         return dg.AssetCheckResult(
             check_name=self.name,
             asset_key=self.asset,
@@ -53,7 +58,8 @@ def _disconnected(index: GraphIndex) -> pl.DataFrame:
 
 def _stale(index: GraphIndex) -> pl.DataFrame:
     *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
-    settings, reporter = index.settings, index.backend().reporter
+    own = index.of(None)
+    settings, reporter = own.settings, own.backend().reporter
     inputs = ReportInputs(*tables)
     return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
 
@@ -64,6 +70,19 @@ def _too_many_failed(index: GraphIndex) -> pl.DataFrame:
         "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
         {"share": index.settings.max_failed_units},
     )
+
+
+def _out_of_date(index: GraphIndex) -> pl.DataFrame:
+    try:
+        found = scan(index)
+    except InputError as error:  # a folder that cannot be read tells nothing of what was published
+        return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
+    rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
+    rows += [(batch, "is gone from the input folder") for batch in found.gone]
+    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+    if recorded_inputs(index.working, "published") != inputs:
+        rows.append(("", "batches were indexed after the last publication"))
+    return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
 
 
 CHECKS = (
@@ -92,6 +111,14 @@ CHECKS = (
         "Launch the job refresh_graph.",
         _stale,
     ),
+    Check(
+        "publication_is_up_to_date",
+        "published_index",
+        False,
+        "What is published is made of the input folder as it is.",
+        "Launch the job refresh_changed, or switch on document_batches_sensor.",
+        _out_of_date,
+    ),
 )
 
 
@@ -111,10 +138,12 @@ def checks_of(asset: str) -> dg.AssetChecksDefinition:
 
     @dg.multi_asset_check(
         name=f"check_{asset}",
+        can_subset=True,  # so that the UI can run one
         specs=[dg.AssetCheckSpec(c.name, asset=asset, blocking=c.blocking, description=c.statement) for c in own],
     )
-    def check_asset(index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
-        yield from results_of(own, index)
+    def check_asset(context: dg.AssetCheckExecutionContext, index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
+        asked_for = {key.name for key in context.selected_asset_check_keys}
+        yield from results_of([check for check in own if check.name in asked_for], index)
 
     return check_asset
 

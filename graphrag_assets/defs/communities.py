@@ -7,10 +7,12 @@ from typing import NamedTuple
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.options import CommunityOptions, Redo, ReportOptions, asked_since
 from graphrag_assets.defs.reporting import (
     Metadata,
     Updated,
     asset_spec,
+    picture,
     selected_results,
     table_metadata,
     usage_metadata,
@@ -18,6 +20,8 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
+from graphrag_assets.pictures.charts import community_sizes
+from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
@@ -26,7 +30,7 @@ from graphrag_assets.pipeline.frontier import Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.pipeline.reports import ReportInputs, community_reports
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_stage
+from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
@@ -34,15 +38,20 @@ _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d 
 
 
 class UpdatedCommunities(NamedTuple):
-    """What was written, and how the clustering went."""
+    """What was written, how the clustering went, and the graph it is a clustering of."""
 
     updated: Updated
     clustering: Reclustered
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
 
 
 @alone("detect_communities")
 def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> UpdatedCommunities:
-    """Cluster, from the previous communities unless `fresh`; match with them so that ids stay; lay out the map."""
+    """Cluster, from the previous communities unless `fresh`; match with them so that ids stay; lay out the map.
+
+    The options of `index` stay: see `GraphIndex.of`.
+    """
     started = time.monotonic()
     settings = index.settings
     entities, relationships, previous, history, previous_members, clustered_edges = index.working.read_tables(
@@ -71,9 +80,11 @@ def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> U
         }
         changes = replace_tables(connection, frames)
         seconds = time.monotonic() - started
+        record_options(connection, None, index.options)
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}
-    return UpdatedCommunities(Updated(by_name, changes, {}, time.monotonic() - started), clustering)
+    updated = Updated(by_name, changes, {}, time.monotonic() - started)
+    return UpdatedCommunities(updated, clustering, entities, relationships)
 
 
 @dg.multi_asset(
@@ -86,24 +97,35 @@ def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> U
         asset_spec(schema.ENTITY_POSITIONS, "communities", ["community_members"]),
     ],
 )
-def detect_communities(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def detect_communities(
+    context: dg.AssetExecutionContext, config: CommunityOptions, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
     """Communities of the graph as it is now, with their members, their history and the map."""
-    yield from selected_results(context, community_metadata(*update_communities(index, context.run.run_id)))
+    written = update_communities(index.of(None, config), context.run.run_id, config.afresh)
+    yield from selected_results(context, community_metadata(*written))
 
 
-def community_metadata(updated: Updated, clustering: Reclustered) -> Metadata:
-    """Metadata of the communities' tables, with how much the clustering moved and how good it is."""
-    how = {
-        "entities_free_to_move": clustering.n_free,
-        "modularity": clustering.modularity,
-        "modularity_of_fresh_run": clustering.fresh_modularity,
-        "clustered_afresh": int(clustering.fresh),
+def community_metadata(
+    updated: Updated, clustering: Reclustered, entities: pl.DataFrame, relationships: pl.DataFrame
+) -> Metadata:
+    """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes, the map."""
+    frames = updated.frames
+    drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
+    more: Metadata = {
+        "communities": {
+            "sizes": picture("Sizes of communities by level", community_sizes(frames["communities"])),
+            "levels": frames["communities"]["level"].n_unique(),
+            "entities_free_to_move": clustering.n_free,
+            "modularity": clustering.modularity,
+            "modularity_of_fresh_run": clustering.fresh_modularity,
+            "clustered_afresh": int(clustering.fresh),
+        },
+        "entity_positions": {"map": picture("The map of the graph", drawn)},
     }
     return {
-        name: table_metadata(
-            updated.changes[name], updated.seconds, frame, **(how if name == schema.COMMUNITIES.name else {})
-        )
-        for name, frame in updated.frames.items()
+        name: table_metadata(name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
+        for name, frame in frames.items()
+        if name != schema.CLUSTERED_EDGES.name  # which is no asset
     }
 
 
@@ -115,12 +137,16 @@ class UpdatedReports(NamedTuple):
 
 
 @alone("write_community_reports")
-def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedReports:
-    """Write the reports whose inputs changed, keep the others, resolve their citations."""
+def update_reports(index: GraphIndex, backend: Backend, run_id: str, redo: bool = False) -> UpdatedReports:
+    """Write the reports whose inputs changed, or with `redo` all; keep the others; resolve their citations.
+
+    The options of `index` stay: see `GraphIndex.of`.
+    """
     started = time.monotonic()
     settings = index.settings
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
+    previous = previous.clear() if redo else previous
     reports = community_reports(
         inputs,
         previous,
@@ -136,6 +162,7 @@ def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedR
     with index.working.transaction() as connection:
         changes = replace_tables(connection, frames)
         seconds, used = time.monotonic() - started, usage_sums(backend.usage)
+        record_options(connection, None, index.options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
     by_name = {written.name: frame for written, frame in frames.items()}
     updated = Updated(by_name, changes, backend.usage, time.monotonic() - started)
@@ -154,9 +181,13 @@ def update_reports(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedR
         asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
     ],
 )
-def write_community_reports(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def write_community_reports(
+    context: dg.AssetExecutionContext, config: ReportOptions, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
     """A report on each community, and what it cites."""
-    written = update_reports(index, index.backend(run_id=context.run.run_id), context.run.run_id)
+    own, run = index.of(None, config), context.run
+    backend = own.backend(run_id=run.run_id, anew_since=asked_since(context.instance, run, config))
+    written = update_reports(own, backend, run.run_id, config.redo is not Redo.NOTHING)
     yield from selected_results(context, report_metadata(*written))
 
 
@@ -171,8 +202,12 @@ def report_metadata(updated: Updated, n_kept: int) -> Metadata:
     ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     unresolved = citations["cited_id"].null_count()
     return {
-        "community_reports": table_metadata(updated.changes["community_reports"], updated.seconds, ranked, **more),
-        "citations": table_metadata(updated.changes["citations"], updated.seconds, citations, unresolved=unresolved),
+        "community_reports": table_metadata(
+            "community_reports", updated.changes["community_reports"], updated.seconds, ranked, **more
+        ),
+        "citations": table_metadata(
+            "citations", updated.changes["citations"], updated.seconds, citations, unresolved=unresolved
+        ),
     }
 
 

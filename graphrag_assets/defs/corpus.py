@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 
 import dagster as dg
+import polars as pl
 
 from graphrag_assets.defs.batch_index import IndexedBatch, index_batch_of
+from graphrag_assets.defs.options import BatchOptions, asked_since
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -45,13 +47,17 @@ _DEPENDENCIES = {
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
 )
-def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
+def index_batch(
+    context: dg.AssetExecutionContext, config: BatchOptions, index: GraphIndex
+) -> Iterator[dg.MaterializeResult]:
     """Read, chunk and extract each batch of the run; commit it; report it."""
     asked_for = selected(context)
     extract = bool(asked_for - {"documents", "text_units"})
     for batch in context.partition_keys:
         started = time.monotonic()
-        indexed = index_batch_of(index, batch, index.backend(batch, context.run.run_id), context.run.run_id, extract)
+        own = index.of(batch, config)
+        backend = own.backend(batch, context.run.run_id, asked_since(context.instance, context.run, config))
+        indexed = index_batch_of(own, batch, backend, context.run.run_id, extract, config.redo)
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",
@@ -61,7 +67,7 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
             indexed.errors.height,
             seconds,
         )
-        for name, metadata in batch_metadata(indexed, seconds).items():
+        for name, metadata in batch_metadata(batch, indexed, seconds).items():
             if name in asked_for:
                 context.add_asset_metadata(metadata, asset_key=name, partition_key=batch)
     for table in schema.BATCH_TABLES:
@@ -69,11 +75,18 @@ def index_batch(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterato
             yield dg.MaterializeResult(asset_key=table.name)
 
 
-def batch_metadata(indexed: IndexedBatch, seconds: float) -> Metadata:
+def batch_metadata(batch: str, indexed: IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
-    more = {"documents": errors_metadata(indexed.errors), "entity_mentions": usage_metadata(indexed.usage)}
+    failed = pl.col("stage") == "extract"
+    more = {
+        "documents": errors_metadata("skipped", indexed.errors.filter(~failed), batch),
+        "entity_mentions": {
+            **errors_metadata("failed_text_units", indexed.errors.filter(failed), batch),
+            **usage_metadata(indexed.usage),
+        },
+    }
     return {
-        name: table_metadata(indexed.changes[name], seconds, frame, **more.get(name, {}))
+        name: table_metadata(name, indexed.changes[name], seconds, frame, **more.get(name, {}))
         for name, frame in indexed.frames.items()
     }
 

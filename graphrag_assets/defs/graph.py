@@ -9,6 +9,7 @@ from graphrag_assets.defs.reporting import (
     Metadata,
     Updated,
     asset_spec,
+    picture,
     selected_results,
     table_metadata,
     usage_metadata,
@@ -16,6 +17,7 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.models.backend import Backend
+from graphrag_assets.pictures.charts import degree_distribution
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import propose_aliases
@@ -84,13 +86,17 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
 
 
 def graph_metadata(updated: Updated) -> Metadata:
-    """Metadata of the graph's tables."""
+    """Metadata of the graph's tables; the entities' with the distribution of degrees."""
+    entities = updated.frames["entities"]
+    degrees = picture("Distribution of degrees", degree_distribution(entities["degree"]))
+    more = {"entities": {"degree_distribution": degrees, **usage_metadata(updated.usage)}}
     return {
         name: table_metadata(
+            name,
             updated.changes[name],
             updated.seconds,
             frame.sort("degree", descending=True) if "degree" in frame.columns else frame,
-            **(usage_metadata(updated.usage) if name == "entities" else {}),
+            **more.get(name, {}),
         )
         for name, frame in updated.frames.items()
     }

@@ -19,7 +19,7 @@ def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     record_unusable_names(index)
     context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
     for batch in found.due:
-        tags = {"dagster/data_version": batch_digest(index, batch)}
+        tags = {"dagster/data_version": batch_digest(index.of(batch), batch)}
         context.log_event(dg.AssetMaterialization("source_files", partition=batch, tags=tags))
     context.log.info(
         "%d batches to index (%s), %d unchanged, %d gone from the folder (%s): materialise those too, to remove "

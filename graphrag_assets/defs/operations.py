@@ -14,12 +14,14 @@ from graphrag_assets.defs.batch_index import index_batch_of
 from graphrag_assets.defs.communities import community_metadata, report_metadata, update_communities, update_reports
 from graphrag_assets.defs.corpus import batch_metadata
 from graphrag_assets.defs.graph import graph_metadata, update_graph
+from graphrag_assets.defs.options import BatchOptions, Redo, RefreshOptions, ReportOptions, asked_since
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.publication import publication_metadata, update_publication
 from graphrag_assets.defs.reporting import Metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import embedding_metadata, update_embeddings
 from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
+from graphrag_assets.models.backend import Backend
 from graphrag_assets.store.publishing import roll_back
 
 
@@ -31,10 +33,14 @@ class Which(Enum):
     ALL = "all"
 
 
-class BatchSelection(dg.Config):
-    """Which batches: those that changed (failed text units count), those with failed text units alone, or all."""
+class BatchSelection(BatchOptions):
+    """Which batches, and how they are indexed."""
 
-    which: Which = Field(Which.CHANGED, description="changed, failed, or all")
+    which: Which = Field(
+        default=Which.CHANGED,
+        description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
+        "alone. ALL. Settings given here stay with the batches that are indexed; others keep theirs.",
+    )
 
 
 @dg.op(description="Index batches one by one; one that fails does not stop the others.")
@@ -49,25 +55,28 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
     for place, batch in enumerate(todo, start=1):
         started = time.monotonic()
         try:
-            indexed = index_batch_of(index, batch, index.backend(batch, context.run_id), context.run_id)
+            own = index.of(batch, config)
+            backend = own.backend(batch, context.run_id, asked_since(context.instance, context.run, config))
+            indexed = index_batch_of(own, batch, backend, context.run_id, redo=config.redo)
         except Exception as error:  # whatever it is, the other batches are not to blame
             context.log.error("batch %s (%d of %d) failed: %s", batch, place, len(todo), error)
             failed.append(batch)
             continue
         seconds = time.monotonic() - started
         context.log.info("batch %s (%d of %d): %.1f s", batch, place, len(todo), seconds)
-        _report(context, batch_metadata(indexed, seconds), batch)
+        _report(context, batch_metadata(batch, indexed, seconds), batch)
     return failed
 
 
 @dg.op(description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.")
-def refresh_all(context: dg.OpExecutionContext, index: GraphIndex, failed: list[str]) -> None:
+def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, index: GraphIndex, failed: list[str]) -> None:
     """Fails at the end if batches had failed: what could be done is done and published."""
     with index.working.alone("refresh"):
-        updated = update_graph(index, index.backend(run_id=context.run_id), context.run_id)
-        _report(context, graph_metadata(updated))
-        _report(context, community_metadata(*update_communities(index, context.run_id)))
-        _finish(context, index)
+        backend = _backend(context, index, config if config.redo is Redo.EVERYTHING else ReportOptions())
+        _report(context, graph_metadata(update_graph(index, backend, context.run_id)))
+        own = index.of(None, config)
+        _report(context, community_metadata(*update_communities(own, context.run_id, config.afresh)))
+        _finish(context, own, config)
     if failed:
         raise dg.Failure(f"Batches failed: {', '.join(failed)}. The log says why; the others are published.")
 
@@ -75,14 +84,20 @@ def refresh_all(context: dg.OpExecutionContext, index: GraphIndex, failed: list[
 @dg.op(description="Communities from scratch, then what depends on them.")
 def recluster_all(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     with index.working.alone("refresh"):
-        _report(context, community_metadata(*update_communities(index, context.run_id, fresh=True)))
-        _finish(context, index)
+        own = index.of(None)
+        _report(context, community_metadata(*update_communities(own, context.run_id, fresh=True)))
+        _finish(context, own, ReportOptions())
 
 
-def _finish(context: dg.OpExecutionContext, index: GraphIndex) -> None:
+def _backend(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> Backend:
+    return index.backend(run_id=context.run_id, anew_since=asked_since(context.instance, context.run, options))
+
+
+def _finish(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> None:
     """Reports, embeddings and publication."""
-    backend = index.backend(run_id=context.run_id)
-    _report(context, report_metadata(*update_reports(index, backend, context.run_id)))
+    backend = _backend(context, index, options)
+    redo = options.redo is not Redo.NOTHING
+    _report(context, report_metadata(*update_reports(index, backend, context.run_id, redo)))
     embedded = update_embeddings(index, index.backend(run_id=context.run_id), context.run_id)
     _report(context, embedding_metadata(*embedded))
     started = time.monotonic()
@@ -115,7 +130,7 @@ def index_and_refresh() -> None:
 
 
 def _job(name: str, which: Which, description: str) -> dg.JobDefinition:
-    config = dg.RunConfig(ops={"index_selected": BatchSelection(which=which)})
+    config = dg.RunConfig(ops={"index_selected": BatchSelection(which=which), "refresh_all": RefreshOptions()})
     return index_and_refresh.to_job(name, description=description, config=config)
 
 

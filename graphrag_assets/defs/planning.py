@@ -59,15 +59,17 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
         costs = planning.cost_frame(settings, tally)
         return CostPlan(todo, costs, ("No model is set, so nothing is paid for.",))
     with TemporaryDirectory(prefix="graphrag-preview-") as folder:
-        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
         for batch in todo:
-            index_batch_of(copy, batch, planning.planning_backend(settings, batch, tally), _RUN)
-        backend = planning.planning_backend(settings, None, tally)
-        update_graph(copy, backend, _RUN)
-        update_communities(copy, _RUN)
-        update_reports(copy, backend, _RUN)
-        update_embeddings(copy, backend, _RUN)
+            own = copy.of(batch)
+            index_batch_of(own, batch, planning.planning_backend(own.settings, batch, tally), _RUN)
+        own = copy.of(None)
+        backend = planning.planning_backend(own.settings, None, tally)
+        update_graph(own, backend, _RUN)
+        update_communities(own, _RUN)
+        update_reports(own, backend, _RUN)
+        update_embeddings(own, backend, _RUN)
     return CostPlan(todo, planning.cost_frame(settings, tally), tuple(planning.notes(settings, tally)))
 
 

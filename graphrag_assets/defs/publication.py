@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -9,10 +10,14 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
+from graphrag_assets.defs.reporting import picture
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.models.backend import books_of
+from graphrag_assets.pictures.charts import spending
+from graphrag_assets.pictures.graph_map import graph_map
+from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_books
@@ -21,6 +26,18 @@ from graphrag_assets.store.publishing import Publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
+_FRESHNESS = (
+    # The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure.
+    dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
+    if Settings.load().automation == "on"
+    # By hand, nobody is late before a month is over.
+    else dg.FreshnessPolicy.time_window(fail_window=timedelta(days=31), warn_window=timedelta(days=7))
+)
+_SPENT = """
+SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_usd,
+       sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
+FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL ORDER BY ALL
+"""
 
 
 @alone("published_index")
@@ -33,7 +50,8 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
     if broken := broken_gates(index):
         reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
         raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
-    settings, backend = index.settings, index.backend()
+    own = index.of(None)
+    settings, backend = own.settings, own.backend()
     made_with = {
         **settings.as_rows(),
         "input": settings.input_as_given,
@@ -76,8 +94,12 @@ def _give_back_space(index: GraphIndex) -> None:
     group_name="publication",
     deps=["embeddings", "citations", "community_history", "entity_positions"],  # and through them, all tables
     kinds={"duckdb"},
+    freshness_policy=_FRESHNESS,
     description="graphrag.duckdb: a new compact file shaped for reading, numbered, linked, and switched in "
-    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.",
+    "atomically. Open it with any DuckDB tool; it never blocks indexing and is never blocked by it.\n\n"
+    "It stands behind the blocking checks: while one of them fails, readers keep what was published last. Its "
+    "metadata show the graph's map and what models have cost; the check publication_is_up_to_date tells whether the "
+    "input folder has moved on.",
 )
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """The newest publication, and the pointer to it."""
@@ -88,8 +110,16 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
 
 
 def publication_metadata(publication: Publication, index: GraphIndex, seconds: float) -> dict[str, Any]:
-    """Metadata of the published index."""
+    """Metadata of the published index: where it is, how large, its map, and what models have cost."""
+    entities, relationships, members, positions = index.working.read_all(
+        "SELECT id, title, degree FROM entities",
+        "SELECT source_id, target_id, weight FROM relationships",
+        "FROM community_members WHERE level = 0",
+        "FROM entity_positions",
+    )
+    spent = index.working.read(_SPENT)
     return {
+        "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": publication.number,
         "new": publication.is_new,
         "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
@@ -97,6 +127,8 @@ def publication_metadata(publication: Publication, index: GraphIndex, seconds: f
         "megabytes": round(publication.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},
+        "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
+        **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
     }
 
 

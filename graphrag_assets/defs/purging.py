@@ -138,13 +138,15 @@ def needed_answers(index: GraphIndex) -> set[str]:
         return keys
     from graphrag_assets.models.needed import looking_up
 
-    backend = looking_up(settings, keys)
     with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
-        copy = GraphIndex(database=str(Path(folder) / "working.duckdb"))
+        copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
-        units = copy.working.read("SELECT id, text FROM text_units ORDER BY id")
-        for _ in backend.extract(units.iter_rows()):
-            pass  # the mentions are in the database; looking their answers up is the point
+        units = copy.working.read("SELECT batch, id, text FROM text_units ORDER BY batch, id")
+        for (batch,), of_batch in units.group_by("batch", maintain_order=True):
+            backend = looking_up(copy.of(str(batch)).settings, keys)
+            for _ in backend.extract(of_batch.select("id", "text").iter_rows()):
+                pass  # the mentions are in the database; looking their answers up is the point
+        backend = looking_up(copy.of(None).settings, keys)
         with copy.get_connection() as connection:
             for derived in ("entities", "relationships", "community_reports", "embeddings"):
                 connection.execute(f"DELETE FROM {derived}")
@@ -192,7 +194,7 @@ def _check_up_to_date(index: GraphIndex, found: Scan) -> None:
 
 def _check_settings(index: GraphIndex) -> None:
     """The answers that are needed can be told only by the models that the index was made with."""
-    backend = index.backend()
+    backend = index.of(None).backend()
     names = ("extractor", "reporter", "embedding_model")
     made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
     if any(made_with.get(name, getattr(backend, name)) != getattr(backend, name) for name in names):

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.store.schema import Table
+from graphrag_assets.defs.lineage import STORIES, column_lineage
+from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
@@ -17,6 +20,29 @@ PREVIEW_CHARACTERS = 80
 # The event log is for ever: what documents say stays out of it.
 _PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
+_COSTS = {"graphrag/cost": "model-calls"}
+"""The tag of assets that may cost money: the UI filters by it."""
+_MADE_BY_MODELS = {
+    "entity_mentions",
+    "relationship_mentions",
+    "covariates",
+    "entities",
+    "relationships",
+    "community_reports",
+    "embeddings",
+}
+_PARTITIONED = {table.name for table in BATCH_TABLES}
+_USAGE = {  # as `models.llm.Usage` has them; 0 where no model is used, so that the UI's plots have no gaps
+    "calls": 0,
+    "ledger_hits": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+    "cost_usd": 0.0,
+    "retries": 0,
+    "failures": 0,
+    "dropped_records": 0,
+    "seconds_waiting": 0.0,
+}
 
 
 class Updated(NamedTuple):
@@ -44,7 +70,8 @@ def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg
         table.name,
         deps=list(deps),
         group_name=group,
-        description=table.comment,
+        description=f"{table.comment}\n\n{STORIES[table.name]}",
+        tags=_COSTS if table.name in _MADE_BY_MODELS else {},
         kinds={"duckdb", "polars"},
         skippable=True,
         metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
@@ -53,11 +80,14 @@ def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg
 
 
 def table_metadata(
-    changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
+    name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Metadata of a materialised table: rows, changed rows, seconds, a preview without document text."""
+    """Metadata of the materialised table `name`: rows, changed rows, seconds, a preview without document text.
+
+    The same numbers are there each time, so that the UI plots them over time.
+    """
     metadata: dict[str, Any] = {
-        "dagster/row_count": changes.rows,
+        "dagster/partition_row_count" if name in _PARTITIONED else "dagster/row_count": changes.rows,
         "rows_inserted": changes.inserted,
         "rows_deleted": changes.deleted,
         "seconds": round(seconds, 2),
@@ -65,6 +95,8 @@ def table_metadata(
     }
     if preview is not None and preview.height:
         metadata["preview"] = dg.MetadataValue.md(markdown_table(preview))
+    if lineage := column_lineage(name):
+        metadata["dagster/column_lineage"] = lineage
     return metadata
 
 
@@ -76,26 +108,34 @@ def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
+    """A picture as the UI shows it: inline in Markdown."""
+    return dg.MetadataValue.md(in_markdown(svg, description))
+
+
 def _cell(value: object) -> str:
     text = "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
 
 
-def errors_metadata(errors: pl.DataFrame) -> dict[str, Any]:
-    """What of a batch was not indexed: its number, and each with its cure."""
+def errors_metadata(name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
+    """What of a batch was not indexed: its number as `name`, and, if any, each with its cure and where to try again."""
     if errors.is_empty():
-        return {"skipped": 0}
+        return {name: 0}
     table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50)
-    return {"skipped": errors.height, "skipped_rows": dg.MetadataValue.md(table)}
+    page = f"/assets/entity_mentions?view=partitions&partition={quote(batch, safe='')}"
+    again = f"When they are mended, [materialise the partition]({page}) again. In SQL: table `index_errors`."
+    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
 
 
 def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
-    """Sums of model calls as numbers the UI plots, and the same by task as JSON; nothing without calls."""
-    if not usage:
-        return {}
-    total = sum(usage.values(), start=type(next(iter(usage.values())))())
-    numbers = {f"llm/{name}": value for name, value in total.as_dict().items()}
-    return {**numbers, "llm/by_task": dg.MetadataValue.json(usage_sums(usage))}
+    """Sums of model calls as numbers the UI plots, and, if there were any, the same by task as a table."""
+    by_task = usage_sums(usage)
+    numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
+    if not by_task:
+        return numbers
+    table = pl.DataFrame([{"task": task, **sums} for task, sums in by_task.items()])
+    return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}
 
 
 def selected_results(context: dg.AssetExecutionContext, metadata: Metadata) -> Iterator[dg.MaterializeResult]:

@@ -2,22 +2,39 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import dagster as dg
 import duckdb
 from dagster_duckdb import DuckDBResource
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
-from graphrag_assets.models.backend import Backend, backend_for
+from graphrag_assets.defs.options import RunOptions
+from graphrag_assets.models.backend import Backend, Keys, backend_for
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def _as_set(name: str) -> str:
+    return f"By default that of GRAPHRAG_{name}."
+
+
+_FROM_ENVIRONMENT = (
+    "chat_model",
+    "chat_base_url",
+    "chat_api_key",
+    "embedding_model",
+    "embedding_base_url",
+    "embedding_api_key",
+)
 
 
 class GraphIndex(DuckDBResource):
@@ -27,12 +44,26 @@ class GraphIndex(DuckDBResource):
     writers starve. This one queues behind a file lock, opens for one transaction, and always closes.
     """
 
-    database: str = Field(description="Path of the working database.")
+    database: str = Field(description="Path of the working database: index/working.duckdb in GRAPHRAG_DATA.")
+    chat_model: str | None = Field(default=None, description=_as_set("CHAT_MODEL"))
+    chat_base_url: str | None = Field(default=None, description=_as_set("CHAT_BASE_URL"))
+    chat_api_key: str | None = Field(default=None, description=_as_set("CHAT_API_KEY"), repr=False)
+    embedding_model: str | None = Field(default=None, description=_as_set("EMBEDDING_MODEL"))
+    embedding_base_url: str | None = Field(default=None, description=_as_set("EMBEDDING_BASE_URL"))
+    embedding_api_key: str | None = Field(default=None, description=_as_set("EMBEDDING_API_KEY"), repr=False)
+    _options: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @classmethod
     def of_settings(cls) -> "GraphIndex":
         """The index of the settings as they are now."""
         return cls(database=str(Settings.load().index_folder / "working.duckdb"))
+
+    @classmethod
+    def with_sources_shown(cls) -> "GraphIndex":
+        """The same for the UI: what is set in the environment shows as its variable, and is looked up in each run."""
+        variables = {field: f"GRAPHRAG_{field.upper()}" for field in _FROM_ENVIRONMENT}
+        shown: dict[str, Any] = {field: dg.EnvVar(name) for field, name in variables.items() if os.environ.get(name)}
+        return cls(database=cls.of_settings().database, **shown)
 
     @contextlib.contextmanager
     def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -45,12 +76,38 @@ class GraphIndex(DuckDBResource):
         return WorkingDatabase(Path(self.database))
 
     @property
-    def settings(self) -> Settings:
-        return Settings.load()
+    def options(self) -> Mapping[str, Any]:
+        """The settings that go before those of the environment."""
+        return self._options
 
-    def backend(self, batch: str | None = None, run_id: str | None = None) -> Backend:
-        """The models of the settings; batch and run are for the ledger's books."""
-        return backend_for(self.settings, batch, run_id)
+    @property
+    def settings(self) -> Settings:
+        models = ("chat_model", "chat_base_url", "embedding_model", "embedding_base_url")
+        own = {name: value for name in models if (value := getattr(self, name)) is not None}
+        return Settings.load(**own, **self._options)
+
+    def with_options(self, options: Mapping[str, Any]) -> "GraphIndex":
+        """This index with `options` before the environment's settings."""
+        index = self.model_copy()
+        index._options = dict(options)
+        return index
+
+    def at(self, path: Path) -> "GraphIndex":
+        """The same with a copy of the working database."""
+        return self.model_copy(update={"database": str(path)})
+
+    def of(self, batch: str | None, given: RunOptions | None = None) -> "GraphIndex":
+        """This index with the settings that count for a batch, or, for None, for communities and reports.
+
+        These are, each before the next: what this run is `given`, what earlier runs were given, the environment's.
+        """
+        kept = {} if given and given.forget_earlier else stored_options(self.working).get(batch, {})
+        return self.with_options({**kept, **(given.given if given else {})})
+
+    def backend(self, batch: str | None = None, run_id: str | None = None, anew_since: str | None = None) -> Backend:
+        """The models of the settings; batch and run are for the ledger's books, `anew_since` as in `backend_for`."""
+        keys = Keys(self.chat_api_key, self.embedding_api_key)
+        return backend_for(self.settings, batch, run_id, keys, anew_since)
 
     @property
     def input_folder(self) -> InputFolder:
@@ -73,4 +130,4 @@ def alone(stage: str) -> Callable[[Callable[Concatenate[GraphIndex, P], R]], Cal
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    return dg.Definitions(resources={"index": GraphIndex.of_settings()})
+    return dg.Definitions(resources={"index": GraphIndex.with_sources_shown()})

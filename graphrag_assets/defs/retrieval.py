@@ -66,7 +66,8 @@ def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.Mate
 def embedding_metadata(updated: Updated, n_embedded: int) -> Metadata:
     """Metadata of the embeddings."""
     more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
-    return {"embeddings": table_metadata(updated.changes["embeddings"], updated.seconds, None, **more)}
+    vectors = updated.frames["embeddings"]
+    return {"embeddings": table_metadata("embeddings", updated.changes["embeddings"], updated.seconds, vectors, **more)}
 
 
 @dg.definitions

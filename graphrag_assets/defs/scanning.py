@@ -1,6 +1,8 @@
 """The input folder against the index: which batches to index, and which names cannot be batches."""
 
+import functools
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import polars as pl
@@ -9,7 +11,7 @@ from graphrag_assets.defs.batch_index import deciding_options
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors
+from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
 
@@ -67,11 +69,11 @@ def scan(index: GraphIndex) -> Scan:
     """
     folder, settings = index.input_folder, index.settings
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    options, digests, settling = deciding_options(index), {}, set()
+    deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
     settled = time.time() - settings.settle_seconds
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *options)
+        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch))
         if any(file.modified.timestamp() > settled for file in files):
             settling.add(batch)
     cache.save()
@@ -89,6 +91,17 @@ def scan(index: GraphIndex) -> Scan:
         revisions=dict(stored.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
     )
+
+
+def _deciding_options_by_batch(index: GraphIndex) -> Callable[[str], tuple[object, ...]]:
+    """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
+    given = stored_options(index.working)
+
+    @functools.cache
+    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
+        return deciding_options(index.with_options(dict(options)))
+
+    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 
 
 def overtaken(index: GraphIndex) -> bool:

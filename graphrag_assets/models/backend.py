@@ -4,7 +4,7 @@ Unset settings mean the embedded default. Assets ask for a `Backend` and never f
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from graphrag_assets.models.offline.centrality import summarise
 from graphrag_assets.models.offline.embeddings import MODEL, embed
 from graphrag_assets.models.offline.extraction import extract_unit
 from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.models.progress import Progress
 from graphrag_assets.models.records import ReportMaterial, ReportRecord, UnitExtraction
 from graphrag_assets.settings import Settings
 
@@ -25,6 +26,17 @@ if TYPE_CHECKING:
 LEDGER_NAME = "ledger.sqlite"
 Extracted = tuple[str, UnitExtraction | Exception]
 """A text unit's id with what was found in it, or with why it failed."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """API keys; without one it is looked up in the environment. They are shown nowhere."""
+
+    chat: str | None = field(default=None, repr=False)
+    embedding: str | None = field(default=None, repr=False)
+
+
+NO_KEYS = Keys()
 
 
 @dataclass(frozen=True)
@@ -54,16 +66,25 @@ class Backend:
         return reduce(lambda all_meters, meter: all_meters + meter, self.meters).by_task if self.meters else {}
 
 
-def backend_for(settings: Settings, batch: str | None = None, run_id: str | None = None) -> Backend:
-    """The backend that the settings choose; `batch` and `run_id` are for the ledger's books."""
+def backend_for(
+    settings: Settings,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    anew_since: str | None = None,
+) -> Backend:
+    """The backend that the settings choose; `batch` and `run_id` are for the ledger's books.
+
+    `anew_since`: the chat model is asked again where its answer in the ledger is older than this time (ISO, UTC).
+    """
     backend = offline_backend()
     if settings.chat_model or settings.embedding_model:
         from graphrag_assets.models import language  # what talks to providers loads only when asked for
 
         if settings.chat_model:
-            backend = language.with_chat(backend, settings, batch, run_id)
+            backend = language.with_chat(backend, settings, batch, run_id, keys, anew_since)
         if settings.embedding_model:
-            backend = language.with_embeddings(backend, settings, run_id)
+            backend = language.with_embeddings(backend, settings, run_id, keys)
     return backend
 
 
@@ -82,8 +103,11 @@ def offline_backend() -> Backend:
 
 
 def _extract_offline(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
-    for unit_id, text in units:
+    listed = list(units)
+    progress = Progress("text units", len(listed))
+    for unit_id, text in listed:
         try:
             yield unit_id, extract_unit(text)
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit_id, error
+        progress.advance()

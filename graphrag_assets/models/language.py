@@ -19,7 +19,7 @@ import polars as pl
 from dotenv import load_dotenv
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.backend import LEDGER_NAME, Backend, Extracted
+from graphrag_assets.models.backend import LEDGER_NAME, NO_KEYS, Backend, Extracted, Keys
 from graphrag_assets.models.event_loop import submit, wait_for
 from graphrag_assets.models.llm import (
     Budget,
@@ -31,10 +31,12 @@ from graphrag_assets.models.llm import (
     LimitOptions,
     Limits,
     PriceOptions,
+    UsageMeter,
 )
 from graphrag_assets.models.offline import REPORTER
 from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.models.offline.reports import write_reports as extractive_reports
+from graphrag_assets.models.progress import Progress
 from graphrag_assets.models.prompts import Prompts
 from graphrag_assets.models.records import ReportMaterial, ReportRecord
 from graphrag_assets.models.tasks.answers import ChatAnswerer
@@ -101,28 +103,33 @@ def _key(name: str) -> str | None:
     return os.environ.get(name)
 
 
-def chat_model(settings: Settings, run_id: str | None = None) -> ChatModel:
-    """The chat model of the settings, with a usage meter of its own. The key comes from the environment."""
+def chat_model(
+    settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS, anew_since: str | None = None
+) -> ChatModel:
+    """The chat model of the settings, with a usage meter of its own.
+
+    Without a key in `keys` it comes from the environment. `anew_since`: see `ChatModel`.
+    """
     base_url = settings.chat_base_url or None
     options = ChatOptions(
         model=settings.chat_model,
         base_url=base_url,
-        api_key=_key("GRAPHRAG_CHAT_API_KEY"),
+        api_key=keys.chat or _key("GRAPHRAG_CHAT_API_KEY"),
         timeout=settings.request_timeout,
         structured=settings.structured_output,
         prices=chat_prices(settings),
     )
     limits = _limits(settings, settings.chat_model, base_url)
-    return ChatModel(options, ledger_of(settings), limits, _budget_of(settings, run_id))
+    return ChatModel(options, ledger_of(settings), limits, _budget_of(settings, run_id), anew_since)
 
 
-def embedding_model(settings: Settings, run_id: str | None = None) -> EmbeddingModel:
+def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS) -> EmbeddingModel:
     """The embedding model of the settings, with a usage meter of its own."""
     base_url = settings.embedding_base_url or None
     options = EmbeddingOptions(
         model=settings.embedding_model,
         base_url=base_url,
-        api_key=_key("GRAPHRAG_EMBEDDING_API_KEY"),
+        api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
         prices=embedding_prices(settings),
     )
     limits = _limits(settings, settings.embedding_model, base_url)
@@ -140,18 +147,35 @@ def extraction_options(settings: Settings) -> tuple[ExtractionOptions, ClaimOpti
     return extraction, claims if settings.extract_claims else None
 
 
-def with_chat(backend: Backend, settings: Settings, batch: str | None, run_id: str | None) -> Backend:
+def with_chat(
+    backend: Backend,
+    settings: Settings,
+    batch: str | None,
+    run_id: str | None,
+    keys: Keys = NO_KEYS,
+    anew_since: str | None = None,
+) -> Backend:
     """`backend` with extraction, summaries and reports by the chat model of the settings."""
-    chat = chat_model(settings, run_id)
-    return replace(with_tasks(backend, settings, chat, batch, run_id), meters=(*backend.meters, chat.usage))
+    chat = chat_model(settings, run_id, keys, anew_since)
+    return replace(with_tasks(backend, settings, chat, batch, run_id, chat.usage), meters=(*backend.meters, chat.usage))
 
 
-def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | None, run_id: str | None) -> Backend:
-    """`backend` with extraction, summaries and reports asked of `chat`, as the settings want them."""
+def with_tasks(
+    backend: Backend,
+    settings: Settings,
+    chat: Chat,
+    batch: str | None,
+    run_id: str | None,
+    meter: UsageMeter | None = None,
+) -> Backend:
+    """`backend` with extraction, summaries and reports asked of `chat`, as the settings want them.
+
+    `meter`: what counts the use of `chat`, for the lines on progress.
+    """
     prompts, language = prompts_of(settings), settings.language or None
     extraction, claims = extraction_options(settings)
     summaries = SummaryOptions(language=language, encoding=settings.encoding)
-    reports = ReportOptions(language=language)
+    reports = ReportOptions(settings.report_words, language)
 
     def extract(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
         async def one(unit: tuple[str, str]) -> Extracted:
@@ -159,11 +183,11 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
             found = await extract_text_unit(chat, prompts, unit[1], extraction, claims, origin)
             return unit[0], found.extraction
 
-        for unit, found in as_they_come(one, units, "text units"):
+        for unit, found in as_they_come(one, units, "text units", meter):
             yield (unit[0], found) if isinstance(found, Exception) else found
 
     def summarise(descriptions: pl.DataFrame) -> pl.DataFrame:
-        return _summaries(descriptions, chat, prompts, summaries, run_id)
+        return _summaries(descriptions, chat, prompts, summaries, run_id, meter)
 
     def write(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         small = {place for place, material in enumerate(materials) if material.size <= _SMALL}
@@ -173,7 +197,7 @@ def with_tasks(backend: Backend, settings: Settings, chat: Chat, batch: str | No
             return await write_report(chat, prompts, materials[place], reports, Origin(run_id=run_id))
 
         large = [place for place in range(len(materials)) if place not in small]
-        for place, report in as_they_come(one, large, "community reports"):
+        for place, report in as_they_come(one, large, "community reports", meter):
             if isinstance(report, Exception):
                 log.warning("a community report failed and is extractive until the next run: %s", report)
             else:
@@ -203,7 +227,12 @@ def _fingerprint(settings: Settings, prompts: Prompts, tasks: Iterable[str], *op
 
 
 def _summaries(
-    descriptions: pl.DataFrame, chat: Chat, prompts: Prompts, options: SummaryOptions, run_id: str | None
+    descriptions: pl.DataFrame,
+    chat: Chat,
+    prompts: Prompts,
+    options: SummaryOptions,
+    run_id: str | None,
+    meter: UsageMeter | None,
 ) -> pl.DataFrame:
     """One description per key: summaries of several by the model, a single one as it is."""
     texts = (
@@ -219,7 +248,7 @@ def _summaries(
 
     written: dict[str, str] = {}
     failed: list[str] = []
-    for row, summary in as_they_come(one, several.rows(), "description summaries"):
+    for row, summary in as_they_come(one, several.rows(), "description summaries", meter):
         if isinstance(summary, Exception):
             log.warning("a description summary failed and is extractive until the next run: %s", summary)
             failed.append(row[0])
@@ -234,9 +263,9 @@ def _summaries(
     return made.sort("key")
 
 
-def with_embeddings(backend: Backend, settings: Settings, run_id: str | None) -> Backend:
+def with_embeddings(backend: Backend, settings: Settings, run_id: str | None, keys: Keys = NO_KEYS) -> Backend:
     """`backend` with vectors by the embedding model of the settings."""
-    model = embedding_model(settings, run_id)
+    model = embedding_model(settings, run_id, keys)
 
     def embed(texts: Sequence[str]) -> np.ndarray:
         return wait_for(model.embed(texts, run_id=run_id))
@@ -252,9 +281,11 @@ def chat_answerer(settings: Settings) -> ChatAnswerer:
 
 
 def as_they_come(
-    work: Callable[[Item], Awaitable[Result]], items: Iterable[Item], what: str
+    work: Callable[[Item], Awaitable[Result]], items: Iterable[Item], what: str, meter: UsageMeter | None = None
 ) -> Iterator[tuple[Item, Result | Exception]]:
     """Items (`what` in messages) with their results, or what they failed of, in the order they are done.
+
+    How far it is is told in the log, with what `meter` has counted meanwhile.
 
     Raises:
         BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the calls not yet made are dropped.
@@ -283,13 +314,15 @@ def as_they_come(
         finally:
             results.put(None)
 
-    running, done = submit(all_of_them()), 0
+    progress = Progress(what, len(listed), (lambda: meter.total) if meter else None)
+    running = submit(all_of_them())
     try:
         while (result := results.get()) is not None:
             item, found = result
             if isinstance(found, Exception) and stops_the_run(found):
-                raise type(found)(f"{found} Done: {done} of {len(listed)} {what}, {len(listed) - done} are left.")
-            done += 1
+                left = progress.total - progress.done
+                raise type(found)(f"{found} Done: {progress.done} of {progress.total} {what}, {left} are left.")
+            progress.advance()
             yield item, found
     finally:
         running.cancel()  # an abandoned iteration leaves nothing running

@@ -46,12 +46,21 @@ def extract_facts(
     known: KnownFacts,
     extract: Extract,
     extractor: str,
+    left_alone: pl.DataFrame | None = None,
 ) -> BatchFacts:
-    """The batch's facts. Only text units that `known` lacks are extracted; those that fail are left undone."""
-    todo = text_units.filter(~pl.col("id").is_in(known.text_unit_ids.implode()))
-    found = extract_text_units(todo, extract, extractor)
+    """The batch's facts. Only text units that `known` lacks are extracted; those that fail are left undone.
+
+    `left_alone` (rows of index_errors): text units that failed before and are not tried again.
+    """
     kept = text_units.select(text_unit_id="id")
-    failed = found.errors.select(id="source")
+    failed_before = pl.DataFrame(schema=errors.schema) if left_alone is None else left_alone
+    failed_before = failed_before.filter(
+        pl.col("source").is_in(kept["text_unit_id"].implode()) & ~pl.col("source").is_in(known.text_unit_ids.implode())
+    )
+    done = pl.concat([known.text_unit_ids, failed_before["source"]])
+    found = extract_text_units(text_units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
+    failures = pl.concat([failed_before, found.errors], how="diagonal_relaxed")
+    failed = failures.select(id="source")
     return BatchFacts(
         documents,
         text_units.with_columns(
@@ -60,7 +69,7 @@ def extract_facts(
         pl.concat([_of(known.entity_mentions, kept), found.entity_mentions], how="vertical_relaxed"),
         pl.concat([_of(known.relationship_mentions, kept), found.relationship_mentions], how="vertical_relaxed"),
         pl.concat([_of(known.covariates, kept), found.covariates], how="vertical_relaxed"),
-        pl.concat([errors, found.errors], how="diagonal_relaxed"),
+        pl.concat([errors, failures], how="diagonal_relaxed"),
     )
 
 

@@ -1,7 +1,5 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
-import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -11,9 +9,6 @@ from graphrag_assets.ids import with_id
 from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
-
-log = logging.getLogger(__name__)
-SECONDS_BETWEEN_PROGRESS = 5.0
 
 
 class Extraction(NamedTuple):
@@ -41,18 +36,13 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     relationships: list[tuple[str, RelationshipRecord]] = []
     claims: list[tuple[str, ClaimRecord]] = []
     failures: list[tuple[str, str]] = []
-    started = reported = time.monotonic()
-    for done, (unit_id, found) in enumerate(extract(text_units.select("id", "text").iter_rows()), start=1):
+    for unit_id, found in extract(text_units.select("id", "text").iter_rows()):
         if isinstance(found, Exception):
             failures.append((unit_id, f"{type(found).__name__}: {found}"))
             continue
         entities += [(unit_id, record) for record in found.entities]
         relationships += [(unit_id, record) for record in found.relationships]
         claims += [(unit_id, record) for record in found.claims]
-        if time.monotonic() - reported > SECONDS_BETWEEN_PROGRESS:
-            reported = time.monotonic()
-            rate = done / (reported - started)
-            log.info("extracted %d of %d text units, %.1f per second", done, text_units.height, rate)
     for records in (entities, relationships, claims, failures):
         records.sort(key=lambda record: record[0])  # whatever order they came in; stable within a unit
     lineage = text_units.select("batch", "document_id", text_unit_id="id")

@@ -30,6 +30,13 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     return {"text_units": units, **facts}
 
 
+def failed_units(working: WorkingDatabase, batch: str) -> pl.DataFrame:
+    """The rows of index_errors of the batch's text units that failed to be extracted."""
+    return working.read(
+        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage = 'extract'", {"batch": batch}
+    )
+
+
 def commit_batch(
     working: WorkingDatabase,
     batch: str,
@@ -39,10 +46,12 @@ def commit_batch(
     run_id: str,
     seconds: float,
     usage: UsageByTask | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame) in one transaction.
 
-    `seconds` and `usage` are what it took to compute them, for index_runs.
+    `seconds` and `usage` are what it took to compute them, for index_runs; `options` the settings of this batch that
+    go before those of the environment.
 
     Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
     as not extracted: facts never outlive their text.
@@ -61,6 +70,7 @@ def commit_batch(
                 {"batch": batch},
             )
         replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
+        record_options(connection, batch, options or {})
         record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
         if _unchanged(connection, batch, digest, extracted, changes):
             return changes
@@ -170,6 +180,24 @@ def record_stage(
     }
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
+
+
+def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:
+    """The settings that go before those of the environment, by batch; None: for communities and reports."""
+    found: dict[str | None, dict[str, str]] = {}
+    for batch, name, value in working.read("SELECT batch, name, value FROM index_options").iter_rows():
+        found.setdefault(batch, {})[name] = value
+    return found
+
+
+def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, options: Mapping[str, object]) -> None:
+    """Make `options` the settings that stay with a batch, or, for None, with communities and reports."""
+    connection.execute("DELETE FROM index_options WHERE batch IS NOT DISTINCT FROM $batch", {"batch": batch})
+    for name, value in options.items():
+        connection.execute(
+            "INSERT INTO index_options BY NAME SELECT $batch AS batch, $name AS name, $value AS value",
+            {"batch": batch, "name": name, "value": str(value)},
+        )
 
 
 def inputs_of(batch_state: pl.DataFrame) -> str:

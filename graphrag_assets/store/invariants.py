@@ -116,6 +116,19 @@ INVARIANTS = (
         _REFRESH,
     ),
     Invariant(
+        "communities_have_the_members_listed",
+        "community_members",
+        True,
+        "A community's entity_ids are its rows in community_members.",
+        "SELECT community, entity_id, 'not in community_members' AS problem FROM "
+        "((SELECT community, level, unnest(entity_ids) AS entity_id FROM communities) "
+        "EXCEPT (SELECT community, level, entity_id FROM community_members)) "
+        "UNION ALL SELECT community, entity_id, 'not in entity_ids' FROM "
+        "((SELECT community, entity_id FROM community_members) "
+        "EXCEPT (SELECT community, unnest(entity_ids) FROM communities))",
+        _REFRESH,
+    ),
+    Invariant(
         "nothing_stems_from_a_gone_document",
         "embeddings",
         True,
@@ -130,6 +143,9 @@ INVARIANTS = (
         "WHERE community NOT IN (SELECT community FROM communities) "
         "UNION ALL SELECT 'citations', report_id FROM citations "
         "WHERE report_id NOT IN (SELECT id FROM community_reports) "
+        "UNION ALL SELECT 'entity_positions', id FROM entity_positions WHERE id NOT IN (SELECT id FROM entities) "
+        "UNION ALL SELECT 'index_errors', source FROM index_errors "
+        "WHERE stage <> 'scan' AND batch NOT IN (SELECT batch FROM batch_state) "
         "UNION ALL SELECT 'embeddings', id FROM embeddings WHERE id NOT IN (SELECT id FROM text_units "
         "UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports)",
         _REINDEX,
@@ -143,6 +159,16 @@ INVARIANTS = (
         "UNION ALL SELECT 'entity', id FROM entities "
         "UNION ALL SELECT 'community_report', id FROM community_reports) ANTI JOIN embeddings USING (kind, id)",
         _REFRESH,
+    ),
+    Invariant(
+        "vectors_are_comparable",
+        "embeddings",
+        True,
+        "All vectors are of one model and one length.",
+        "SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example FROM embeddings GROUP BY ALL "
+        "HAVING (SELECT count(DISTINCT (model, len(vector))) FROM embeddings) > 1",
+        "Launch the job refresh_graph. If it stays, delete these rows from embeddings in working.duckdb first: the "
+        "next refresh makes them anew.",
     ),
     Invariant(
         "text_units_are_extracted",
@@ -191,8 +217,9 @@ INVARIANTS = (
         "titles_are_distinct",
         "entities",
         False,
-        "No two titles differ in punctuation and spaces only.",
-        "SELECT regexp_replace(title_key, '[^\\p{L}\\p{N}]', '', 'g') AS letters, list(title ORDER BY title) AS titles "
+        "No two titles differ in punctuation, spaces and accents only.",
+        "SELECT regexp_replace(strip_accents(title_key), '[^\\p{L}\\p{N}]', '', 'g') AS letters, "
+        "list(title ORDER BY title) AS titles "
         "FROM entities GROUP BY 1 HAVING count(*) > 1 AND letters <> ''",
         "Add an alias to entity_aliases (rule 'user', accepted) and launch the job refresh_graph.",
     ),

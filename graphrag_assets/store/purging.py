@@ -37,6 +37,7 @@ _GONE = {
     "batch_state": "batch NOT IN (FROM live_batches)",
     "index_runs": "batch NOT IN (FROM live_batches)",
     "index_errors": "batch NOT IN (FROM live_batches)",
+    "index_options": "batch NOT IN (FROM live_batches)",
     # Decisions of people outlive the documents they were made for.
     "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
     # The last number of each table stays, without its id, so that none is ever given twice.

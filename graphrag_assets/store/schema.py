@@ -413,11 +413,21 @@ REFRESH_STATE = table(
     ("run_id", "VARCHAR", "Dagster run that made it."),
 )
 
+INDEX_OPTIONS = table(
+    "index_options",
+    "Settings given to a run in Dagster's launchpad, which stay with what that run made.",
+    "batch name",
+    ("batch", "VARCHAR", "The batch that was indexed with it; null: communities and reports."),
+    ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),
+    ("value", "VARCHAR", "Its value."),
+)
+
 OPERATION_TABLES = (
     INDEX_ERRORS,
     BATCH_STATE,
     INDEX_RUNS,
     INDEX_SETTINGS,
+    INDEX_OPTIONS,
     PUBLICATIONS,
     REFRESH_STATE,
     NUMBERS,

@@ -4,6 +4,7 @@ import sys
 import dagster as dg
 
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.lineage import STORIES
 from graphrag_assets.store import schema
 
 LINEAGE = {
@@ -52,6 +53,22 @@ def test_assets_have_descriptions_groups_and_column_schemas():
         assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
         if key.to_user_string() not in {"source_files", "published_index"}:
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
+
+
+def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_policy():
+    graph = defs().resolve_asset_graph()
+    tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
+    assert tagged >= {"entity_mentions", "community_reports", "embeddings"}
+    assert tagged & {"documents", "communities", "published_index"} == set()
+    assert graph.get(dg.AssetKey("published_index")).freshness_policy is not None
+
+
+def test_every_asset_has_words_of_its_own_and_so_has_every_column():
+    graph = defs().resolve_asset_graph()
+    for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
+        node = graph.get(dg.AssetKey(table.name))
+        assert node.description == f"{table.comment}\n\n{STORIES[table.name]}"
+        assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
 
 
 def test_definitions_load_without_litellm_and_the_like():

@@ -267,7 +267,7 @@ def test_metadata_tells_rows_and_keeps_document_text_out_of_the_event_log(cables
     cables.run("index_batches", "one")
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization
     assert event.partition == "one"
-    assert event.metadata["dagster/row_count"].value == 2
+    assert event.metadata["dagster/partition_row_count"].value == 2
     assert "cable" in event.metadata["preview"].value
     log = " ".join(str(record) for record in cables.instance.all_logs(cables.instance.get_runs()[0].run_id))
     assert "commanded" not in log

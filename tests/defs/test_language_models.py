@@ -150,7 +150,7 @@ def test_usage_is_metadata_of_the_materialisations(modelled):
     event = modelled.instance.get_latest_materialization_event(dg.AssetKey("entity_mentions")).asset_materialization
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0
-    assert "extract_graph" in event.metadata["llm/by_task"].data
+    assert "extract_graph" in event.metadata["llm/by_task"].value
 
 
 def test_spend_is_sql(modelled, server):

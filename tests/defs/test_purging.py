@@ -51,7 +51,7 @@ def index_and_delete(project: Project) -> None:
     project.write("kept/zyxquorv.txt", SECRET)
     project.write("kept/edited.txt", "Robert Halpin sailed to Newfoundland. He knew Zyxquorv Grey and Cyrus Field.\n")
     project.write("zyxquorv-letters/letter.txt", SECRET + "Zyxquorv Blackwood lived in Valentia.\n")
-    project.run("refresh_changed")
+    project.run("refresh_changed", ops={"index_selected": {"config": {"chunk_size": 400}}})
     (project.input / "kept/zyxquorv.txt").unlink()
     (project.input / "zyxquorv-letters/letter.txt").unlink()
     (project.input / "zyxquorv-letters").rmdir()

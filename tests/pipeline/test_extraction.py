@@ -1,5 +1,3 @@
-import logging
-
 import polars as pl
 import pytest
 
@@ -78,14 +76,6 @@ def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
     assert found.errors.select("batch", "source", "stage", "error").rows() == [
         ("b", "u1", "extract", "RuntimeError: broken")
     ]
-
-
-def test_long_extraction_tells_its_progress_and_rate(monkeypatch, caplog):
-    monkeypatch.setattr("graphrag_assets.pipeline.extraction.SECONDS_BETWEEN_PROGRESS", -1.0)
-    with caplog.at_level(logging.INFO):
-        extract_text_units(UNITS, fixed, "x")
-    assert "extracted 2 of 2 text units" in caplog.text
-    assert "per second" in caplog.text
 
 
 def test_only_text_units_that_are_not_known_are_extracted():

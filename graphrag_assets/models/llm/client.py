@@ -51,14 +51,22 @@ class _Answer(NamedTuple):
 class ChatModel:
     """A chat model; what its calls used is in `usage`.
 
+    `anew_since` (ISO time, UTC): answers in the ledger that are older are asked for, and paid for, again.
+
     As an asynchronous context manager, or by `await close()`, it finishes and stores the calls under way.
     """
 
     def __init__(
-        self, options: ChatOptions, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None
+        self,
+        options: ChatOptions,
+        ledger: Ledger,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        anew_since: str | None = None,
     ):
         self.options = options
         self.ledger = ledger
+        self._anew_since = anew_since
         self.limits = limits or Limits.of(options.model, options.base_url)
         self.budget = budget or Budget()
         self.usage = UsageMeter()
@@ -162,7 +170,9 @@ class ChatModel:
         return completion
 
     def _from_ledger(self, request: ChatRequest, hit: Hit) -> Completion | None:
-        """The stored answer, unless the response model has become stricter than it."""
+        """The stored answer, unless it is to be asked for anew, or the response model has become stricter than it."""
+        if self._anew_since and hit.created_at < self._anew_since:
+            return None
         text = hit.response or ""
         usage = TokenUsage(hit.prompt_tokens, hit.completion_tokens)
         if request.response_model is None:

@@ -19,6 +19,7 @@ from graphrag_assets.models.llm.limits import Limits
 from graphrag_assets.models.llm.options import EmbeddingOptions, TokenUsage
 from graphrag_assets.models.llm.prices import Prices
 from graphrag_assets.models.llm.usage import Usage, UsageMeter, used
+from graphrag_assets.models.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
 _formats: dict[tuple[str, str | None], str] = {}  # how each model sends its vectors, learnt once per process
@@ -115,9 +116,12 @@ class EmbeddingModel:
         """Send the pieces in batches, at once; the first error stops what has not been sent."""
         await asyncio.to_thread(self._load)
 
+        progress = Progress("texts embedded", len(pieces), lambda: self.usage.total)
+
         async def one(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
             vectors, _ = await self.ledger.flights.share(key, lambda trace: self._send(group, books, trace))
+            progress.advance(len(group))
             return vectors
 
         requests = [asyncio.ensure_future(one(group)) for group in self._batches(pieces)]

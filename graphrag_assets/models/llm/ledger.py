@@ -11,6 +11,7 @@ import json
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,7 +32,12 @@ LLM_CALLS = sa.Table(
     "llm_calls",
     _metadata,
     sa.Column("key", sa.String(64), primary_key=True, comment="Hash of all that determines the answer"),
-    sa.Column("kind", sa.String(16), nullable=False, comment="chat, embedding, or invalid (paid for, not usable)"),
+    sa.Column(
+        "kind",
+        sa.String(16),
+        nullable=False,
+        comment="chat, embedding, invalid (paid for, not usable), replaced, purged",
+    ),
     sa.Column("task", sa.String(64), nullable=False),
     sa.Column("provider", sa.String(64), nullable=False),
     sa.Column("model", sa.String(255), nullable=False),
@@ -49,7 +55,10 @@ LLM_CALLS = sa.Table(
 )
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _BOOKS = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
-_HIT = [LLM_CALLS.c[name] for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds")]
+_HIT = [
+    LLM_CALLS.c[name]
+    for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds", "created_at")
+]
 _KEYS_PER_QUERY = 500
 
 
@@ -83,6 +92,7 @@ class Hit(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    created_at: str
 
 
 def canonical(value: Any) -> str:
@@ -129,7 +139,10 @@ class Ledger:
         return await asyncio.wrap_future(self._reads.submit(keys))
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
-        """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`."""
+        """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
+
+        What was paid for an answer that is replaced stays in the books, as kind "replaced".
+        """
         await asyncio.wrap_future(self._writes.submit(_Write(entries, replace)))
 
     def lookup_many(self, keys: Sequence[str]) -> set[str]:
@@ -219,14 +232,14 @@ class Ledger:
     def _write(self, jobs: Sequence[_Write]) -> list[None]:
         """All entries of all jobs in one transaction."""
         self._create()
-        stale = [{"stale": entry.key} for job in jobs if job.replace for entry in job.entries]
+        stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for job in jobs if job.replace for entry in job.entries]
         now = _iso(datetime.now(UTC))
         rows = [_row(entry, now) for job in jobs for entry in job.entries]
 
         def transact() -> None:
             with self._engine.begin() as connection:
                 if stale:
-                    connection.execute(sa.delete(LLM_CALLS).where(LLM_CALLS.c.key == sa.bindparam("stale")), stale)
+                    connection.execute(_REPLACED, stale)
                 if rows:
                     _insert(connection, rows)
 
@@ -255,6 +268,13 @@ class Ledger:
             f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
             "database is up, and that its folder is on a local disk with space left."
         )
+
+
+_REPLACED = (
+    sa.update(LLM_CALLS)
+    .where(LLM_CALLS.c.key == sa.bindparam("stale"))
+    .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
+)
 
 
 def _reconnecting(work: Callable[[], None]) -> None:

@@ -1,0 +1,158 @@
+"""How the assets hang together, as data: in words, and which column comes from which columns of other assets.
+
+Columns that no other asset's column decides, such as the name of the model, are left out.
+"""
+
+import dagster as dg
+
+STORIES = {
+    "documents": "Read from the files of a batch. A file or row that cannot be read does not stop the others: it is "
+    "counted as skipped in the metadata, with its cure.",
+    "text_units": "Documents cut into pieces that are read one at a time. Every citation leads back to one, and by its "
+    "span to the characters in the document.",
+    "entity_mentions": "What was found by reading each text unit by itself. Facts: they change when their text, the "
+    "prompt or the model does, and not otherwise. With a language model, most of the money is spent here.",
+    "relationship_mentions": "Who is said to have to do with whom, by reading each text unit by itself. Found together "
+    "with entity_mentions, in the same step.",
+    "covariates": "Claims with what they say of whom and when, by reading each text unit by itself; found in the same "
+    "step as the mentions.",
+    "entity_aliases": "Which names mean the same thing: decided by rules from all mentions, and by people, who may "
+    "add, reject and take back.",
+    "entities": "The nodes of the knowledge graph: the mentions of all batches, one row per thing. Several "
+    "descriptions of it are summarised.",
+    "relationships": "The edges of the knowledge graph: the mentions of all batches, one row per pair, heavier the "
+    "more often and the more strongly they are related.",
+    "communities": "Parts of the graph that are more connected within than with the rest, in a hierarchy. They move "
+    "only where the graph has changed.",
+    "community_members": "For every level, which community each entity is in: what roll-ups by level are made of.",
+    "community_history": "What became of communities when the graph changed; ids and numbers stay with what goes on.",
+    "entity_positions": "The map of the graph, laid out by communities: its picture is in the metadata.",
+    "community_reports": "What global and DRIFT search read. A report is written again when what it is written from "
+    "has changed, and kept otherwise. With a language model, each costs a call.",
+    "citations": "What the reports rest on, row by row: each reference looked up and checked.",
+    "embeddings": "What search by similarity compares with. A text is embedded again when it, or the model, has "
+    "changed.",
+}
+"""What people want to know of an asset beyond what one row is; the columns have words of their own."""
+
+_ENDS = "relationships.source_id relationships.target_id relationships.weight"
+_TEXTS = "entities.title entities.description relationships.description covariates.description"
+
+# Columns, separated by blanks, and the columns of other assets that they are made from.
+_SOURCES: dict[str, dict[str, str]] = {
+    "text_units": {
+        "id": "documents.id documents.text",
+        "batch": "documents.batch",
+        "document_id": "documents.id",
+        "ordinal start_char end_char text n_tokens n_sentences": "documents.text",
+    },
+    "entity_mentions": {
+        "id": "text_units.id text_units.text",
+        "batch": "text_units.batch",
+        "document_id": "text_units.document_id",
+        "text_unit_id": "text_units.id",
+        "title title_key type description n_sentences": "text_units.text",
+    },
+    "relationship_mentions": {
+        "id": "text_units.id text_units.text",
+        "batch": "text_units.batch",
+        "document_id": "text_units.document_id",
+        "text_unit_id": "text_units.id",
+        "source target source_key target_key type description strength": "text_units.text",
+    },
+    "covariates": {
+        "id": "text_units.id text_units.text",
+        "batch": "text_units.batch",
+        "document_id": "text_units.document_id",
+        "text_unit_id": "text_units.id",
+        "type description subject_id object_id subject_key object_key status start_date end_date source_text": (
+            "text_units.text"
+        ),
+    },
+    "entity_aliases": {
+        "document_id": "entity_mentions.document_id",
+        "alias_key title_key": "entity_mentions.title_key entity_mentions.type",
+    },
+    "entities": {
+        "id title_key": (
+            "entity_mentions.title_key relationship_mentions.source_key relationship_mentions.target_key "
+            "entity_aliases.alias_key entity_aliases.title_key"
+        ),
+        "title": "entity_mentions.title relationship_mentions.source relationship_mentions.target",
+        "type types": "entity_mentions.type",
+        "description": "entity_mentions.description relationship_mentions.description",
+        "text_unit_ids frequency": "entity_mentions.text_unit_id relationship_mentions.text_unit_id",
+        "degree": "relationship_mentions.source_key relationship_mentions.target_key",
+    },
+    "relationships": {
+        "id source_id target_id": (
+            "relationship_mentions.source_key relationship_mentions.target_key entity_aliases.alias_key "
+            "entity_aliases.title_key"
+        ),
+        "source target": "relationship_mentions.source relationship_mentions.target entity_mentions.title",
+        "description": "relationship_mentions.description",
+        "weight": "relationship_mentions.strength relationship_mentions.text_unit_id",
+        "combined_degree": "relationship_mentions.source_key relationship_mentions.target_key",
+        "text_unit_ids": "relationship_mentions.text_unit_id",
+        "type types": "relationship_mentions.type",
+    },
+    "communities": {
+        "id community level parent children size title": f"entities.id {_ENDS}",
+        "entity_ids": f"entities.id {_ENDS}",
+        "relationship_ids": "relationships.id",
+        "text_unit_ids": "entities.text_unit_ids",
+        "period": "documents.creation_date",
+    },
+    "community_members": {
+        "community": "communities.community",
+        "level": "communities.level",
+        "entity_id": "communities.entity_ids",
+    },
+    "community_history": {
+        "community_id other_id": "communities.id",
+        "event jaccard": "communities.entity_ids",
+        "level": "communities.level",
+        "size": "communities.size",
+    },
+    "entity_positions": {
+        "id": "community_members.entity_id",
+        "x y": f"community_members.community {_ENDS}",
+    },
+    "community_reports": {
+        "id community": "communities.community",
+        "level": "communities.level",
+        "parent": "communities.parent",
+        "children": "communities.children",
+        "period": "communities.period",
+        "size": "communities.size",
+        "title summary full_content full_content_json findings rank rating_explanation": _TEXTS,
+        "fingerprint context_tokens": f"{_TEXTS} community_members.entity_id",
+    },
+    "citations": {
+        "report_id": "community_reports.id",
+        "table_name human_readable_id": "community_reports.full_content",
+        "cited_id": "entities.id relationships.id covariates.id community_reports.id",
+    },
+    "embeddings": {
+        "id": "text_units.id entities.id community_reports.id",
+        "fingerprint vector": "text_units.text entities.title entities.description community_reports.full_content",
+    },
+}
+
+
+def column_lineage(asset: str) -> dg.TableColumnLineage | None:
+    """The columns of other assets that each column of `asset` comes from; None where none does."""
+    if asset not in _SOURCES:
+        return None
+    return dg.TableColumnLineage(
+        {
+            column: [_column(name) for name in sources.split()]
+            for columns, sources in _SOURCES[asset].items()
+            for column in columns.split()
+        }
+    )
+
+
+def _column(name: str) -> dg.TableColumnDep:
+    table, _, column = name.partition(".")
+    return dg.TableColumnDep(dg.AssetKey(table), column)

@@ -1,0 +1,167 @@
+"""What people change per run in the launchpad: typed, by default nothing, checked before anything is paid.
+
+A setting given to a run stays with what the run made (table index_options): the next run, the sensor's for one, finds
+the batch as it was left, instead of making it, and paying for it, once more by the environment's settings.
+"""
+
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, ClassVar
+
+import dagster as dg
+from pydantic import Field, model_validator
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.settings import Settings
+
+_STAYS = "Empty: as it is. A value stays with {what} until another run gives one."
+_BATCH, _GRAPH = _STAYS.format(what="these batches"), _STAYS.format(what="the index")
+
+
+class Redo(Enum):
+    """What is done again although nothing has changed. It costs nothing but time: answers come from the ledger."""
+
+    NOTHING = "nothing"
+    FAILED_UNITS = "failed_units"
+    EXTRACTION = "extraction"
+    REPORTS = "reports"
+    EVERYTHING = "everything"
+
+
+class Chunking(Enum):
+    """How documents are cut into text units."""
+
+    ANCHORED = "anchored"
+    TOKENS = "tokens"
+    SENTENCES = "sentences"
+
+
+class RunOptions(dg.Config):
+    """Settings for one run; `settings_of` names the fields that are settings."""
+
+    settings_of: ClassVar[tuple[str, ...]] = ()
+    redoes: ClassVar[tuple[Redo, ...]] = tuple(Redo)
+
+    forget_earlier: bool = Field(
+        default=False,
+        description="true: settings that earlier runs gave are dropped, and the environment's count again.",
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given, by name."""
+        values = {name: getattr(self, name) for name in self.settings_of}
+        return {name: _plain(value) for name, value in values.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "RunOptions":
+        try:
+            Settings.load(**self.given)
+        except SettingsError as error:
+            raise ValueError(
+                f"{error} Given in the run's config as {', '.join(self.given)}. Nothing was done."
+            ) from None
+        redo = getattr(self, "redo", None)
+        if redo is not None and redo not in self.redoes:
+            possible = ", ".join(one.name for one in self.redoes)
+            raise ValueError(f"redo: {redo.name} is not for this step, which knows {possible}. Nothing was done.")
+        if getattr(self, "ask_anew", False) and redo in (None, Redo.NOTHING, Redo.FAILED_UNITS):
+            raise ValueError(
+                "ask_anew: true without anything to do again: what is new is asked for anyway. Set redo, or leave "
+                "ask_anew out. Nothing was done."
+            )
+        return self
+
+
+class BatchOptions(RunOptions):
+    """How batches are indexed by this run."""
+
+    settings_of: ClassVar[tuple[str, ...]] = (
+        "entity_types",
+        "max_gleanings",
+        "chunking",
+        "chunk_size",
+        "chunk_overlap",
+    )
+    redoes: ClassVar[tuple[Redo, ...]] = (Redo.NOTHING, Redo.FAILED_UNITS, Redo.EXTRACTION, Redo.EVERYTHING)
+
+    entity_types: str | None = Field(
+        default=None, description=f"Entity types the chat model is asked for, separated by commas. {_BATCH}"
+    )
+    max_gleanings: int | None = Field(
+        default=None, description=f"Rounds in which the chat model is asked what it missed, from 0. {_BATCH}"
+    )
+    chunking: Chunking | None = Field(default=None, description=f"ANCHORED, TOKENS or SENTENCES. {_BATCH}")
+    chunk_size: int | None = Field(default=None, description=f"Most tokens of a text unit, from 50. {_BATCH}")
+    chunk_overlap: int | None = Field(
+        default=None, description=f"Tokens shared by neighbours, from 0; with TOKENS only. {_BATCH}"
+    )
+    redo: Redo = Field(
+        default=Redo.FAILED_UNITS,
+        description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
+        "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
+    )
+    ask_anew: bool = Field(
+        default=False,
+        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
+    )
+
+
+class CommunityOptions(RunOptions):
+    """How communities are made by this run."""
+
+    settings_of: ClassVar[tuple[str, ...]] = ("max_cluster_size",)
+
+    max_cluster_size: int | None = Field(
+        default=None,
+        description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
+    )
+    afresh: bool = Field(
+        default=False, description="true: from scratch instead of from the last ones; about half of the reports change."
+    )
+
+
+class ReportOptions(RunOptions):
+    """How community reports are written by this run."""
+
+    settings_of: ClassVar[tuple[str, ...]] = ("report_words", "report_input_tokens")
+    redoes: ClassVar[tuple[Redo, ...]] = (Redo.NOTHING, Redo.REPORTS, Redo.EVERYTHING)
+
+    report_words: int | None = Field(
+        default=None,
+        description=f"Most words of a report by the chat model, from 50. {_GRAPH} All reports are written again.",
+    )
+    report_input_tokens: int | None = Field(
+        default=None, description=f"Most tokens that a report is written from, from 200. {_GRAPH}"
+    )
+    redo: Redo = Field(
+        default=Redo.NOTHING,
+        description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
+        "ledger has the answers.",
+    )
+    ask_anew: bool = Field(
+        default=False,
+        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
+    )
+
+
+class RefreshOptions(CommunityOptions, ReportOptions):
+    """How the graph's communities and reports are made by this run."""
+
+    settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
+
+
+def asked_since(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RunOptions) -> str | None:
+    """From when on an answer counts as this run's own (ISO, UTC), if it is to ask anew.
+
+    It is when the first attempt of the run began: one that is repeated does not pay a second time for what it has got.
+    """
+    if not getattr(options, "ask_anew", False):
+        return None
+    record = instance.get_run_record_by_id(run.root_run_id or run.run_id)
+    began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()
+    return datetime.fromtimestamp(began, UTC).isoformat(timespec="microseconds")
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Enum) else value

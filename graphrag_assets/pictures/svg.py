@@ -1,0 +1,59 @@
+"""The parts of an SVG picture, and how it becomes a picture in Markdown."""
+
+from collections.abc import Iterable
+from html import escape
+from urllib.parse import quote
+
+PALETTE = [
+    "#4e79a7",
+    "#f28e2b",
+    "#59a14f",
+    "#e15759",
+    "#b07aa1",
+    "#76b7b2",
+    "#d4a017",
+    "#ff7f9c",
+    "#9c755f",
+    "#2f6db5",
+    "#8cd17d",
+    "#a0447f",
+    "#499894",
+    "#d37295",
+    "#86bcb6",
+    "#b6992d",
+    "#5b5ea6",
+    "#c44e52",
+    "#79706e",
+    "#3b8132",
+]
+"""Colours that can be told apart on white; further ones begin again."""
+INK, FAINT = "#1f2430", "#6b7280"
+_SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken
+
+
+def document(width: float, height: float, parts: Iterable[str], scale: float = 1.0) -> str:
+    """A picture of this size times `scale`, on white so that it can be read in the dark theme too."""
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='{width * scale:g}' "
+        f"height='{height * scale:g}' font-family='Inter,Helvetica,Arial,sans-serif'>"
+        f"<rect width='100%' height='100%' fill='#fff'/>{''.join(parts)}</svg>"
+    )
+
+
+def text(x: float, y: float, content: str, size: float = 12, colour: str = INK, **more: object) -> str:
+    """A line of text; `more` are further attributes, with underscores for hyphens."""
+    attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
+    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{colour}'{attributes}>{escape(content)}</text>"
+
+
+def bar(x: float, y: float, width: float, height: float, colour: str, title: str = "") -> str:
+    """A rectangle; its `title` shows under the pointer where the picture is opened by itself."""
+    hint = f"<title>{escape(title)}</title>" if title else ""
+    return (
+        f"<rect x='{x:.1f}' y='{y:.1f}' width='{width:.1f}' height='{max(height, 0):.1f}' fill='{colour}'>{hint}</rect>"
+    )
+
+
+def in_markdown(svg: str, description: str) -> str:
+    """The picture inline: a data URI, percent-encoded, which is a quarter shorter than base64."""
+    return f"![{description}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"

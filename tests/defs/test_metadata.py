@@ -1,0 +1,172 @@
+"""What the UI shows of an asset: numbers it can plot, pictures, tables, lineage by column, and where the code is."""
+
+import re
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.definitions import defs
+from graphrag_assets.defs import lineage
+from graphrag_assets.defs.lineage import column_lineage
+from graphrag_assets.defs.reporting import _PRIVATE, _USAGE
+from graphrag_assets.store import schema
+from tests.conftest import Project
+from tests.defs.test_language_models import use
+from tests.openai_server import running
+
+TABLES = {table.name: table for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)}
+TEXT = "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
+
+
+def metadata_of(project: Project, asset: str) -> dict[str, dg.MetadataValue]:
+    event = project.instance.get_latest_materialization_event(dg.AssetKey(asset))
+    return dict(event.asset_materialization.metadata)
+
+
+def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Element]:
+    """The pictures of an event, as XML."""
+    found = {}
+    for name, value in metadata.items():
+        if isinstance(value, dg.MarkdownMetadataValue) and (
+            match := re.fullmatch(r"!\[[^\]]+\]\(data:image/svg\+xml,([^ ()]+)\)", value.value)
+        ):
+            found[name] = ElementTree.fromstring(unquote(match[1]))
+    return found
+
+
+@pytest.mark.parametrize("asset", TABLES)
+def test_every_column_of_the_lineage_exists_and_is_upstream(asset):
+    graph = defs().resolve_asset_graph()
+    upstream = {key.to_user_string() for key in graph.get_ancestor_asset_keys(dg.AssetKey(asset))}
+    found = column_lineage(asset)
+    assert (found is None) == (asset == "documents")
+    for column, sources in found.deps_by_column.items() if found else ():
+        assert column in TABLES[asset].column_names
+        assert len(sources) == len(set(sources))
+        for source in sources:
+            table = source.asset_key.to_user_string()
+            assert source.column_name in TABLES[table].column_names, source
+            assert table in upstream, source
+
+
+def test_the_lineage_names_no_column_twice():
+    for asset, sources in lineage._SOURCES.items():
+        columns = " ".join(sources).split()
+        assert len(columns) == len(set(columns)), asset
+
+
+@pytest.mark.parametrize("asset", [*TABLES, "published_index"])
+def test_every_asset_links_to_its_code(asset):
+    node = defs().resolve_asset_graph().get(dg.AssetKey(asset))
+    (reference,) = node.metadata["dagster/code_references"].code_references
+    with open(reference.file_path) as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    assert lines[reference.line_number - 1].startswith(("@dg.multi_asset", "@dg.asset"))
+
+
+def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):
+    def numbers() -> dict[str, dict[str, type]]:
+        return {
+            asset: {
+                name: type(value.value)
+                for name, value in metadata_of(project, asset).items()
+                if isinstance(value, dg.IntMetadataValue | dg.FloatMetadataValue)
+            }
+            for asset in (*TABLES, "published_index")
+        }
+
+    project.write("one/a.txt", TEXT)
+    project.index_all()
+    first = numbers()
+    assert set(first["entity_mentions"]) >= {
+        "dagster/partition_row_count",
+        "rows_inserted",
+        "rows_deleted",
+        "seconds",
+        "failed_text_units",
+        *(f"llm/{name}" for name in _USAGE),
+    }
+    project.index_all()
+    assert numbers() == first
+    with running() as server:
+        use(monkeypatch, server)
+        project.index_all()
+    assert numbers() == first
+    assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
+
+
+def test_the_numbers_of_models_are_those_of_the_meter():
+    from graphrag_assets.models.llm import Usage
+
+    assert Usage().as_dict() == _USAGE
+
+
+def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
+    labels = {text.text for text in pictures(metadata_of(sample_index, "entity_positions"))["map"].iter() if text.text}
+    assert {"Great Eastern", "Cyrus Field", "William Thomson"} <= labels
+    degrees = pictures(metadata_of(sample_index, "entities"))["degree_distribution"]
+    counts = sample_index.sql("SELECT count(*) FILTER (degree = 1), count(*) FILTER (degree = 2) FROM entities")[0]
+    assert {f"{count}" for count in counts} <= {text.text for text in degrees.iter()}
+    sizes = {text.text for text in pictures(metadata_of(sample_index, "communities"))["sizes"].iter()}
+    for level, n in sample_index.sql("SELECT level, count(*) FROM communities GROUP BY ALL"):
+        assert f"level {level}: {n} communities by number of members" in sizes
+    assert set(pictures(metadata_of(sample_index, "published_index"))) == {"map"}  # no model, so no cost
+
+
+def test_an_event_stays_below_100_kb(sample_index):
+    for asset in (*TABLES, "published_index"):
+        size = sum(len(str(value.value)) for value in metadata_of(sample_index, asset).values())
+        assert size < 100_000, asset
+
+
+def test_what_documents_say_is_in_no_event(sample_index):
+    texts = [text for (text,) in sample_index.sql("SELECT text FROM text_units")]
+    sentences = [sentence for text in texts for sentence in text.split(". ")[1:3] if len(sentence) > 60]
+    assert len(sentences) > 50
+    for run in sample_index.instance.get_runs():
+        log = unquote(str(sample_index.instance.all_logs(run.run_id)))
+        assert [sentence for sentence in sentences if sentence in log] == []
+
+
+def test_private_columns_are_the_texts_of_the_schema():
+    assert {column for table in TABLES.values() for column in table.column_names} >= _PRIVATE
+
+
+def test_cost_is_drawn_by_task_and_day(project, monkeypatch):
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "10")
+    project.write("one/a.txt", TEXT)
+    with running() as server:
+        use(monkeypatch, server)
+        project.index_all()
+    metadata = metadata_of(project, "published_index")
+    labels = {text.text for text in pictures(metadata)["cost_by_task_and_day"].iter() if text.text}
+    assert {"US dollars by day and task", "extract_graph", "extract_claims"} <= labels
+    spent = project.sql("SELECT sum(cost_usd) FROM llm_calls")[0][0]
+    assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
+    table = metadata_of(project, "entity_mentions")["llm/by_task"].value
+    assert "| extract_graph |" in table
+
+
+def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
+    import graphrag_assets.models.backend as backend
+
+    def fails(text):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(backend, "extract_unit", fails)
+    project.write("one & two/a.txt", TEXT)
+    project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
+    project.run("scan_input")
+    project.run("index_batches", "one & two")
+    documents, mentions = metadata_of(project, "documents"), metadata_of(project, "entity_mentions")
+    assert documents["skipped"].value == 1
+    assert "| one & two/broken.txt |" in documents["skipped_rows"].value
+    assert mentions["failed_text_units"].value == 1
+    assert "no luck" in mentions["failed_text_units_rows"].value
+    assert (
+        "(/assets/entity_mentions?view=partitions&partition=one%20%26%20two)"
+        in mentions["failed_text_units_rows"].value
+    )

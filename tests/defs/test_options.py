@@ -1,0 +1,170 @@
+"""What is given to a run in the launchpad: checked first, kept by what the run made, never paid for unasked."""
+
+import dagster as dg
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from graphrag_assets.defs.operations import BatchSelection
+from graphrag_assets.defs.options import (
+    BatchOptions,
+    CommunityOptions,
+    Redo,
+    RefreshOptions,
+    ReportOptions,
+    asked_since,
+)
+from graphrag_assets.defs.scanning import scan
+from graphrag_assets.models.backend import books_of
+from tests.defs.test_language_models import modelled, server  # noqa: F401
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
+
+
+def of_batch(**config) -> dict:
+    return {"index_batch": {"config": config}}
+
+
+def n_units(project) -> dict[str, int]:
+    units = project.index.working.read("SELECT batch, count(*) FROM text_units GROUP BY batch ORDER BY batch")
+    return dict(units.iter_rows())
+
+
+def options(project) -> list[tuple]:
+    return project.index.working.read("FROM index_options ORDER BY ALL").rows()
+
+
+def test_a_setting_given_to_a_run_stays_with_its_batch_alone(project):
+    for batch in ("one", "two"):
+        project.write(f"{batch}/a.txt", TEXT)
+    project.index_all()
+    assert n_units(project) == {"one": 1, "two": 1}
+    project.run("index_batches", "one", ops=of_batch(chunking="SENTENCES"))
+    assert n_units(project) == {"one": 2, "two": 1}
+    assert options(project) == [("one", "chunking", "sentences")]
+    assert scan(project.index).due == []  # what the sensor sees: nothing to do, so nothing to pay
+    project.write("one/a.txt", TEXT * 2)
+    project.write("two/a.txt", TEXT * 2)
+    project.run("refresh_changed")
+    assert n_units(project) == {"one": 4, "two": 1}
+    project.run("index_batches", "one", ops=of_batch(forget_earlier=True))
+    assert n_units(project) == {"one": 1, "two": 1}
+    assert (options(project), scan(project.index).due) == ([], [])
+
+
+def test_the_settings_of_a_batch_go_with_it(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two/a.txt", TEXT)
+    project.run("refresh_changed", ops={"index_selected": {"config": {"chunk_size": 60}}})
+    assert [row[0] for row in options(project)] == ["one", "two"]
+    (project.input / "one/a.txt").unlink()
+    (project.input / "one").rmdir()
+    project.run("refresh_changed")
+    assert options(project) == [("two", "chunk_size", "60")]
+
+
+def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, project):
+    import shutil
+
+    shutil.copytree(sample_index.root / "index", project.root / "index", symlinks=True)
+    before = project.index.working.read("SELECT count(*) FROM communities").item()
+    ops = {"detect_communities": {"config": {"max_cluster_size": 5}}}
+    ops |= {"write_community_reports": {"config": {"report_input_tokens": 400}}}
+    project.run("refresh_graph", ops=ops)  # the check reports_are_current is part of it
+    made = project.index.working.read("SELECT community, full_content FROM community_reports ORDER BY ALL")
+    assert made.height > before
+    project.run("refresh_graph")
+    assert project.index.working.read("SELECT community, full_content FROM community_reports ORDER BY ALL").equals(made)
+    kept = dict(
+        project.sql("SELECT name, value FROM index_settings WHERE name IN ('max_cluster_size', 'report_input_tokens')")
+    )
+    assert kept == {"max_cluster_size": "5", "report_input_tokens": "400"}
+
+
+@pytest.mark.parametrize(
+    ("options_of", "config", "said"),
+    [
+        (BatchOptions, {"chunk_size": 10}, "CHUNK_SIZE=10: Input should be greater than or equal to 50"),
+        (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
+        (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
+        (BatchOptions, {"redo": "REPORTS"}, "redo: REPORTS is not for this step, which knows NOTHING, FAILED_UNITS"),
+        (BatchSelection, {"ask_anew": True}, "ask_anew: true without anything to do again"),
+        (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
+        (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
+        (RefreshOptions, {"redo": "EXTRACTION"}, "redo: EXTRACTION is not for this step"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
+    values = {name: getattr(Redo, value) if name == "redo" else value for name, value in config.items()}
+    values |= {"chunking": "tokens"} if "chunking" in config else {}
+    with pytest.raises(ValidationError, match="Nothing was done") as refused:
+        options_of(**values)
+    assert said in str(refused.value)
+
+
+def test_a_run_with_an_impossible_setting_does_nothing(project):
+    project.write("one/a.txt", TEXT)
+    project.run("scan_input")
+    result = project.run("index_batches", "one", succeed=False, ops=of_batch(chunk_size=10))
+    (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    assert "greater than or equal to 50" in str(failure)
+    assert n_units(project) == {}
+    with pytest.raises(dg.DagsterInvalidConfigError, match="chunk_size"):  # the launchpad refuses it before a run
+        project.run("index_batches", "one", ops=of_batch(chunk_size="many"))
+
+
+@pytest.mark.parametrize("options_of", [BatchOptions, CommunityOptions, ReportOptions, RefreshOptions, BatchSelection])
+def test_every_option_has_a_default_that_changes_nothing_and_a_description(options_of):
+    assert options_of().given == {}
+    assert [name for name, field in options_of.model_fields.items() if not field.description] == []
+
+
+def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monkeypatch):
+    import graphrag_assets.models.backend as backend
+
+    whole = backend.extract_unit
+
+    def fails(text):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(backend, "extract_unit", fails)
+    project.write("one/a.txt", TEXT)
+    project.run("scan_input")
+    project.run("index_batches", "one")
+    monkeypatch.setattr(backend, "extract_unit", whole)
+    project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
+    project.run("index_batches", "one", ops=of_batch(redo="NOTHING"))
+    working = project.index.working
+    assert working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
+    assert working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 1
+    assert working.read("SELECT count(*) FROM entity_mentions WHERE title = 'Robert Halpin'").item() == 1
+    project.run("index_batches", "one")
+    assert working.read("SELECT count(*) FROM index_errors").item() == 0
+
+
+def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, server):  # noqa: F811
+    modelled.index_all()
+    sent = len(server.chats)
+    modelled.run("index_batches", "one", ops=of_batch(redo="EXTRACTION"))
+    modelled.run("refresh_graph", ops={"write_community_reports": {"config": {"redo": "REPORTS"}}})
+    assert len(server.chats) == sent
+    extractions = modelled.sql("SELECT count(*) FROM llm_calls WHERE batch = 'one' AND kind = 'chat'")[0][0]
+    run = modelled.run("index_batches", "one", ops=of_batch(redo="EXTRACTION", ask_anew=True))
+    assert len(server.chats) == sent + extractions
+    kinds = books_of(modelled.index.settings).filter(pl.col("batch") == "one")["kind"]
+    books = dict(kinds.value_counts().iter_rows())
+    assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
+    # A run that is repeated after a crash counts from its first attempt.
+    again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
+    config = BatchOptions(redo=Redo.EXTRACTION, ask_anew=True)
+    assert asked_since(modelled.instance, again, config) == asked_since(modelled.instance, run.dagster_run, config)
+
+
+def test_gleanings_of_a_run_are_asked_for_and_kept(modelled, server):  # noqa: F811
+    modelled.run("scan_input")
+    modelled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
+    assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraph")
+    calls = len(server.chats)
+    assert calls == 4  # two text units: graph and claims, without a second round
+    modelled.run("index_batches", "one")
+    assert len(server.chats) == calls

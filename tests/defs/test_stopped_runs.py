@@ -1,0 +1,46 @@
+"""A run that is stopped in the middle keeps what it has got; the next one does the rest, and says how far it is."""
+
+import contextlib
+import os
+import re
+import signal
+
+from dagster._core.errors import DagsterExecutionInterruptedError
+
+from tests.defs.test_language_models import use
+from tests.openai_content import content_for
+from tests.openai_server import running
+
+NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
+
+
+def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(project, monkeypatch, caplog):
+    asked = []
+
+    def content(body):
+        asked.append(str(body["messages"]))
+        if len(asked) == 5:
+            os.kill(os.getpid(), signal.SIGINT)  # what terminating a run in the UI sends to its process
+        return content_for(body)
+
+    for name in NAMES:
+        project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
+    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
+    caplog.set_level("INFO")
+    monkeypatch.setattr("graphrag_assets.models.progress.SECONDS_BETWEEN_LINES", 0.0)
+    with running(content=content) as server:
+        use(monkeypatch, server)
+        project.run("scan_input")
+        with contextlib.suppress(KeyboardInterrupt, DagsterExecutionInterruptedError):
+            project.run("index_batches", "one", succeed=False)
+        assert 5 <= len(asked) < 4 * len(NAMES)
+        assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
+        stopped = len(asked)
+        project.run("index_batches", "one")
+    assert len(asked) - len(set(asked)) <= 1  # only the call that was under way is made a second time
+    assert len(set(asked)) == 4 * len(NAMES)  # graph and claims, each with one gleaning
+    assert len(asked) > stopped
+    assert re.search(r"4 of 6 text units; .* per second; [\d,]+ tokens, \$0\.0000; about \d+ s left", caplog.text)
+    assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
+        NAMES
+    )

@@ -55,6 +55,8 @@ COVERED = {
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
     ("README.md", "pycon"): "tests/query/test_docs.py::test_the_readmes_streamed_answers_are_real",
     ("docs/query.md", "python"): "tests/query/test_docs.py::test_the_guides_python_runs_and_prints_what_it_says",
+    ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
+    ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
@@ -73,6 +75,22 @@ ELSEWHERE = {
     ): (
         "its output is compared, too",
         "tests/test_docs.py::test_the_cost_preview_prints_what_its_guide_shows",
+    ),
+    ("docs/sql.md", "duckdb -readonly data/index/graphrag.duckdb"): (
+        "it waits for input",
+        "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ),
+    ("docs/sql.md", "python -m graphrag_assets sql"): (
+        "it waits for input",
+        "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ),
+    ("README.md", ".venv/bin/python -m graphrag_assets sql"): (
+        "it waits for input",
+        "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ),
+    ("docs/explorer.md", "cd graphrag_assets/explorer/web"): (
+        "it needs node",
+        "tests/explorer/test_bundle.py::test_building_the_sources_gives_the_bundle",
     ),
     ("docs/operations.md", "sudo apt-get install --yes postgresql python3-venv"): (
         "it changes the machine",
@@ -137,6 +155,7 @@ def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
         ("docs/architecture.md", "data/input/<batch>            "),
         ("docs/models.md", "Batches to index: 4 (1-beginni"),
         ("docs/operations.md", "Failed: index_batches of batch"),
+        ("docs/sql.md", "ATTACH 'data/index/graphrag.du"),
         ("docs/snapshots.md", "Publication 1 (2026-11-21 14:3"),
     }
 
@@ -243,6 +262,7 @@ def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch) -> None:
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("webbrowser.open", lambda *_: True)
     monkeypatch.chdir(tmp_path)
     workshop = Workshop(tmp_path, monkeypatch)
     workshop.prepare()

@@ -6,8 +6,8 @@
 The corpus is generated: a graph with planted communities, each relationship a sentence or more, each community a
 document. It is indexed as any other, on the embedded default, then opened in Chromium. A frame is the time between
 two drawings while the map moves, or from an entity's selection to the drawing of it; "script" is the page's own part,
-"CPU" what all of the browser's processes use for it. Without a graphics card (`--software`, and wherever there is none) Chromium draws on the processor,
-which is much slower than what people see.
+"CPU" what all of the browser's processes use for it. Without a graphics card (`--software`, and wherever there is
+none) Chromium draws on the processor, which is much slower than what people see.
 """
 
 import argparse

@@ -186,7 +186,11 @@ export class GraphMap {
     const crowd = Math.min(1, (this.scene.kind === "communities" ? 1500 : 900) / Math.max(this.graph.size, 1));
     const inner = 0.16 + 0.3 * crowd;
     const outer = 0.07 + 0.28 * crowd;
+    this.litEdge = withAlpha(this.theme.strong, 0.55);
+    this.dimEdge = withAlpha(this.theme.edge, 0.05);
     this.nodeColours = new Map(this.graph.mapNodes((node) => [node, this.colourOf(this.communityOfNode(node))]));
+    const used = [...new Set(this.nodeColours.values())];
+    this.dimmed = new Map(used.map((colour) => [colour, mixed(colour, this.theme.background, 0.2)]));
     this.edgeColours = new Map(
       this.graph.mapEdges((edge, { strength }, source, target) => {
         const [a, b] = [this.communityOfNode(source), this.communityOfNode(target)];
@@ -259,15 +263,15 @@ export class GraphMap {
     if (this.focus.has(node)) {
       return { ...data, color, zIndex: 2, forceLabel: this.labelled.has(node), highlighted: node === this.selected };
     }
-    return { ...data, color: mixed(color, this.theme.background, 0.2), label: null, zIndex: 0 };
+    return { ...data, color: this.dimmed.get(color), label: null, zIndex: 0 };
   }
 
   reducedEdge(edge, data) {
     if (!this.focus) return { ...data, color: this.edgeColours.get(edge) };
     const [source, target] = this.graph.extremities(edge);
     const lit = this.selected ? source === this.selected || target === this.selected : this.focus.has(source) && this.focus.has(target);
-    if (lit) return { ...data, color: withAlpha(this.theme.strong, 0.55), zIndex: 1 };
-    return { ...data, hidden: this.focus.size < 400, color: withAlpha(this.theme.edge, 0.05) };
+    if (lit) return { ...data, color: this.litEdge, zIndex: 1 };
+    return { ...data, hidden: this.focus.size < 400, color: this.dimEdge };
   }
 
   // Without a graphics card thousands of edges are slow to draw; then they wait until the map stands still.

@@ -66,7 +66,9 @@ def test_the_guides_way_to_attach_works(sample_index, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/index").symlink_to(sample_index.root / "index")
     monkeypatch.chdir(tmp_path)
-    in_a_cell, statements = re.findall(r"^```\n(ATTACH .*?)```", examples.GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M)
+    in_a_cell, statements = re.findall(
+        r"^```\n(ATTACH .*?)```", examples.GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M
+    )
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name")
         connection.execute(f"{in_a_cell}; FROM neighbors('Great Eastern'); USE memory; DETACH g")

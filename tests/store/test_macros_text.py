@@ -77,11 +77,11 @@ def test_texts_are_normalised_in_sql_as_in_python(index):
 
 @pytest.mark.slow
 def test_every_character_is_normalised_in_sql_as_in_python(index):
-    # The ideographs and syllables that fill most of the first planes behave as the few of them that are here.
-    assigned = [
-        chr(i) for i in (*range(0x5000), *range(0x9F00, 0xAD00), *range(0xD700, 0xD800), *range(0xE000, 0x1FBFA))
-    ]
-    texts = [f"a{character}b" for character in assigned if unicodedata.category(character) != "Cn"]
+    # What Unicode has added after version 14, DuckDB does not know yet. The ideographs and syllables that fill most of
+    # the first planes behave as the few of them that are here.
+    known = unicodedata if unicodedata.unidata_version == "14.0.0" else unicodedata.ucd_3_2_0
+    places = (*range(0x5000), *range(0x9F00, 0xAD00), *range(0xD700, 0xD800), *range(0xE000, 0x1FBFA))
+    texts = [f"a{chr(place)}b" for place in places if known.category(chr(place)) != "Cn"]
     found = dict(zip(texts, normalised(index, texts), strict=True))
     series = pl.Series("text", texts)
     unspaced = series.str.contains(f"[{CJK}]")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.pipeline.citations import TABLES
+from graphrag_assets.pipeline.citations import TABLES, report_citations
 
-_BLOCK = re.compile(r"\[Data: [^\]]*\]")
+_BLOCK = re.compile(r"( ?)\[Data: [^\]]*\]")
 _PART = re.compile(r"([A-Za-z]+) \(([^)]*)\)")
 _TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
 
@@ -38,21 +38,13 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     """
     if all(old == new for (_, old), new in numbers.items()):
         return reports
-    gone = 0
 
     def block(match: re.Match[str]) -> str:
-        return _PART.sub(part, match.group())
-
-    def part(match: re.Match[str]) -> str:
-        nonlocal gone
-        table = TABLES.get(match[1].lower())
-        if table is None:
-            return match.group()
-        cited = [int(number) for number in re.findall(r"\d+", match[2])]
-        kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
-        gone += sum((table, number) not in numbers for number in cited)
-        more = ["+more"] if "more" in match[2] else []
-        return f"{match[1]} ({', '.join([*map(str, kept), *more])})"
+        parts = [(given[0], _renumbered_part(given, numbers)) for given in _PART.finditer(match[0])]
+        if all(now for _, now in parts):  # whatever stands between the parts stays
+            return _PART.sub(lambda given: _renumbered_part(given, numbers), match[0])
+        left = "; ".join(now for _, now in parts if now)
+        return f"{match[1]}[Data: {left}]" if left else ""
 
     def text(value: str) -> str:
         return _BLOCK.sub(block, value)
@@ -67,5 +59,23 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     )
     differing = (changed["full_content"] != reports["full_content"]).sum()
     counts["community_reports", "citing rows that have other numbers here, renumbered"] += int(differing)
-    counts["community_reports", "citations of rows that are not there, left out"] += gone
+    known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
+    cited = report_citations(reports, known)
+    counts["community_reports", "citations of rows that are not there, left out"] += cited["cited_id"].null_count()
     return changed
+
+
+_NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.String}
+
+
+def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
+    """One part of a citation, such as "Entities (5, 7)"; empty when nothing that it cites is there."""
+    table = TABLES.get(given[1].lower())
+    if table is None:
+        return given[0]
+    cited = [int(number) for number in re.findall(r"\d+", given[2])]
+    kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
+    if kept == cited:
+        return given[0]
+    more = ["+more"] if "more" in given[2] else []
+    return f"{given[1]} ({', '.join([*map(str, kept), *more])})" if kept else ""

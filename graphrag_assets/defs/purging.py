@@ -23,9 +23,9 @@ from graphrag_assets.models.backend import LEDGER_NAME, books_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
-from graphrag_assets.store.schema import IMPORTED
 from graphrag_assets.store.publishing import kept_publications, publish, remove_drafts
 from graphrag_assets.store.purging import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.schema import IMPORTED
 from graphrag_assets.store.snapshots import current_number
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")

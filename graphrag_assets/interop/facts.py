@@ -89,9 +89,7 @@ def _relationship_ids(low: pl.Series, high: pl.Series) -> pl.Series:
     return pl.Series("id", [stable_id("relationship", *pair) for pair in zip(low, high, strict=True)], dtype=pl.String)
 
 
-def _ids(
-    frame: pl.DataFrame, table: str, batch: str, taken: dict[str, pl.Series], counts: Counts
-) -> pl.DataFrame:
+def _ids(frame: pl.DataFrame, table: str, batch: str, taken: dict[str, pl.Series], counts: Counts) -> pl.DataFrame:
     """given, id: the ids as they are, but new ones for those that rows of other batches have."""
     clashing = frame.select(given="id").with_columns(clash=pl.col("given").is_in(taken[table].implode()))
     counts[table, "with the id of a row of another batch, given a new one"] += int(clashing["clash"].sum())
@@ -129,7 +127,9 @@ def _mentions(rows: pl.DataFrame, unit_ids: pl.DataFrame, lineage: pl.DataFrame,
 
 
 def _entity_mentions(entities: pl.DataFrame, unit_ids: pl.DataFrame, lineage: pl.DataFrame) -> pl.DataFrame:
-    rows = entities.select("title", "type", "description", "text_unit_ids", title_key="key", n_sentences=pl.lit(1, pl.Int64))
+    rows = entities.select(
+        "title", "type", "description", "text_unit_ids", title_key="key", n_sentences=pl.lit(1, pl.Int64)
+    )
     mentions = _mentions(rows, unit_ids, lineage, "entity_mentions")
     return with_id(mentions, "table_name", "text_unit_id", "title_key", "type")
 
@@ -160,14 +160,17 @@ def _covariates(claims: pl.DataFrame, ids: dict[str, pl.DataFrame], lineage: pl.
     return placed.join(lineage, on="text_unit_id", maintain_order="left")
 
 
-def _identified(
-    texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: dict[str, pl.DataFrame]
-) -> pl.DataFrame:
+def _identified(texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """table_name, original_id, number, id of every row that came with the index."""
     given = {"documents": texts.documents, "text_units": texts.text_units, "covariates": claims}
     same = [
-        frame.select("id", "number").join(ids[name], left_on="id", right_on="given", maintain_order="left").select(
-            pl.lit(name).alias("table_name"), pl.col("id").alias("original_id"), "number", pl.col("id_right").alias("id")
+        frame.select("id", "number")
+        .join(ids[name], left_on="id", right_on="given", maintain_order="left")
+        .select(
+            pl.lit(name).alias("table_name"),
+            pl.col("id").alias("original_id"),
+            "number",
+            pl.col("id_right").alias("id"),
         )
         for name, frame in given.items()
     ]
@@ -175,7 +178,9 @@ def _identified(
     pairs = graph.relationships
     relationships = pairs.with_columns(_new=_relationship_ids(pairs["low_key"], pairs["high_key"]))
     derived = [
-        frame.select(pl.lit(name).alias("table_name"), pl.col("id").alias("original_id"), "number", pl.col("_new").alias("id"))
+        frame.select(
+            pl.lit(name).alias("table_name"), pl.col("id").alias("original_id"), "number", pl.col("_new").alias("id")
+        )
         for name, frame in (("entities", entities), ("relationships", relationships))
     ]
     return pl.concat([*same, *derived])
@@ -189,13 +194,13 @@ def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
         frame.select(pl.lit(name).alias("table_name"), "number", "id")
         for name, frame in (("entities", entities), ("relationships", relationships))
     ]
-    others = rows.filter(~pl.col("table_name").is_in(["entities", "relationships"])).select("table_name", "number", "id")
+    others = rows.filter(~pl.col("table_name").is_in(["entities", "relationships"])).select(
+        "table_name", "number", "id"
+    )
     return pl.concat([others, *merged]).drop_nulls("number").unique(["table_name", "number"], keep="first")
 
 
-def _with_text_for_the_rest(
-    texts: Texts, graph: RepairedGraph, counts: Counts
-) -> tuple[Texts, RepairedGraph]:
+def _with_text_for_the_rest(texts: Texts, graph: RepairedGraph, counts: Counts) -> tuple[Texts, RepairedGraph]:
     """Entities and relationships that stand in no text become one: a document of what the graph says of each."""
     entities = graph.entities.filter(pl.col("text_unit_ids").list.len() == 0)
     pairs = graph.relationships.filter(pl.col("text_unit_ids").list.len() == 0)
@@ -204,12 +209,12 @@ def _with_text_for_the_rest(
     counts["entities", "without a text unit, given a text of what the graph says of them"] += entities.height
     counts["relationships", "without a text unit, given a text of what the graph says of them"] += pairs.height
     units = _invented_units(entities, pairs)
-    document = pl.DataFrame(
-        {"id": _INVENTED, "title": "what the graph says", "text": "".join(units["text"])}
-    )
+    document = pl.DataFrame({"id": _INVENTED, "title": "what the graph says", "text": "".join(units["text"])})
     of_entities = units.filter(pl.col("place") == 0).select("key", _unit="id")
     of_pairs = units.explode("pairs", empty_as_null=False).select("id", "pairs").unnest("pairs").rename({"id": "_unit"})
-    unit_list = pl.when(pl.col("text_unit_ids").list.len() == 0).then(pl.concat_list("_unit")).otherwise("text_unit_ids")
+    unit_list = (
+        pl.when(pl.col("text_unit_ids").list.len() == 0).then(pl.concat_list("_unit")).otherwise("text_unit_ids")
+    )
     placed = graph._replace(
         entities=graph.entities.join(of_entities, on="key", how="left", maintain_order="left")
         .with_columns(text_unit_ids=unit_list)
@@ -229,8 +234,12 @@ def _invented_units(entities: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame
 
     Columns of the text units, key, place (0: the entity's first), pairs (structs of low_key and high_key).
     """
-    described = pl.when(pl.col("description") == "").then(pl.lit("")).otherwise(pl.concat_str(pl.lit(": "), "description"))
-    own = entities.select("key", first=pl.lit(True), line=pl.concat_str("title", pl.lit(" ("), "type", pl.lit(")"), described))
+    described = (
+        pl.when(pl.col("description") == "").then(pl.lit("")).otherwise(pl.concat_str(pl.lit(": "), "description"))
+    )
+    own = entities.select(
+        "key", first=pl.lit(True), line=pl.concat_str("title", pl.lit(" ("), "type", pl.lit(")"), described)
+    )
     ties = pairs.select(
         key="source_key",
         first=pl.lit(False),

@@ -88,7 +88,8 @@ def _communities(levels: int) -> dict[str, str]:
 def _values(row: Node | Edge) -> dict[str, object]:
     """The attributes of a node or an edge by name; those without a value are left out."""
     values: dict[str, object] = dict(row._asdict())
-    for level, community in enumerate(values.pop("communities", [])):  # type: ignore[arg-type]
+    communities: list[int | None] = values.pop("communities", [])  # type: ignore[assignment]
+    for level, community in enumerate(communities):
         values[f"community_level_{level}"] = community
     return {name: value for name, value in values.items() if value is not None}
 

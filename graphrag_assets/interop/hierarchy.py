@@ -50,11 +50,15 @@ def hierarchy_of(
     edges, weights = edge_arrays(ids, relationships)
     levels = _levels(ids, first)
     if not levels:
-        return Hierarchy(_EMPTY, communities.select("id", "community", "level", entity_ids=pl.lit([], pl.List(pl.String))).head(0))
+        return Hierarchy(
+            _EMPTY, communities.select("id", "community", "level", entity_ids=pl.lit([], pl.List(pl.String))).head(0)
+        )
     joined = _join_neighbours(levels, edges, weights)
     counts["entities", "without a community, joined to that of their strongest relationship"] += joined
     levels, n_pieces = _nested_and_connected(levels, edges)
-    counts["communities", "pieces that are not connected with their community, made communities of their own"] += n_pieces
+    counts["communities", "pieces that are not connected with their community, made communities of their own"] += (
+        n_pieces
+    )
     complete = _members_frame(ids, levels)
     own = communities.select("id", "community", "level").unique("community", keep="first", maintain_order=True)
     lists = complete.group_by("community", "level").agg(pl.col("entity_id").sort().alias("entity_ids"))
@@ -71,7 +75,7 @@ def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
         return []
     entities = pl.DataFrame({"entity_id": ids})
     levels = []
-    for level in range(members["level"].max() + 1):  # type: ignore[operator]
+    for level in range(members.select(pl.col("level").max()).item() + 1):
         at_level = members.filter(pl.col("level") == level).select("entity_id", "community")
         found = entities.join(at_level, on="entity_id", how="left", maintain_order="left")["community"]
         levels.append(found.fill_null(_NONE).to_numpy())
@@ -145,7 +149,13 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
 
 def _members_frame(ids: pl.Series, levels: list[Ints]) -> pl.DataFrame:
     frames = [
-        pl.DataFrame({"level": pl.Series([level], dtype=pl.Int64).new_from_index(0, len(ids)), "community": labels, "entity_id": ids})
+        pl.DataFrame(
+            {
+                "level": pl.Series([level], dtype=pl.Int64).new_from_index(0, len(ids)),
+                "community": labels,
+                "entity_id": ids,
+            }
+        )
         for level, labels in enumerate(levels)
     ]
     return pl.concat(frames).filter(pl.col("community") != _NONE)

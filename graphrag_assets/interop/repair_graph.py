@@ -54,7 +54,9 @@ def repair_graph(
 def key_of(names: pl.Series) -> pl.Series:
     """The normalised title of each name; empty for null."""
     distinct = names.drop_nulls().unique()
-    keys = pl.DataFrame({"name": distinct, "key": [title_key(name) for name in distinct]}, {"name": pl.String, "key": pl.String})
+    keys = pl.DataFrame(
+        {"name": distinct, "key": [title_key(name) for name in distinct]}, {"name": pl.String, "key": pl.String}
+    )
     return names.to_frame("name").join(keys, on="name", how="left", maintain_order="left")["key"].fill_null("")
 
 
@@ -106,7 +108,9 @@ def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
     usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
     absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is none that is broken
-    counts["relationships", "without a weight above 0, given the weight 1"] += 0 if absent else keyed.filter(~usable).height
+    counts["relationships", "without a weight above 0, given the weight 1"] += (
+        0 if absent else keyed.filter(~usable).height
+    )
     return keyed.with_columns(weight=pl.when(usable).then("weight").otherwise(1.0))
 
 
@@ -181,9 +185,9 @@ def _placed_by_each_other(
         of.rename({"key": "source_key", "units": "_of_source"}), on="source_key", how="left", maintain_order="left"
     ).join(of.rename({"key": "target_key", "units": "_of_target"}), on="target_key", how="left", maintain_order="left")
     shared = pl.col("_of_source").list.set_intersection("_of_target")
-    placed = joined.with_columns(
-        text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")
-    ).drop("_of_source", "_of_target")
+    placed = joined.with_columns(text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")).drop(
+        "_of_source", "_of_target"
+    )
     _count_placed(relationships, placed, "relationships", "without a text unit, placed where both ends are", counts)
     told = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])

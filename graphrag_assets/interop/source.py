@@ -13,9 +13,10 @@ The generations differ so (GraphRAG's docs call the steps "breaking changes"):
 - 3: the same with one `document_id`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -23,79 +24,75 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_files import is_graph, read_graph
 from graphrag_assets.interop.vectors import VECTORS, read_vectors
 
+Columns = dict[str, Any]
+"""Names of columns and their polars types."""
 LIST = pl.List(pl.String)
 FINDINGS = pl.List(pl.Struct({"summary": pl.String, "explanation": pl.String}))
 
-DOCUMENTS = pl.Schema(
-    {
-        "id": pl.String,
-        "number": pl.Int64,
-        "title": pl.String,
-        "text": pl.String,
-        "creation_date": pl.String,
-        "raw_data": pl.String,
-        "text_unit_ids": LIST,
-    }
-)
-TEXT_UNITS = pl.Schema(
-    {"id": pl.String, "number": pl.Int64, "document_ids": LIST, "text": pl.String, "n_tokens": pl.Int64}
-)
-ENTITIES = pl.Schema(
-    {
-        "id": pl.String,
-        "number": pl.Int64,
-        "title": pl.String,
-        "type": pl.String,
-        "description": pl.String,
-        "text_unit_ids": LIST,
-    }
-)
-RELATIONSHIPS = pl.Schema(
-    {
-        "id": pl.String,
-        "number": pl.Int64,
-        "source": pl.String,
-        "target": pl.String,
-        "description": pl.String,
-        "weight": pl.Float64,
-        "text_unit_ids": LIST,
-    }
-)
-COVARIATES = pl.Schema(
-    {
-        "id": pl.String,
-        "number": pl.Int64,
-        **dict.fromkeys(
-            (
-                "type",
-                "description",
-                "subject_id",
-                "object_id",
-                "status",
-                "start_date",
-                "end_date",
-                "source_text",
-                "text_unit_id",
-            ),
-            pl.String,
+DOCUMENTS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "title": pl.String,
+    "text": pl.String,
+    "creation_date": pl.String,
+    "raw_data": pl.String,
+    "text_unit_ids": LIST,
+}
+TEXT_UNITS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "document_ids": LIST,
+    "text": pl.String,
+    "n_tokens": pl.Int64,
+}
+ENTITIES: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "title": pl.String,
+    "type": pl.String,
+    "description": pl.String,
+    "text_unit_ids": LIST,
+}
+RELATIONSHIPS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "source": pl.String,
+    "target": pl.String,
+    "description": pl.String,
+    "weight": pl.Float64,
+    "text_unit_ids": LIST,
+}
+COVARIATES: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    **dict.fromkeys(
+        (
+            "type",
+            "description",
+            "subject_id",
+            "object_id",
+            "status",
+            "start_date",
+            "end_date",
+            "source_text",
+            "text_unit_id",
         ),
-    }
-)
-COMMUNITIES = pl.Schema({"id": pl.String, "community": pl.Int64, "level": pl.Int64, "period": pl.String})
-MEMBERS = pl.Schema({"community": pl.Int64, "level": pl.Int64, "entity": pl.String})
-REPORTS = pl.Schema(
-    {
-        "id": pl.String,
-        "community": pl.Int64,
-        "title": pl.String,
-        "summary": pl.String,
-        "full_content": pl.String,
-        "rank": pl.Float64,
-        "rating_explanation": pl.String,
-        "findings": FINDINGS,
-        "full_content_json": pl.String,
-    }
-)
+        pl.String,
+    ),
+}
+COMMUNITIES: Columns = {"id": pl.String, "community": pl.Int64, "level": pl.Int64}
+MEMBERS: Columns = {"community": pl.Int64, "level": pl.Int64, "entity": pl.String}
+REPORTS: Columns = {
+    "id": pl.String,
+    "community": pl.Int64,
+    "title": pl.String,
+    "summary": pl.String,
+    "full_content": pl.String,
+    "rank": pl.Float64,
+    "rating_explanation": pl.String,
+    "findings": FINDINGS,
+    "full_content_json": pl.String,
+}
 
 
 class Source(NamedTuple):
@@ -218,16 +215,18 @@ def _members(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return _shaped(listed, MEMBERS)
     if nodes is None or "community" not in nodes.columns:
         return pl.DataFrame(schema=MEMBERS)
-    found = nodes.select("community", "level", entity="id").with_columns(pl.col("community").cast(pl.Int64, strict=False))
+    found = nodes.select("community", "level", entity="id").with_columns(
+        pl.col("community").cast(pl.Int64, strict=False)
+    )
     # -1 and null: in no community
     return _shaped(found.filter(pl.col("community") >= 0), MEMBERS)
 
 
-def _shaped(table: pl.DataFrame | None, schema: pl.Schema) -> pl.DataFrame:
+def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
     """`table` with the columns of `schema`, found under any of their names; what is not there is null."""
     if table is None:
         return pl.DataFrame(schema=schema)
-    renamed = _renamed(table, schema.names())
+    renamed = _renamed(table, list(schema))
     columns = []
     for name, kind in schema.items():
         if name not in renamed.columns:
@@ -278,7 +277,5 @@ def _findings(table: pl.DataFrame, name: str) -> pl.Expr:
 
 
 def _as_json(column: pl.Series) -> pl.Expr:
-    import json
-
     texts = [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in column]
     return pl.lit(pl.Series(column.name, texts, dtype=pl.String)).alias(column.name)

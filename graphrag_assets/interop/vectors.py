@@ -2,10 +2,11 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-VECTORS = pl.Schema({"kind": pl.String, "id": pl.String, "vector": pl.List(pl.Float32)})
+VECTORS: dict[str, Any] = {"kind": pl.String, "id": pl.String, "vector": pl.List(pl.Float32)}
 
 _KINDS = {
     "text_unit_text": "text_unit",
@@ -45,7 +46,7 @@ def _of_lance(folder: Path) -> list[pl.DataFrame]:
     """Tables of a LanceDB store in or beside the folder, where pylance is there to read them."""
     if not importlib.util.find_spec("lance"):
         return []
-    import lance
+    import lance  # type: ignore[import-not-found]
 
     stores = [path for parent in (folder, folder.parent) if (path := parent / "lancedb").is_dir()]
     tables = [(kind, store / f"{name}.lance") for store in stores for name, kind in _KINDS.items()]

@@ -11,7 +11,7 @@ from graphrag_assets.store.batches import utc_now, write_batch
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, numbered
 
 _NO_ERRORS = pl.DataFrame(
-    schema={name: pl.String for name in ("batch", "source", "stage", "error", "hint")} | {"row_number": pl.Int64}
+    schema=dict.fromkeys(("batch", "source", "stage", "error", "hint"), pl.String) | {"row_number": pl.Int64}
 )
 
 
@@ -171,3 +171,35 @@ def record_counts(working: WorkingDatabase, batch: str, counts: pl.DataFrame) ->
     with working.transaction() as connection:
         connection.execute("DELETE FROM import_counts WHERE batch = $batch", {"batch": batch})
         add_rows(connection, schema.IMPORT_COUNTS, counts.select(pl.lit(batch).alias("batch"), pl.all()))
+
+
+def replace_documents(working: WorkingDatabase, batch: str, gone: pl.Series, digest: str, run_id: str) -> None:
+    """Delete the documents `gone` (ids) of an imported batch with all that was extracted from them.
+
+    A batch without documents is no import any more.
+    """
+    with working.transaction() as connection:
+        ((origin,),) = connection.execute(
+            "SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch}
+        ).fetchall()
+        frames = {}
+        for table in schema.BATCH_TABLES:
+            rows = connection.sql(f"FROM {table.name} WHERE batch = $batch", params={"batch": batch}).pl()
+            column = "id" if table is schema.DOCUMENTS else "document_id"
+            frames[table.name] = rows.filter(~pl.col(column).is_in(gone.implode()))
+        is_left = frames["documents"].height > 0
+        write_batch(connection, batch, frames, _NO_ERRORS, digest, run_id, 0.0, origin=origin if is_left else None)
+        if not is_left:
+            forget_import(connection, batch)
+
+
+def imports(working: WorkingDatabase) -> pl.DataFrame:
+    """batch, origin, generation, imported_at of the imported batches there are."""
+    return working.read("SELECT batch, origin, generation, imported_at FROM imports ORDER BY batch")
+
+
+def counts_of(working: WorkingDatabase, batch: str) -> pl.DataFrame:
+    """What an import read, wrote and repaired: step, table_name, what, n."""
+    return working.read(
+        "SELECT step, table_name, what, n FROM import_counts WHERE batch = $batch ORDER BY ALL", {"batch": batch}
+    )

@@ -17,7 +17,8 @@ from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arra
 class Hierarchy(NamedTuple):
     """`members`: level, community, entity_id, level-complete for all entities that are in any; communities have
     their numbers of the index, pieces that came off them numbers below 0. `communities`: id, community, level,
-    entity_ids of those that came with the index and have members."""
+    entity_ids of those that came with the index and have members; by these they are known again, so entities that
+    are members of others by now are among them."""
 
     members: pl.DataFrame
     communities: pl.DataFrame
@@ -36,7 +37,7 @@ def hierarchy_of(
     Args:
         communities, members: as in `Source`.
         keys: given id and entity_id of the entities of the index; several may have become one.
-        entities: id, those there are. relationships: source_id, target_id, weight.
+        entities: id, those that are in no community yet. relationships: source_id, target_id, weight, among them.
         counts: what had to be done is added.
     """
     placed = (
@@ -61,7 +62,8 @@ def hierarchy_of(
     )
     complete = _members_frame(ids, levels)
     own = communities.select("id", "community", "level").unique("community", keep="first", maintain_order=True)
-    lists = complete.group_by("community", "level").agg(pl.col("entity_id").sort().alias("entity_ids"))
+    named = pl.concat([complete, first.select(complete.columns)]).unique(["community", "level", "entity_id"])
+    lists = named.group_by("community", "level").agg(pl.col("entity_id").sort().alias("entity_ids"))
     return Hierarchy(complete, own.join(lists, on=["community", "level"], maintain_order="left"))
 
 

@@ -32,12 +32,10 @@ def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts
 
 
 def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
-    """`reports` citing rows by their numbers here. Where all rows kept theirs, the reports are as they were.
+    """`reports` citing rows by their numbers here; a number that stands for nothing is left out.
 
-    A number that stands for nothing is left out where others change: it might come to mean another row.
+    It might come to mean another row. A citation whose numbers all stay is not touched.
     """
-    if all(old == new for (_, old), new in numbers.items()):
-        return reports
 
     def block(match: re.Match[str]) -> str:
         parts = [(given[0], _renumbered_part(given, numbers)) for given in _PART.finditer(match[0])]

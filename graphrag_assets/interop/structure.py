@@ -37,7 +37,7 @@ def write_structure(index: GraphIndex, batch: str, source: Source, facts: Facts,
     inside = relationships.join(new, left_on="source_id", right_on="id", how="semi").join(
         new, left_on="target_id", right_on="id", how="semi"
     )
-    keys = _entities_of(facts.keys, aliases, new)
+    keys = _entities_of(facts.keys, aliases, entities)
     hierarchy = hierarchy_of(source.communities, source.members, keys, new, inside, counts)
     communities = _with_free_ids(hierarchy.communities, batch, present["id"])
     complete = _level_complete(members, hierarchy.members)
@@ -45,7 +45,7 @@ def write_structure(index: GraphIndex, batch: str, source: Source, facts: Facts,
     loss = _modularity_loss(index, entities, relationships, complete, seen)
     reports = repair_reports(source.reports, communities["community"], counts)
     with index.working.transaction() as connection:
-        numbered = number_communities(connection, communities, batch)
+        numbered = number_communities(connection, communities)
         number_of = numbered.select("community", "id", number=pl.col("human_readable_id").cast(pl.Int64))
         connection.execute("DELETE FROM community_members; DELETE FROM clustered_edges")
         add_rows(connection, schema.COMMUNITY_MEMBERS, _with_new_numbers(complete, number_of))

@@ -57,7 +57,7 @@ def write_facts(
     with working.transaction() as connection:
         write_batch(connection, batch.name, frames, _NO_ERRORS, batch.digest, run_id, seconds, origin=batch.origin)
         forget_import(connection, batch.name)
-        keep_numbers(connection, wanted_numbers, batch.name, contents)
+        keep_numbers(connection, wanted_numbers, contents)
         add_original_ids(connection, batch.name, original_ids)
         connection.execute(
             "INSERT INTO imports BY NAME SELECT $batch AS batch, $origin AS origin, $generation AS generation, "
@@ -84,15 +84,14 @@ def add_original_ids(connection: duckdb.DuckDBPyConnection, batch: str, ids: pl.
 
 
 def keep_numbers(
-    connection: duckdb.DuckDBPyConnection,
-    wanted: pl.DataFrame,
-    batch: str,
-    contents: Mapping[str, str] | None = None,
+    connection: duckdb.DuckDBPyConnection, wanted: pl.DataFrame, contents: Mapping[str, str] | None = None
 ) -> None:
     """Enter numbers into the register for rows that want a certain one, where no other row has or had it.
 
-    The largest number of each table is taken in any case: reports may cite numbers up to it, which must not come to
-    mean something else.
+    Args:
+        connection: inside the transaction.
+        wanted: table_name, id, human_readable_id.
+        contents: by table, a query for id and content, by which numbers are known again.
     """
     connection.register("wanted", wanted)
     content = " UNION ALL ".join(
@@ -111,23 +110,13 @@ def keep_numbers(
         ORDER BY w.table_name, w.human_readable_id, w.id
         """
     )
-    connection.execute(
-        """
-        INSERT INTO numbers BY NAME
-        SELECT table_name, $id AS id, max(human_readable_id) AS human_readable_id, NULL AS content
-        FROM wanted w GROUP BY table_name
-        HAVING NOT EXISTS (
-            FROM numbers n WHERE n.table_name = w.table_name AND n.human_readable_id >= max(w.human_readable_id))
-        """,
-        {"id": f"last of {batch}"},
-    )
     connection.unregister("wanted")
 
 
-def number_communities(connection: duckdb.DuckDBPyConnection, communities: pl.DataFrame, batch: str) -> pl.DataFrame:
+def number_communities(connection: duckdb.DuckDBPyConnection, communities: pl.DataFrame) -> pl.DataFrame:
     """`communities` (id, community) with the column human_readable_id: the number that each has from now on."""
     wanted = communities.select(table_name=pl.lit("communities"), id="id", human_readable_id="community")
-    keep_numbers(connection, wanted, batch)
+    keep_numbers(connection, wanted)
     assign_numbers(connection, "communities", communities.select("id", "community"))
     return numbered(connection, "communities", communities)
 

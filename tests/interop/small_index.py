@@ -62,8 +62,11 @@ COMMUNITIES: dict[int, tuple[int, int, list[int], list[int]]] = {
 }
 # community: title, summary
 REPORTS = {
-    0: ("The landing", "The ships met and landed the cable. [Data: Relationships (1, 2); Entities (0, 99); Reports (2)]"),
-    1: ("The Great Eastern", "Gooch bought her. [Data: Relationships (3), Claims (0)]"),
+    0: (
+        "The landing",
+        "The ships met and landed the cable. [Data: Relationships (1, 2); Entities (0, 99); Reports (2)]",
+    ),
+    1: ("The Great Eastern", "Daniel Gooch bought the Great Eastern. [Data: Relationships (3), Claims (0)]"),
     2: ("Two ships", "They met. [Data: Entities (0, 1)]"),
     9: ("A community that is gone", "Nothing. [Data: Entities (0)]"),
 }

@@ -128,27 +128,37 @@ def test_a_run_after_the_import_changes_nothing(project, import_small):
 
 def test_documents_are_added_around_the_import(project, import_small):
     import_small()
-    project.write("new/lamps.md", "Cyrus Field bought lamps from Samuel Canning. Samuel Canning sold lamps in London.")
+    project.write(
+        "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
+    )
     project.run("refresh_changed")
     assert project.sql("SELECT batch, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
         ("imported-small", 2),
         ("new", 1),
     ]
     assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch LIKE 'imported%'") == [("imported",)]
-    # Cyrus Field is in 0 and 3. The community of the Great Eastern has not changed, nor has its report.
+    named = "SELECT DISTINCT m.batch FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "
+    assert project.sql(named + "WHERE e.title_key = 'penguin' ORDER BY 1") == [("imported-small",), ("new",)]
+    # The penguin was by itself: the communities of the others have not changed, nor have their reports.
     reports = dict(project.sql("SELECT community, model FROM community_reports"))
-    assert [reports[1], reports[2]] == ["imported", "imported"]
-    assert reports[0] != "imported"
-    both = "SELECT count(DISTINCT batch) FROM entity_mentions WHERE title_key = 'cyrus field' "
-    assert project.sql(both.replace("count(DISTINCT batch)", "DISTINCT batch")) == [("new",), ("imported-small",)] or (
-        project.sql(both) == [(2,)]
+    assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
+
+
+def test_a_report_is_written_anew_when_its_community_has_changed(project, import_small):
+    import_small()
+    project.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
+    project.run("refresh_changed")
+    found = project.sql(
+        "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
+        "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
     )
+    assert found == [("offline/extractive-1",)]
 
 
 def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(project, import_small):
     import_small()
     before = contents(project)
-    project.write("new.md", "Penguins of Newfoundland were studied by Robert Halpin. Robert Halpin liked penguins.")
+    project.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
     project.run("refresh_changed")
     assert contents(project) != before
     (project.input / "new.md").unlink()
@@ -261,7 +271,9 @@ def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in
         monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", "sk-test")
         import_small()
         assert server.requests == []
-        before = project.sql("SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1")
+        before = project.sql(
+            "SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1"
+        )
         assert len(before) == 3
         project.run("refresh_changed")
         assert {request.task for request in server.chats} <= {"CommunityReport"}
@@ -291,9 +303,9 @@ def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypa
     (valentia,) = project.index.working.read("SELECT id FROM entities WHERE title = 'VALENTIA'")["id"]
     assert vectors[valentia] == pytest.approx([0.6, 0.8])
     repaired = imported.counts.filter(pl.col("table_name") == "embeddings", pl.col("step") == "repaired")
-    # Daniel Gooch twice, the penguin and the nameless: their texts are not as they were; report 0 is renumbered.
+    # Daniel Gooch, twice, and the nameless are not as they were; report 0 is renumbered.
     assert repaired["what"].to_list() == ["of texts that are not as they were, left out"]
-    assert repaired["n"].to_list() == [5]
+    assert repaired["n"].to_list() == [4]
 
 
 def test_purge_leaves_an_import_alone(project, import_small):

@@ -80,7 +80,7 @@ def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
     for level in range(members.select(pl.col("level").max()).item() + 1):
         at_level = members.filter(pl.col("level") == level).select("entity_id", "community")
         found = entities.join(at_level, on="entity_id", how="left", maintain_order="left")["community"]
-        levels.append(found.fill_null(_NONE).to_numpy())
+        levels.append(np.array(found.fill_null(_NONE), dtype=np.int64))
     for level in range(1, len(levels)):
         levels[level] = np.where(levels[level] == _NONE, levels[level - 1], levels[level])
     for level in range(len(levels) - 2, -1, -1):

@@ -162,18 +162,18 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
     phantoms = told.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
     counts["entities", "only named as the end of a relationship, added"] += phantoms.height
     both = pl.concat([entities, phantoms], how="diagonal").with_columns(pl.col("description").fill_null(""))
-    silent = (pl.col("type") == "") & (pl.col("description") == "")
     untyped = entities.filter(pl.col("type") == "").height
     # A graph without types is none that is broken.
     counts["entities", "without a type, of type UNKNOWN"] += untyped if untyped < entities.height else 0
-    return (
-        both.join(told.select("key", "said"), on="key", how="left", maintain_order="left")
-        .with_columns(
-            description=pl.when(silent).then(pl.col("said").fill_null("")).otherwise("description"),
-            type=pl.when(pl.col("type") == "").then(pl.lit(UNKNOWN)).otherwise("type"),
-        )
-        .drop("said")
-    )
+    silent = (pl.col("description") == "") & (pl.col("said").fill_null("") != "")
+    joined = both.join(told.select("key", "said"), on="key", how="left", maintain_order="left")
+    own = joined.join(entities, on="key", how="semi")
+    told_of = "without a description, given that of their strongest relationship"
+    counts["entities", told_of] += own.filter(silent).height
+    return joined.with_columns(
+        description=pl.when(silent).then("said").otherwise("description"),
+        type=pl.when(pl.col("type") == "").then(pl.lit(UNKNOWN)).otherwise("type"),
+    ).drop("said")
 
 
 def _placed_by_each_other(

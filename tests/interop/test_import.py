@@ -206,7 +206,7 @@ def test_a_document_that_is_handed_over_is_a_file_like_any_other(project, import
 def test_a_file_that_is_in_the_way_is_not_overwritten(project, import_small):
     import_small()
     project.write("small/agamemnon.txt", "Mine.")
-    with pytest.raises(InputError, match="small/agamemnon.txt is in the input folder already"):
+    with pytest.raises(InputError, match=r"small/agamemnon.txt is in the input folder already"):
         hand_over(project.index, "imported-small")
     assert (project.input / "small" / "agamemnon.txt").read_text() == "Mine."
     assert project.index.working.read("SELECT count(*) FROM documents").item() == 2
@@ -214,15 +214,15 @@ def test_a_file_that_is_in_the_way_is_not_overwritten(project, import_small):
 
 def test_names_that_are_taken_are_refused(project, import_small):
     import_small()
-    with pytest.raises(InputError, match="was imported from .*--remove imported-small"):
+    with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
     project.write("mine/a.md", "Cyrus Field met Robert Halpin.")
     project.run("refresh_changed")
     with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
         import_small("mine")
-    with pytest.raises(InputError, match="no imported batch 'mine'. Imported: imported-small"):
+    with pytest.raises(InputError, match=r"no imported batch 'mine'. Imported: imported-small"):
         remove(project.index, "mine")
-    with pytest.raises(InputError, match="no document 'x.txt'"):
+    with pytest.raises(InputError, match=r"no document 'x.txt'"):
         remove(project.index, "imported-small", ["x.txt"])
 
 

@@ -133,7 +133,7 @@ def test_relationships_come_back_with_pairs_of_both_directions_merged(round_trip
     before, after = round_trip
     first, new = survivors(before), by_id(after["relationships"])
     assert set(new) == set(first.values())
-    order = {unit: number for unit, number in before["text_units"].select("id", "human_readable_id").iter_rows()}
+    order = dict(before["text_units"].select("id", "human_readable_id").iter_rows())
     same: dict[str, list[dict]] = {}
     for row in before["relationships"].sort("human_readable_id").iter_rows(named=True):
         same.setdefault(first[row["id"]], []).append(row)

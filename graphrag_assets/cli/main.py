@@ -12,6 +12,7 @@ from rich.text import Text
 from graphrag_assets import __version__
 from graphrag_assets.errors import GraphRAGError
 
+EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "ask")
 
 
@@ -178,3 +179,46 @@ def purge(dry_run: bool, shared_ledger: bool) -> None:
     from graphrag_assets.cli.purge import run_purge
 
     run_purge(dry_run, shared_ledger)
+
+
+@main.command("import")
+@click.argument("source", type=click.Path(exists=True, path_type=Path), required=False)
+@click.option("--name", help="Name of the batch. Default: imported- and the name of the folder.")
+@click.option("--vectors-of", default="", help="The embedding model its vectors are of; used if it is the one set.")
+@click.option("--remove", "removed", metavar="BATCH", help="Remove an imported batch.")
+@click.option("--hand-over", metavar="BATCH", help="Move an imported batch's documents into the input folder.")
+@click.option("--document", "documents", multiple=True, help="With these two: only this document (title, source, id).")
+def import_(
+    source: Path | None,
+    name: str | None,
+    vectors_of: str,
+    removed: str | None,
+    hand_over: str | None,
+    documents: tuple[str, ...],
+) -> None:
+    """Import an index of Microsoft GraphRAG, or a graph, from SOURCE; without SOURCE, show what is imported."""
+    from graphrag_assets.cli import interop
+
+    if sum(given is not None for given in (source, removed, hand_over)) > 1:
+        raise click.UsageError("Give one of SOURCE, --remove and --hand-over.")
+    if source is not None:
+        interop.run_import(source, name, vectors_of)
+    elif removed is not None:
+        interop.run_remove(removed, documents)
+    elif hand_over is not None:
+        interop.run_hand_over(hand_over, documents)
+    else:
+        interop.show_imports()
+
+
+@main.command()
+@click.argument("kind", metavar="FORMAT", type=click.Choice(EXPORTS))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
+@click.option("--community", "communities", type=int, multiple=True, help="Only this community, with those inside it.")
+def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
+    """Write the published index to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
+    from graphrag_assets.cli.interop import run_export
+
+    run_export(kind, target, path, batches, communities)

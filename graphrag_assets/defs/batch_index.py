@@ -10,6 +10,7 @@ import polars as pl
 from graphrag_assets.defs.options import Redo
 from graphrag_assets.defs.reporting import usage_sums
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
@@ -83,7 +84,16 @@ def index_batch_of(
     Text units already extracted by the same extractor are not extracted again unless `redo` wants it. A batch that is
     no longer in the input folder commits no rows, which removes it from the index. `index` is the batch's own, as
     `index.of(batch)` gives it; its options stay with the batch.
+
+    Raises:
+        InputError: the batch is an imported one; there are no files to index it from.
     """
+    origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
+    if origins["origin"].drop_nulls().len():
+        raise InputError(
+            f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
+            f"another name, or run `python -m graphrag_assets import --remove {batch}` first."
+        )
     with index.working.alone(f"batch-{stable_id(batch)}"):
         return _index_batch(index, batch, backend, run_id, extract, redo)
 

@@ -26,7 +26,7 @@ from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.frontier import Reclustered, recluster
+from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.pipeline.reports import ReportInputs, community_reports
 from graphrag_assets.store import schema
@@ -35,6 +35,8 @@ from graphrag_assets.store.working import assign_numbers, numbered, replace_tabl
 
 REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
 _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
+# Imported communities were good enough for their index: what they lack does not count against later ones.
+_IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports"
 
 
 class UpdatedCommunities(NamedTuple):
@@ -58,9 +60,19 @@ def update_communities(index: GraphIndex, run_id: str, fresh: bool = False) -> U
         "entities", "relationships", "communities", "community_history", "community_members", "clustered_edges"
     )
     dated_units = index.working.read(_DATED_UNITS)
+    imported = index.working.read(_IMPORTED)
     options = ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed)
     previous_members = previous_members.rename({"community": "cluster"})
-    clustering = recluster(entities["id"], relationships, previous_members, clustered_edges, options, fresh)
+    clustering = recluster(
+        entities["id"],
+        relationships,
+        previous_members,
+        clustered_edges,
+        options,
+        fresh,
+        MODULARITY_LOSS + imported.item(0, "loss"),
+        keep_divisions=imported.item(0, "n") > 0,
+    )
     members = clustering.members
     table = community_table(members, entities, relationships)
     matched = match_communities(previous.select("id", "level", "entity_ids"), table)

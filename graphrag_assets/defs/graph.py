@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 import dagster as dg
+import polars as pl
 
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -26,16 +27,15 @@ from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 # Numbers are given in this order; `content` is what a row is known by when it turns up under another id.
-_DOCUMENT_ORDER = "SELECT id, content_hash AS content, batch, source, row_number FROM documents"
-_UNIT_ORDER = (
-    "SELECT t.id, md5(t.text) AS content, d.batch, d.source, d.row_number, t.ordinal "
-    "FROM text_units t JOIN documents d ON d.id = t.document_id"
-)
-_CLAIM_ORDER = (
-    "SELECT c.id, md5(concat_ws(chr(31), c.subject_key, c.object_key, c.type, c.description, c.source_text)) "
-    "AS content, d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
-    "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id"
-)
+NUMBERED = {
+    "documents": "SELECT id, content_hash AS content, batch, source, row_number FROM documents",
+    "text_units": "SELECT t.id, md5(t.text) AS content, d.batch, d.source, d.row_number, t.ordinal "
+    "FROM text_units t JOIN documents d ON d.id = t.document_id",
+    "covariates": "SELECT c.id, "
+    "md5(concat_ws(chr(31), c.subject_key, c.object_key, c.type, c.description, c.source_text)) AS content, "
+    "d.batch, d.source, d.row_number, t.ordinal, c.subject_key FROM covariates c "
+    "JOIN text_units t ON t.id = c.text_unit_id JOIN documents d ON d.id = t.document_id",
+}
 
 
 @alone("knowledge_graph")
@@ -46,14 +46,12 @@ def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
         "entity_mentions", "relationship_mentions", "entity_aliases", "batch_state"
     )
     text_units = index.working.read("SELECT id, n_sentences FROM text_units")
-    aliases = with_decisions(propose_aliases(mentions), stored)
+    # An imported index has decided on its names: rules for what this project extracts would undo its communities.
+    own = mentions.filter(pl.col("extractor") != schema.IMPORTED)
+    aliases = with_decisions(propose_aliases(own), stored)
     graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
     with index.working.transaction() as connection:
-        for table, order in (
-            ("documents", _DOCUMENT_ORDER),
-            ("text_units", _UNIT_ORDER),
-            ("covariates", _CLAIM_ORDER),
-        ):
+        for table, order in NUMBERED.items():
             assign_numbers(connection, table, connection.sql(order).pl())
         assign_numbers(connection, "entities", graph.entities.select("id", "title_key"))
         assign_numbers(connection, "relationships", graph.relationships.select("id", "source", "target"))

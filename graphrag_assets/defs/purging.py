@@ -26,6 +26,7 @@ from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
 from graphrag_assets.store.publishing import kept_publications, publish, remove_drafts
 from graphrag_assets.store.purging import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.schema import IMPORTED
 from graphrag_assets.store.snapshots import current_number
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")
@@ -64,7 +65,7 @@ def purge(
         found = scan(index)
         _check_settings(index)
         _check_up_to_date(index, found)
-        return _purge(index, instance, sorted(found.digests), dry_run, shared_ledger)
+        return _purge(index, instance, sorted({*found.digests, *found.imported}), dry_run, shared_ledger)
 
 
 def _purge(
@@ -148,8 +149,9 @@ def needed_answers(index: GraphIndex) -> set[str]:
                 pass  # the mentions are in the database; looking their answers up is the point
         backend = looking_up(copy.of(None).settings, keys)
         with copy.get_connection() as connection:
-            for derived in ("entities", "relationships", "community_reports", "embeddings"):
+            for derived in ("entities", "relationships", "embeddings"):
                 connection.execute(f"DELETE FROM {derived}")
+            connection.execute("DELETE FROM community_reports WHERE model <> $imported", {"imported": IMPORTED})
         update_graph(copy, backend, _RUN)
         update_reports(copy, backend, _RUN)
         update_embeddings(copy, backend, _RUN)

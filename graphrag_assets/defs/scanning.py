@@ -26,6 +26,7 @@ class Scan(NamedTuple):
         gone: batches with rows that are no longer in the folder.
         revisions: of every committed batch.
         settling: batches that were being written just now.
+        imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
     """
 
     digests: dict[str, str]
@@ -35,6 +36,7 @@ class Scan(NamedTuple):
     gone: list[str]
     revisions: dict[str, int]
     settling: frozenset[str]
+    imported: tuple[str, ...] = ()
 
     @property
     def changed(self) -> list[str]:
@@ -53,7 +55,7 @@ class Scan(NamedTuple):
 
 
 _STORED_BATCHES = """
-SELECT batch, digest, extracted, n_documents, n_errors, revision,
+SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
        (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL) AS n_undone
 FROM batch_state s ORDER BY batch
 """
@@ -77,7 +79,8 @@ def scan(index: GraphIndex) -> Scan:
         if any(file.modified.timestamp() > settled for file in files):
             settling.add(batch)
     cache.save()
-    stored = index.working.read(_STORED_BATCHES)
+    known = index.working.read(_STORED_BATCHES)
+    stored = known.filter(~pl.col("imported"))
     extracted = stored.filter("extracted")
     same = {batch for batch, digest in extracted.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
     undone = same & set(extracted.filter(pl.col("n_undone") > 0)["batch"])
@@ -88,8 +91,9 @@ def scan(index: GraphIndex) -> Scan:
         undone=sorted(undone),
         unchanged=sorted(same - undone),
         gone=sorted(set(live) - set(digests)),
-        revisions=dict(stored.select("batch", "revision").iter_rows()),
+        revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
+        imported=tuple(known.filter("imported")["batch"]),
     )
 
 
@@ -120,7 +124,7 @@ def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:
     known = index.working.read("SELECT value FROM index_settings WHERE name = 'input'")
     if known.height and known.item() == folder:
         return
-    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0").item()
+    n_batches = index.working.read("SELECT count(*) FROM batch_state WHERE n_documents > 0 AND origin IS NULL").item()
     if not replace and n_batches and known.height:
         raise InputError(
             f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "

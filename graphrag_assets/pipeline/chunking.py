@@ -84,7 +84,7 @@ def chunk_documents(documents: pl.DataFrame, options: ChunkOptions) -> pl.DataFr
             unit_id = stable_id("text_unit", document, unit, occurrences[unit])
             occurrences[unit] += 1
             tokens = len(encode(unit, options.encoding))
-            rows.append((unit_id, batch, document, ordinal, start, end, unit, tokens, _count_sentences(unit)))
+            rows.append((unit_id, batch, document, ordinal, start, end, unit, tokens, count_sentences(unit)))
     return pl.DataFrame(rows, schema=TEXT_UNITS, orient="row")
 
 
@@ -101,7 +101,8 @@ def _spans(text: str, options: ChunkOptions) -> list[Span]:
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 
 
-def _count_sentences(text: str) -> int:
+def count_sentences(text: str) -> int:
+    """How many of the sentences of `text` have a letter or a digit."""
     return sum(1 for s in sentences(text) if _ALPHANUMERIC.search(text, s.start, s.end))
 
 

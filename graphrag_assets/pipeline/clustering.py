@@ -223,8 +223,8 @@ def hierarchy(
 ) -> tuple[list[Ints], list[Ints]]:
     """Per level the community number of each node, and per level the parents of the communities born there.
 
-    `labels` is level 0. Numbers are given in the order of birth and never twice, so one number means one
-    community on all levels.
+    `labels` is level 0. `split` is asked about communities of more than `max_cluster_size` nodes. Numbers are given
+    in the order of birth and never twice, so one number means one community on all levels.
     """
     count = int(labels.max()) + 1
     levels, parents = [labels], [np.full(count, -1, dtype=np.int64)]

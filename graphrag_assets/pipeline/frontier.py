@@ -86,13 +86,15 @@ def recluster(
     options: ClusterOptions | None = None,
     fresh: bool = False,
     tolerated_loss: float = MODULARITY_LOSS,
+    keep_divisions: bool = False,
 ) -> Reclustered:
     """The communities of `cluster`, changed no more than the change of the graph asks for.
 
     `entity_ids` and `relationships` as for `cluster`. `previous_members` has `level, cluster, entity_id`, with any
     names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
     `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run.
-    The result does not depend on the order of rows.
+    With `keep_divisions` a community without a change at any of its members stays divided, or whole, whatever its
+    size: others than this module may have divided it. The result does not depend on the order of rows.
     """
     options = options or ClusterOptions()
     ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
@@ -105,7 +107,8 @@ def recluster(
     if not fresh and previous_members.height and previous_edges.height:
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
-        levels, parents, n_free = _from_previous(len(ids), _levels(known, previous_members), edges, change, options)
+        before = _levels(known, previous_members)
+        levels, parents, n_free = _from_previous(len(ids), before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights, options.resolution)
         if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             members = members_frame(ids, levels, parents)
@@ -163,7 +166,7 @@ def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
 
 
 def _from_previous(
-    size: int, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions
+    size: int, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions, keep_divisions: bool
 ) -> tuple[list[Ints], list[Ints], int]:
     """Levels and parents as of `hierarchy`, and how many nodes were free at level 0."""
     start = previous[0][:size]
@@ -175,6 +178,10 @@ def _from_previous(
         if level not in frontiers:
             frontiers[level] = _frontier(labels, previous[min(level, len(previous) - 1)], edges, change)
         start, free = previous[min(level + 1, len(previous) - 1)][nodes], frontiers[level][nodes]
+        if keep_divisions and not free.any():
+            return by_first(start) if start.min() < start.max() else None
+        if len(nodes) <= options.max_cluster_size:
+            return None
         if start.min() < start.max():
             # Without a frontier it is a community of then, and its parts are connected as they are.
             parts = _settle(start, free, own, own_weights, options)[0] if free.any() else by_first(start)
@@ -184,7 +191,8 @@ def _from_previous(
         return split_afresh(len(nodes), own, own_weights, options)
 
     with seeded(options.seed) as rng:
-        levels, parents = hierarchy(labels, edges, change.settled, options.max_cluster_size, split)
+        smallest = 1 if keep_divisions else options.max_cluster_size
+        levels, parents = hierarchy(labels, edges, change.settled, smallest, split)
     return levels, parents, n_free
 
 

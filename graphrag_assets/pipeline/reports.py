@@ -47,6 +47,9 @@ def community_reports(
 ) -> pl.DataFrame:
     """One report per community; a report whose fingerprint is unchanged is taken from `previous` as it is.
 
+    A report that was imported is kept whatever the reporter is, as long as what it would be written from stays the
+    same. It comes without a fingerprint: then it is that of its community as it is now.
+
     Args:
         inputs: the graph and its communities.
         previous: the present table community_reports.
@@ -61,6 +64,7 @@ def community_reports(
     lines = evidence(entities, relationships, claims, encoding)
     details = _details(entities, relationships, claims)
     # A report that another writer had to stand in for is written again.
+    imported = previous.filter(pl.col("model") == schema.IMPORTED)
     previous = previous.filter(pl.col("model") == reporter).unique("fingerprint", keep="first")
     done: list[pl.DataFrame] = []
     for level in sorted(communities["level"].unique(), reverse=True):
@@ -84,12 +88,23 @@ def community_reports(
         )
         prepared = _fingerprinted(at_level, contexts.contexts, reporter)
         reused = prepared.join(previous.select(_WRITTEN), on="fingerprint", how="inner")
-        fresh = prepared.join(previous, on="fingerprint", how="anti").sort("community")
+        if imported.height:
+            as_imported = _fingerprinted(at_level, contexts.contexts, schema.IMPORTED)
+            reused = pl.concat([_still_imported(as_imported, imported), reused]).unique("community", keep="first")
+        fresh = prepared.join(reused, on="community", how="anti").sort("community")
         materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
         written = _report_frame(write(materials), fresh, reporter)
         done += [reused.select(_report_columns()), written]
     reports = pl.concat(done) if done else empty_reports()
     return reports.select(schema.COMMUNITY_REPORTS.column_names).sort("community")
+
+
+def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFrame:
+    """`prepared` communities with the imported reports that are still about what they are now."""
+    known = imported.filter(pl.col("fingerprint").is_not_null()).select(_WRITTEN)
+    new = imported.filter(pl.col("fingerprint").is_null()).select("community", *_WRITTEN).drop("fingerprint")
+    kept = prepared.join(known, on="fingerprint")
+    return pl.concat([kept, prepared.join(new, on="community").select(kept.columns)])
 
 
 def stale_reports(

@@ -48,56 +48,73 @@ def commit_batch(
     usage: UsageByTask | None = None,
     options: Mapping[str, object] | None = None,
 ) -> dict[str, Changes]:
-    """Replace the batch's rows by `frames` (table name to frame) in one transaction.
+    """Replace the batch's rows by `frames` (table name to frame) in one transaction: see `write_batch`."""
+    with working.transaction() as connection:
+        return write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, options)
+
+
+def write_batch(
+    connection: duckdb.DuckDBPyConnection,
+    batch: str,
+    frames: Mapping[str, pl.DataFrame],
+    errors: pl.DataFrame,
+    digest: str,
+    run_id: str,
+    seconds: float,
+    usage: UsageByTask | None = None,
+    options: Mapping[str, object] | None = None,
+    origin: str | None = None,
+) -> dict[str, Changes]:
+    """Replace the batch's rows by `frames` (table name to frame).
 
     `seconds` and `usage` are what it took to compute them, for index_runs; `options` the settings of this batch that
-    go before those of the environment.
+    go before those of the environment; `origin` is that of an imported batch.
 
     Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
     as not extracted: facts never outlive their text.
     """
     extracted = all(name in frames for name in FACTS)
-    with working.transaction() as connection:
-        changes = {
-            table.name: replace_batch(connection, table, batch, frames[table.name])
-            for table in schema.BATCH_TABLES
-            if table.name in frames
-        }
-        for name in FACTS if not extracted else ():
-            connection.execute(
-                f"DELETE FROM {name} WHERE batch = $batch AND text_unit_id NOT IN "
-                "(SELECT id FROM text_units WHERE batch = $batch)",
-                {"batch": batch},
-            )
-        replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
-        record_options(connection, batch, options or {})
-        record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
-        if _unchanged(connection, batch, digest, extracted, changes):
-            return changes
+    changes = {
+        table.name: replace_batch(connection, table, batch, frames[table.name])
+        for table in schema.BATCH_TABLES
+        if table.name in frames
+    }
+    for name in FACTS if not extracted else ():
         connection.execute(
-            """
-            INSERT INTO batch_state BY NAME
-            SELECT $batch AS batch, coalesce(max(revision), 0) + 1 AS revision, $digest AS digest,
-                   $extracted AS extracted, $documents AS n_documents, $text_units AS n_text_units,
-                   $errors AS n_errors, $run_id AS run_id, $now AS committed_at
-            FROM batch_state WHERE batch = $batch
-            """,
-            {
-                "batch": batch,
-                "digest": digest,
-                "extracted": extracted,
-                "documents": frames["documents"].height,
-                "text_units": frames["text_units"].height,
-                "errors": errors.height,
-                "run_id": run_id,
-                "now": utc_now(),
-            },
-        )
-        connection.execute(
-            "DELETE FROM batch_state WHERE batch = $batch AND revision < "
-            "(SELECT max(revision) FROM batch_state WHERE batch = $batch)",
+            f"DELETE FROM {name} WHERE batch = $batch AND text_unit_id NOT IN "
+            "(SELECT id FROM text_units WHERE batch = $batch)",
             {"batch": batch},
         )
+    replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
+    record_options(connection, batch, options or {})
+    record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
+    if _unchanged(connection, batch, digest, extracted, changes):
+        return changes
+    connection.execute(
+        """
+        INSERT INTO batch_state BY NAME
+        SELECT $batch AS batch, coalesce(max(revision), 0) + 1 AS revision, $digest AS digest,
+               $extracted AS extracted, $documents AS n_documents, $text_units AS n_text_units,
+               $errors AS n_errors, $run_id AS run_id, $now AS committed_at, $origin AS origin
+        FROM batch_state WHERE batch = $batch
+        """,
+        {
+            "batch": batch,
+            "digest": digest,
+            "extracted": extracted,
+            "documents": frames["documents"].height,
+            "text_units": frames["text_units"].height,
+            "errors": errors.height,
+            "run_id": run_id,
+            "now": utc_now(),
+            "origin": origin,
+        },
+    )
+    connection.execute(
+        "DELETE FROM batch_state WHERE batch = $batch AND revision < "
+        "(SELECT max(revision) FROM batch_state WHERE batch = $batch)",
+        {"batch": batch},
+    )
     return changes
 
 

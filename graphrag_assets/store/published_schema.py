@@ -225,6 +225,9 @@ BASE = (
     s.BATCH_STATE,
     s.INDEX_RUNS,
     s.INDEX_SETTINGS,
+    s.IMPORTS,
+    s.IMPORT_COUNTS,
+    s.IMPORTED_IDS,
 )
 SEARCH = (
     EMBEDDINGS,

@@ -39,7 +39,7 @@ _BUILDING: dict[str, Any] = {
     "autoload_known_extensions": False,
     "memory_limit": "4GB",
 }
-_OPERATIONAL = {"batch_state", "index_runs", "index_errors"}
+_OPERATIONAL = {"batch_state", "index_runs", "index_errors", "imports"}
 
 
 @dataclass(frozen=True, slots=True)

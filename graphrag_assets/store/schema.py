@@ -69,6 +69,9 @@ EXTRACTOR = (
     "What extracted it: method or model, prompt and options. Null: not done yet.",
 )
 
+IMPORTED = "imported"
+"""What extracted a mention or wrote a report that came with an imported index: whatever made that index."""
+
 DOCUMENTS = table(
     "documents",
     "One row per input document: a text file, or one row of a structured file.",
@@ -333,6 +336,7 @@ BATCH_STATE = table(
     ("n_errors", "BIGINT", "Rows of index_errors it has."),
     ("run_id", "VARCHAR", "Dagster run that committed it."),
     ("committed_at", "TIMESTAMP", "When, UTC."),
+    ("origin", "VARCHAR", "Where an imported batch came from; null: the input folder."),
 )
 
 INDEX_RUNS = table(
@@ -391,6 +395,38 @@ NUMBERS = table(
     ("content", "VARCHAR", "Hash of what the row says, by which it is known again elsewhere; null where its id does."),
 )
 
+IMPORTS = table(
+    "imports",
+    "One row per index that was imported as a batch.",
+    "batch",
+    BATCH,
+    ("origin", "VARCHAR", "The folder or file it was read from."),
+    ("generation", "VARCHAR", "What it was: GraphRAG 0 to 3, or a graph."),
+    ("modularity_loss", "DOUBLE", "How far its communities' modularity was below a fresh run's, as a share of it."),
+    ("imported_at", "TIMESTAMP", "When, UTC."),
+)
+
+IMPORT_COUNTS = table(
+    "import_counts",
+    "What an import read, wrote and repaired, by number.",
+    "batch step table_name what",
+    BATCH,
+    ("step", "VARCHAR", "read, written or repaired."),
+    ("table_name", "VARCHAR", "The table it concerns."),
+    ("what", "VARCHAR", "rows, or what was repaired."),
+    ("n", "BIGINT", "How many."),
+)
+
+IMPORTED_IDS = table(
+    "imported_ids",
+    "The ids that imported rows had where they came from, where the index gives them others.",
+    "table_name id",
+    BATCH,
+    ("table_name", "VARCHAR", "The table."),
+    ("id", "VARCHAR", "Id of the row here."),
+    ("original_id", "VARCHAR", "Its id in the imported index."),
+)
+
 BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)
 GLOBAL_TABLES = (
     ENTITY_ALIASES,
@@ -432,5 +468,8 @@ OPERATION_TABLES = (
     REFRESH_STATE,
     NUMBERS,
     CLUSTERED_EDGES,
+    IMPORTS,
+    IMPORT_COUNTS,
+    IMPORTED_IDS,
 )
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

@@ -149,3 +149,6 @@ INSERT INTO index_errors BY NAME FROM working.index_errors ORDER BY ALL;
 INSERT INTO batch_state BY NAME FROM working.batch_state ORDER BY batch;
 INSERT INTO index_runs BY NAME FROM working.index_runs ORDER BY committed_at, stage, batch;
 INSERT INTO index_settings BY NAME FROM working.index_settings ORDER BY name;
+INSERT INTO imports BY NAME FROM working.imports ORDER BY batch;
+INSERT INTO import_counts BY NAME FROM working.import_counts ORDER BY ALL;
+INSERT INTO imported_ids BY NAME FROM working.imported_ids ORDER BY ALL;

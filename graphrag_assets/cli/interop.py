@@ -1,0 +1,123 @@
+"""`import` and `export`: indexes of others become batches of this one, and this one is written for others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.interop.exporting import TABLES, export
+from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.imports import counts_of, imports
+from graphrag_assets.store.published import STABLE_NAME
+
+_THEN = "Run `python -m graphrag_assets index`: it refreshes what depends on them, and publishes."
+
+
+def run_import(path: Path, name: str | None, vectors_of: str) -> None:
+    """Import an index; print what was read, written and repaired.
+
+    Raises:
+        InputError: it cannot be read, or the name is taken.
+    """
+    console, index = Console(), GraphIndex.of_settings()
+    with console.status(f"Importing {path}"):
+        imported = import_index(index, path, name, vectors_of)
+    console.print(_counts_table(imported.batch, imported.generation, imported.counts))
+    _print_repairs(console, imported.counts)
+    for note in _notes(index.settings, imported.counts):
+        console.print(Text(note), soft_wrap=True)
+    folder = index.settings.index_folder / STABLE_NAME
+    console.print(Text(f"Published: publication {imported.publication.number}, {folder}"), soft_wrap=True)
+
+
+def show_imports() -> None:
+    """Print the imported batches with what was read, written and repaired."""
+    console, working = Console(), GraphIndex.of_settings().working
+    found = imports(working) if working.path.exists() else pl.DataFrame()
+    if found.is_empty():
+        console.print("Nothing is imported. Give the folder of an index to import it.", highlight=False)
+    for batch, origin, generation, when in found.iter_rows():
+        counts = counts_of(working, batch)
+        console.print(_counts_table(batch, generation, counts))
+        _print_repairs(console, counts)
+        console.print(Text(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC"), soft_wrap=True)
+
+
+def run_remove(batch: str, documents: Sequence[str]) -> None:
+    """Delete an imported batch, or documents of it.
+
+    Raises:
+        InputError: there is no such batch or document.
+    """
+    titles = remove(GraphIndex.of_settings(), batch, documents)
+    Console().print(Text(f"Removed from {batch}: {_listed(titles)}. {_THEN}"), soft_wrap=True)
+
+
+def run_hand_over(batch: str, documents: Sequence[str]) -> None:
+    """Move documents of an imported batch into the input folder.
+
+    Raises:
+        InputError: there is no such batch or document, or a file is in the way.
+    """
+    paths = hand_over(GraphIndex.of_settings(), batch, documents)
+    Console().print(Text(f"Written to the input folder: {_listed(paths)}. {_THEN}"), soft_wrap=True)
+
+
+def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[str], communities: Sequence[int]) -> None:
+    """Write the published index in a format of others; print the rows.
+
+    Raises:
+        InputError: a batch or community is not there.
+        StoreError: nothing is published.
+    """
+    rows = export(kind, target, index, batches, communities)
+    counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    Console().print(Text(f"{target}: {counted}"), soft_wrap=True)
+
+
+def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
+    table = Table("table", title=f"{batch}: {generation}")
+    for heading in ("rows in", "rows out"):
+        table.add_column(heading, justify="right")
+    rows = {step: _of(counts, step) for step in ("read", "written")}
+    for name in TABLES:
+        table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
+    return table
+
+
+def _of(counts: pl.DataFrame, step: str) -> dict[str, int]:
+    return dict(counts.filter(pl.col("step") == step).select("table_name", "n").iter_rows())
+
+
+def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
+    repaired = counts.filter(pl.col("step") == "repaired").select("table_name", "what", "n").sort("table_name", "what")
+    if repaired.is_empty():
+        console.print("Nothing had to be repaired.", highlight=False)
+        return
+    table = Table("table", "repaired or left out")
+    table.add_column("rows", justify="right")
+    for name, what, n in repaired.iter_rows():
+        table.add_row(name, what, f"{n:,}")
+    console.print(table)
+
+
+def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:
+    """What to know when models are set: what the next run will ask them for."""
+    written = counts.filter(pl.col("what").str.starts_with("written by the embedded default"))["n"].sum()
+    if not settings.chat_model or not written:
+        return []
+    return [
+        f"{written} community reports were written by the embedded default: the next `index` has {settings.chat_model} "
+        "write them. The imported ones stay. `python -m graphrag_assets plan` tells what that costs."
+    ]
+
+
+def _listed(names: Sequence[str], shown: int = 5) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"{len(names)} documents ({', '.join(names[:shown])}{more})"

@@ -1,0 +1,186 @@
+"""The published index in the formats of others: GraphRAG 3's tables as parquet or csv, GraphML, GEXF, report lines.
+
+All of it is read from one published file, so an export is of one moment. What is exported can be narrowed to batches
+and to communities; lists, degrees and frequencies are then those of what is exported.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
+from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.schema import literal
+
+TABLES = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "covariates",
+    "communities",
+    "community_reports",
+)
+_EMBEDDINGS = {
+    "text_unit": "embeddings.text_unit_text",
+    "entity": "embeddings.entity_description",
+    "community_report": "embeddings.community_full_content",
+}
+_CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+_AT_ONCE = 10_000
+
+
+def export(
+    kind: str,
+    target: Path,
+    index: Path | None = None,
+    batches: Sequence[str] = (),
+    communities: Sequence[int] = (),
+) -> dict[str, int]:
+    """Write the index, or a part of it, to `target` in a format of `FORMATS`.
+
+    Args:
+        kind: graphrag (a folder of parquet files), csv (a folder), graphml, gexf or reports (a file each).
+        target: where; what is there already is written anew.
+        index: an index folder or published file; default: that of the settings.
+        batches: only these.
+        communities: only these, with the communities inside them.
+
+    Returns:
+        rows by table, or nodes and edges.
+
+    Raises:
+        InputError: a batch or community is not there.
+        StoreError: nothing is published.
+    """
+    with _selected(index, batches, communities) as connection:
+        return FORMATS[kind](connection, target)
+
+
+@contextlib.contextmanager
+def _selected(
+    index: Path | None, batches: Sequence[str], communities: Sequence[int]
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with views v3_* of GraphRAG 3's tables, of what is asked for."""
+    path = PublishedIndex(index).reader().path
+    with duckdb.connect(config=_CONFIG) as connection:
+        connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY); USE published")
+        _check_known(connection, "batch", "batch_state", batches)
+        _check_known(connection, "community", "communities", communities)
+        asked = {"batches": list(batches) or None, "communities": list(communities) or None}
+        for statement in connection.extract_statements(_sql("select")):
+            used = {name: value for name, value in asked.items() if name in statement.named_parameters}
+            connection.execute(statement, used)
+        connection.execute(_sql("graphrag3"))
+        yield connection
+
+
+def _sql(name: str) -> str:
+    return files("graphrag_assets.interop").joinpath(f"sql/{name}.sql").read_text()
+
+
+def _check_known(connection: duckdb.DuckDBPyConnection, column: str, table: str, asked: Sequence[object]) -> None:
+    known = {row[0] for row in connection.execute(f"SELECT {column} FROM {table}").fetchall()}
+    if missing := [str(one) for one in asked if one not in known]:
+        raise InputError(
+            f"The published index has no {column} {', '.join(missing)}. See `SELECT {column} FROM {table}`."
+        )
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    target.mkdir(parents=True, exist_ok=True)
+    rows = {
+        name: _copy(connection, f"SELECT * FROM v3_{name}", target / f"{name}.parquet", "FORMAT parquet")
+        for name in TABLES
+    }
+    for kind, name in _EMBEDDINGS.items():
+        query = f"SELECT id, embedding FROM v3_embeddings WHERE kind = '{kind}'"
+        rows[name] = _copy(connection, query, target / f"{name}.parquet", "FORMAT parquet")
+    return rows
+
+
+def _csv(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    """Lists are written as JSON."""
+    target.mkdir(parents=True, exist_ok=True)
+    rows = {}
+    for name in TABLES:
+        columns = connection.execute(f"DESCRIBE v3_{name}").fetchall()
+        shown = ", ".join(
+            f'to_json("{column}")::VARCHAR AS "{column}"' if "[]" in kind else f'"{column}"'
+            for column, kind, *_ in columns
+        )
+        rows[name] = _copy(connection, f"SELECT {shown} FROM v3_{name}", target / f"{name}.csv", "FORMAT csv, HEADER")
+    return rows
+
+
+def _reports(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    """One JSON object per line and report, with the titles of the community's members."""
+    query = """
+    WITH titles AS (
+        SELECT m.community, list(e.title ORDER BY e.degree DESC, e.title) AS entities
+        FROM kept_members m JOIN entities e ON e.human_readable_id = m.number GROUP BY ALL
+    )
+    SELECT r.* EXCLUDE (full_content_json), t.entities FROM v3_community_reports r JOIN titles t USING (community)
+    ORDER BY r.community
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return {"community_reports": _copy(connection, query, target, "FORMAT json")}
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options: str) -> int:
+    ((count,),) = connection.execute(f"COPY ({query}) TO {literal(path)} ({options})").fetchall()
+    return int(count)
+
+
+def _graph(write: Callable[..., None]) -> Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]:
+    def written(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
+        write(target, _nodes(connection, levels), _edges(connection), levels)
+        return {
+            name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
+            for name in ("entities", "relationships")
+        }
+
+    return written
+
+
+def _nodes(connection: duckdb.DuckDBPyConnection, levels: int) -> Iterator[Node]:
+    result = connection.execute(
+        """
+        SELECT e.human_readable_id, e.title, e.type, e.description, v.frequency, v.degree, e.x, e.y,
+               list(c.community ORDER BY c.level)
+        FROM v3_entities v JOIN entities e USING (human_readable_id)
+        LEFT JOIN entity_communities c ON c.entity = e.human_readable_id
+        GROUP BY ALL ORDER BY 1
+        """
+    )
+    while rows := result.fetchmany(_AT_ONCE):
+        for row in rows:
+            yield Node(*row)
+
+
+def _edges(connection: duckdb.DuckDBPyConnection) -> Iterator[Edge]:
+    result = connection.execute(
+        """
+        SELECT r.human_readable_id, r.source_number, r.target_number, r.type, r.description, r.weight, v.combined_degree
+        FROM v3_relationships v JOIN relationships r USING (human_readable_id) ORDER BY 1
+        """
+    )
+    while rows := result.fetchmany(_AT_ONCE):
+        for row in rows:
+            yield Edge(*row)
+
+
+FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] = {
+    "graphrag": _parquet,
+    "csv": _csv,
+    "graphml": _graph(write_graphml),
+    "gexf": _graph(write_gexf),
+    "reports": _reports,
+}

@@ -1,0 +1,163 @@
+"""The communities of an index as this project's clustering would have left them: level-complete, nested, connected.
+
+Every entity is in one community at each level. What GraphRAG leaves out joins: the ends of relationships that are
+no entities there, and the small components that it drops by default. The ordinary clustering then starts from these
+communities and finds nothing that has changed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arrays
+
+
+class Hierarchy(NamedTuple):
+    """`members`: level, community, entity_id, level-complete for all entities that are in any; communities have
+    their numbers of the index, pieces that came off them numbers below 0. `communities`: id, community, level,
+    entity_ids of those that came with the index and have members; by these they are known again, so entities that
+    are members of others by now are among them."""
+
+    members: pl.DataFrame
+    communities: pl.DataFrame
+
+
+def hierarchy_of(
+    communities: pl.DataFrame,
+    members: pl.DataFrame,
+    keys: pl.DataFrame,
+    entities: pl.DataFrame,
+    relationships: pl.DataFrame,
+    counts: Counts,
+) -> Hierarchy:
+    """The hierarchy over the entities of `keys` and those they are connected with.
+
+    Args:
+        communities, members: as in `Source`.
+        keys: given id and entity_id of the entities of the index; several may have become one.
+        entities: id, those that are in no community yet. relationships: source_id, target_id, weight, among them.
+        counts: what had to be done is added.
+    """
+    placed = (
+        members.join(keys, left_on="entity", right_on="id", maintain_order="left")
+        .unique(["level", "entity_id", "community"], maintain_order=True)
+        .sort("level", "community", maintain_order=True)
+    )
+    first = placed.unique(["level", "entity_id"], keep="first", maintain_order=True)
+    counts["communities", "memberships in a second community of a level, left out"] += placed.height - first.height
+    ids = entities["id"].sort()
+    edges, weights = edge_arrays(ids, relationships)
+    levels = _levels(ids, first)
+    if not levels:
+        return Hierarchy(
+            _EMPTY, communities.select("id", "community", "level", entity_ids=pl.lit([], pl.List(pl.String))).head(0)
+        )
+    joined = _join_neighbours(levels, edges, weights)
+    counts["entities", "without a community, joined to that of their strongest relationship"] += joined
+    levels, n_pieces = _nested_and_connected(levels, edges)
+    counts["communities", "pieces that are not connected with their community, made communities of their own"] += (
+        n_pieces
+    )
+    complete = _members_frame(ids, levels)
+    own = communities.select("id", "community", "level").unique("community", keep="first", maintain_order=True)
+    named = pl.concat([complete, first.select(complete.columns)]).unique(["community", "level", "entity_id"])
+    lists = named.group_by("community", "level").agg(pl.col("entity_id").sort().alias("entity_ids"))
+    return Hierarchy(complete, own.join(lists, on=["community", "level"], maintain_order="left"))
+
+
+_EMPTY = pl.DataFrame(schema={"level": pl.Int64, "community": pl.Int64, "entity_id": pl.String})
+_NONE = np.iinfo(np.int64).min
+
+
+def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
+    """Per level the community of each entity; one that is not split stays its members' community below."""
+    if members.is_empty():
+        return []
+    entities = pl.DataFrame({"entity_id": ids})
+    levels = []
+    for level in range(members.select(pl.col("level").max()).item() + 1):
+        at_level = members.filter(pl.col("level") == level).select("entity_id", "community")
+        found = entities.join(at_level, on="entity_id", how="left", maintain_order="left")["community"]
+        levels.append(np.array(found.fill_null(_NONE), dtype=np.int64))
+    for level in range(1, len(levels)):
+        levels[level] = np.where(levels[level] == _NONE, levels[level - 1], levels[level])
+    for level in range(len(levels) - 2, -1, -1):
+        levels[level] = np.where(levels[level] == _NONE, levels[level + 1], levels[level])
+    return levels
+
+
+def _join_neighbours(levels: list[Ints], edges: Ints, weights: np.ndarray) -> int:
+    """Give entities without a community those of the neighbours they are most strongly tied to, in place.
+
+    Returns how many. What has no tie to any community stays without.
+    """
+    n_joined = 0
+    near, far = np.r_[edges[:, 0], edges[:, 1]], np.r_[edges[:, 1], edges[:, 0]]
+    both = np.r_[weights, weights]
+    while True:
+        deepest = levels[-1]
+        ties = (deepest[near] == _NONE) & (deepest[far] != _NONE)
+        if not ties.any():
+            return n_joined
+        table = pl.DataFrame(
+            {"entity": near[ties], "neighbour": far[ties], "community": deepest[far[ties]], "weight": both[ties]}
+        )
+        best = (
+            table.group_by("entity", "community")
+            .agg(pl.col("weight").sum(), pl.col("neighbour").min())
+            .sort("entity", pl.col("weight").neg(), "community")
+            .unique("entity", keep="first", maintain_order=True)
+        )
+        entity, neighbour = best["entity"].to_numpy(), best["neighbour"].to_numpy()
+        for labels in levels:
+            labels[entity] = labels[neighbour]
+        n_joined += len(entity)
+
+
+def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], int]:
+    """`levels` so that each community lies in one of the level above and is connected; how many pieces came off.
+
+    The largest piece of a community goes on as the community.
+    """
+    above = np.zeros(len(levels[0]), dtype=np.int64)
+    found, pieces = [], 0
+    fresh = 0
+    known: dict[tuple[int, ...], int] = {}
+    for given in levels:
+        pairs = np.unique(np.column_stack([above, given]), axis=0, return_inverse=True)[1].ravel()
+        parts = connected_parts(pairs.astype(np.int64), edges)
+        numbers = given.copy()
+        has = given != _NONE
+        _, first, inverse, sizes = np.unique(parts, return_index=True, return_inverse=True, return_counts=True)
+        # The largest part of each community, ties by first member, keeps its number.
+        order = np.lexsort((first, -sizes, given[first]))
+        ordered = given[first[order]]
+        is_rest = np.zeros(len(first), dtype=np.bool_)
+        is_rest[order[1:]] = ordered[1:] == ordered[:-1]
+        is_rest &= has[first]
+        for part in np.flatnonzero(is_rest):
+            nodes = tuple(np.flatnonzero(inverse == part).tolist())
+            if nodes not in known:  # a piece that is a piece already on the level above is the same
+                fresh -= 1
+                known[nodes] = fresh
+                pieces += 1
+            numbers[list(nodes)] = known[nodes]
+        found.append(numbers)
+        above = parts
+    return found, pieces
+
+
+def _members_frame(ids: pl.Series, levels: list[Ints]) -> pl.DataFrame:
+    frames = [
+        pl.DataFrame(
+            {
+                "level": pl.Series([level], dtype=pl.Int64).new_from_index(0, len(ids)),
+                "community": labels,
+                "entity_id": ids,
+            }
+        )
+        for level, labels in enumerate(levels)
+    ]
+    return pl.concat(frames).filter(pl.col("community") != _NONE)

@@ -1,0 +1,170 @@
+"""An index that others made becomes a batch of this one, without a model call.
+
+Its facts are committed as those of any batch. Its communities and reports are then written as what the last run had
+left, and the ordinary stages do the rest: they find nothing that has changed, keep communities and reports, and
+write only what the index lacked.
+"""
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.defs.communities import update_communities, update_reports
+from graphrag_assets.defs.graph import NUMBERED, update_graph
+from graphrag_assets.defs.publication import update_publication
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.retrieval import update_embeddings
+from graphrag_assets.errors import InputError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.interop.facts import facts_of
+from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.interop.source import Source, read_source
+from graphrag_assets.interop.structure import write_structure
+from graphrag_assets.models.backend import Backend, offline_backend
+from graphrag_assets.models.offline import REPORTER
+from graphrag_assets.models.offline.reports import write_reports
+from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.pipeline.embedding_texts import embedding_texts
+from graphrag_assets.store import schema
+from graphrag_assets.store.imports import (
+    ImportedBatch,
+    add_rows,
+    ids_of_others,
+    record_counts,
+    rows_written,
+    write_facts,
+)
+from graphrag_assets.store.publishing import Publication
+
+PREFIX = "imported-"
+_EMBEDDED = (
+    "SELECT id, text FROM text_units",
+    "SELECT id, title, description FROM entities",
+    "SELECT id, full_content FROM community_reports",
+)
+
+
+class Imported(NamedTuple):
+    """The batch that an index became, what it was, the publication, and `counts`: step (read, written, repaired),
+    table_name, what, n."""
+
+    batch: str
+    generation: str
+    counts: pl.DataFrame
+    publication: Publication
+
+
+def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors_of: str = "") -> Imported:
+    """Import the index or graph at `path` as a batch and publish.
+
+    Args:
+        index: the index it becomes part of.
+        path: a folder of GraphRAG's output, a folder with entities and relationships, or a GraphML file.
+        name: of the batch; default: `imported-` and the name of the folder.
+        vectors_of: the embedding model that the vectors of the imported index are of. They are used if it is that of
+            the settings.
+
+    Raises:
+        InputError: `path` cannot be read, or the name is taken.
+    """
+    started = time.monotonic()
+    batch = name or PREFIX + path.resolve().stem
+    with index.working.alone("refresh"):
+        _check_name(index, batch)
+        source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
+        facts = facts_of(source, batch, ids_of_others(index.working, batch), counts)
+        digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
+        imported = ImportedBatch(batch, str(path.resolve()), source.generation, digest)
+        numbers, ids = facts.kept_numbers, facts.original_ids
+        seconds = time.monotonic() - started
+        write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
+        backend = without_calls(index.backend())
+        update_graph(index, backend, run_id)
+        n_kept = write_structure(index, batch, source, facts, counts)
+        update_communities(index, run_id)
+        update_reports(index, backend, run_id)
+        _write_vectors(index, source, backend.embedding_model, vectors_of, counts)
+        update_embeddings(index, backend, run_id)
+        table = _all_counts(index, batch, source, n_kept, counts)
+        record_counts(index.working, batch, table)
+        return Imported(batch, source.generation, table, update_publication(index, run_id))
+
+
+def _check_name(index: GraphIndex, batch: str) -> None:
+    state = index.working.read(
+        "SELECT origin, n_documents FROM batch_state WHERE batch = $batch AND n_documents > 0", {"batch": batch}
+    )
+    if state.height:
+        origin = state.item(0, "origin")
+        what = f"was imported from {origin}" if origin else "is a batch of the input folder"
+        cure = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
+        raise InputError(f"{batch!r} {what}. {cure} this one another name with --name.")
+
+
+def without_calls(backend: Backend) -> Backend:
+    """`backend` with the embedded default where something has to be written: an import calls no language model.
+
+    What the embedded default had to write is marked as written by a stand-in, so a language model writes it anew in
+    the next run.
+    """
+    offline = offline_backend()
+
+    def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        return [replace(record, writer=REPORTER) for record in write_reports(materials)]
+
+    return replace(backend, summarise=offline.summarise, write_reports=stand_in)
+
+
+def _write_vectors(index: GraphIndex, source: Source, model: str, vectors_of: str, counts: Counts) -> None:
+    """The vectors of the source for the texts that are as they were, if they are of the model that is set."""
+    if source.vectors.is_empty():
+        return
+    if vectors_of != model:
+        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += (
+            source.vectors.height
+        )
+        return
+    text_units, entities, reports = index.working.read_all(*_EMBEDDED)
+    texts = embedding_texts(text_units, entities, reports, model)
+    given = pl.concat(
+        [
+            source.text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),
+            source.entities.select(
+                kind=pl.lit("entity"),
+                id="id",
+                text=pl.concat_str("title", pl.lit(":"), pl.col("description").fill_null("")),
+            ),
+            source.reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
+        ]
+    ).join(source.vectors, on=["kind", "id"])
+    found = texts.join(given.select("kind", "text", "vector").unique(["kind", "text"]), on=["kind", "text"])
+    matrix = np.array(found["vector"].to_list(), dtype=np.float32).reshape(found.height, -1)
+    unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
+    rows = found.select("kind", "id", "fingerprint", "model").with_columns(
+        vector=pl.Series(unit.tolist(), dtype=pl.List(pl.Float32))
+    )
+    counts["embeddings", "of texts that are not as they were, left out"] += source.vectors.height - rows.height
+    with index.working.transaction() as connection:
+        known = connection.sql("SELECT kind, id FROM embeddings").pl()
+        add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
+
+
+def _all_counts(index: GraphIndex, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
+    """step, table_name, what, n: rows read, rows written, and every repair that was made at least once."""
+    written = rows_written(index.working, batch)
+    if source.members.height:
+        repaired["communities", "added for entities that were in none"] += written["communities"] - n_kept
+    own = index.working.read("SELECT count(*) FROM community_reports WHERE model = $own", {"own": REPORTER}).item()
+    if source.reports.height:
+        repaired["community_reports", "written by the embedded default, where there was none"] += own
+    rows = [("read", table, "rows", n) for table, n in source.rows().items()]
+    rows += [("written", table, "rows", n) for table, n in written.items()]
+    rows += [("repaired", table, what, n) for (table, what), n in repaired.items() if n > 0]
+    return pl.DataFrame(rows, schema=["step", "table_name", "what", "n"], orient="row")

@@ -1,0 +1,99 @@
+"""Taking an imported index, or documents of it, out again; and handing documents over to the input folder."""
+
+import uuid
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import polars as pl
+from upath import UPath
+
+from graphrag_assets.defs.batch_index import GONE
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.errors import InputError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.interop.importing import PREFIX
+from graphrag_assets.pipeline.formats import format_of, is_plain_text
+from graphrag_assets.store.imports import replace_documents
+
+
+def remove(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> list[str]:
+    """Delete an imported batch, or the documents of it that have one of these titles, sources or ids.
+
+    The next refresh takes what stems from them out of the graph, as with files that are gone.
+
+    Returns:
+        the titles of what was deleted.
+
+    Raises:
+        InputError: there is no such import, or no such document in it.
+    """
+    with index.working.alone("refresh"):
+        chosen, n_all = _chosen(index, batch, documents)
+        _delete(index, batch, chosen, n_all)
+    return chosen["title"].to_list()
+
+
+def hand_over(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> list[str]:
+    """Write the documents of an imported batch into the input folder, and delete them from the batch.
+
+    There they can be edited and deleted as any others. The next `index` extracts them anew.
+
+    Returns:
+        the paths of the files, below the input folder.
+
+    Raises:
+        InputError: there is no such import or document, or a file is there already.
+    """
+    with index.working.alone("refresh"):
+        chosen, n_all = _chosen(index, batch, documents)
+        folder = UPath(index.settings.input_folder)
+        name = batch.removeprefix(PREFIX) or batch
+        paths = [f"{name}/{file}" for file in _file_names(chosen["title"].to_list())]
+        if there := [path for path in paths if (folder / path).exists()]:
+            raise InputError(f"{there[0]} is in the input folder already. Move it, or remove the document instead.")
+        for path, text in zip(paths, chosen["text"], strict=True):
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        _delete(index, batch, chosen, n_all)
+    return paths
+
+
+def _chosen(index: GraphIndex, batch: str, documents: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """The documents meant (id, title, source, text), and how many the batch has."""
+    state = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
+    if state["origin"].drop_nulls().is_empty():
+        known = index.working.read("SELECT batch FROM batch_state WHERE origin IS NOT NULL ORDER BY batch")["batch"]
+        raise InputError(f"There is no imported batch {batch!r}. Imported: {', '.join(known) or 'nothing'}.")
+    rows = index.working.read(
+        "SELECT id, title, source, text FROM documents WHERE batch = $batch ORDER BY source, id", {"batch": batch}
+    )
+    if not documents:
+        return rows, rows.height
+    names = pl.Series(documents).implode()
+    found = rows.filter(pl.any_horizontal(pl.col(column).is_in(names) for column in ("id", "title", "source")))
+    named = {*found["id"], *found["title"], *found["source"]}
+    if missing := [name for name in documents if name not in named]:
+        raise InputError(f"{batch!r} has no document {missing[0]!r}. Give its title, source or id, as in `documents`.")
+    return found, rows.height
+
+
+def _delete(index: GraphIndex, batch: str, chosen: pl.DataFrame, n_all: int) -> None:
+    digest = GONE if chosen.height == n_all else stable_id("import", *chosen["id"])
+    replace_documents(index.working, batch, chosen["id"], digest, str(uuid.uuid4()))
+
+
+def _file_names(titles: Sequence[str]) -> list[str]:
+    """A file name for each title, no two the same; text without a known ending becomes .txt."""
+    names: list[str] = []
+    for title in titles:
+        path = PurePosixPath(title.replace("\\", "/").replace("\n", " ")).name.strip(" .") or "document"
+        kind = format_of(path)
+        stem, ending = (
+            (path.rsplit(".", 1)[0], path.rsplit(".", 1)[1]) if kind and is_plain_text(kind) else (path, "txt")
+        )
+        name, n = f"{stem[:150]}.{ending}", 2
+        while name in names:
+            name, n = f"{stem[:150]} ({n}).{ending}", n + 1
+        names.append(name)
+    return names

@@ -1,0 +1,238 @@
+"""Entities, relationships and claims of an index, mended: names that join, ends that exist, sources that are there."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.models.tasks.dates import iso_date
+from graphrag_assets.text import title_key
+
+UNKNOWN = "UNKNOWN"
+STATUSES = ("TRUE", "FALSE", "SUSPECTED")
+_UNITS = pl.col("text_unit_ids").list
+
+
+class RepairedGraph(NamedTuple):
+    """Entities: key, id, number, title, type, description, text_unit_ids, one per key.
+
+    Relationships: low_key, high_key, id, number, source, target, source_key, target_key, description, weight,
+    text_unit_ids, one per pair of keys. `keys`: id, number, key of every entity that was given. `pairs`: number,
+    low_key, high_key of every relationship that was given. Both tell what a reference to a given row means now.
+    """
+
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    keys: pl.DataFrame
+    pairs: pl.DataFrame
+
+
+def repair_graph(
+    entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
+) -> RepairedGraph:
+    """One entity per normalised title, one relationship per pair of them, each with an end to hold on to.
+
+    Rows without any text unit that exists keep an empty list.
+
+    Args:
+        entities, relationships: as in `Source`.
+        unit_ids: ids of the text units there are.
+        counts: what had to be done is added.
+    """
+    named = _named(entities, counts)
+    keys = named.select("id", "number", "key")
+    merged = _merge_titles(named, counts)
+    ends = _with_ends(relationships, counts)
+    pairs = _merge_pairs(ends, counts)
+    merged, pairs = _with_units(merged, pairs, unit_ids, counts)
+    merged = _complete(merged, pairs, counts)
+    merged, pairs = _placed_by_each_other(merged, pairs, counts)
+    return RepairedGraph(merged, pairs, keys, ends.select("number", "low_key", "high_key"))
+
+
+def key_of(names: pl.Series) -> pl.Series:
+    """The normalised title of each name; empty for null."""
+    distinct = names.drop_nulls().unique()
+    keys = pl.DataFrame(
+        {"name": distinct, "key": [title_key(name) for name in distinct]}, {"name": pl.String, "key": pl.String}
+    )
+    return names.to_frame("name").join(keys, on="name", how="left", maintain_order="left")["key"].fill_null("")
+
+
+def _named(entities: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    named = entities.with_columns(
+        key_of(entities["title"]).alias("key"),
+        pl.col("type").fill_null("").str.strip_chars().str.to_uppercase(),
+        pl.col("description").fill_null(""),
+    )
+    counts["entities", "without a title, left out"] += named.filter(pl.col("key") == "").height
+    return named.filter(pl.col("key") != "")
+
+
+def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    merged = (
+        named.sort("number", nulls_last=True, maintain_order=True)
+        .group_by("key", maintain_order=True)
+        .agg(
+            pl.col("id", "number", "title").first(),
+            pl.col("type").filter(pl.col("type") != "").first().fill_null(""),
+            _joined("description"),
+            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+        )
+    )
+    counts["entities", "with the title of another, merged"] += named.height - merged.height
+    return merged
+
+
+def _joined(column: str) -> pl.Expr:
+    """The distinct texts one after the other: nothing is lost, and nothing has to be summarised by a model."""
+    text = pl.col(column)
+    return text.filter(text != "").unique(maintain_order=True).str.join(" ")
+
+
+def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """Relationships between two names; weights are numbers above 0."""
+    keyed = relationships.with_columns(
+        key_of(relationships["source"]).alias("source_key"),
+        key_of(relationships["target"]).alias("target_key"),
+        pl.col("description").fill_null(""),
+    ).with_columns(
+        low_key=pl.min_horizontal("source_key", "target_key"), high_key=pl.max_horizontal("source_key", "target_key")
+    )
+    nameless = keyed.filter(pl.col("low_key") == "")
+    counts["relationships", "without a name at an end, left out"] += nameless.height
+    keyed = keyed.filter(pl.col("low_key") != "")
+    loops = keyed.filter(pl.col("low_key") == pl.col("high_key"))
+    counts["relationships", "of an entity with itself, left out"] += loops.height
+    keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
+    usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
+    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is none that is broken
+    counts["relationships", "without a weight above 0, given the weight 1"] += (
+        0 if absent else keyed.filter(~usable).height
+    )
+    return keyed.with_columns(weight=pl.when(usable).then("weight").otherwise(1.0))
+
+
+def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    merged = (
+        ends.sort("number", nulls_last=True, maintain_order=True)
+        .group_by("low_key", "high_key", maintain_order=True)
+        .agg(
+            pl.col("id", "number", "source", "target", "source_key", "target_key").first(),
+            _joined("description"),
+            pl.col("weight").sum(),
+            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+        )
+    )
+    counts["relationships", "of a pair given before, in either direction, merged"] += ends.height - merged.height
+    return merged
+
+
+def _with_units(
+    entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Both without references to text units that are not there."""
+    found = []
+    for table, frame in (("entities", entities), ("relationships", relationships)):
+        kept = frame.with_columns(text_unit_ids=_UNITS.set_intersection(unit_ids.unique().implode()))
+        before, after = (f.select(_UNITS.len().sum()).item() or 0 for f in (frame, kept))
+        counts[table, "references to text units that are not there, left out"] += before - after
+        found.append(kept)
+    return found[0], found[1]
+
+
+def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """`entities` with those that only relationships name, and with what relationships say where nothing else does."""
+    told = (
+        pl.concat(
+            [
+                relationships.select("weight", "description", "text_unit_ids", key=f"{end}_key", title=end)
+                for end in ("source", "target")
+            ]
+        )
+        .sort(pl.col("weight").neg(), "title", "description")
+        .group_by("key", maintain_order=True)
+        .agg(
+            pl.col("title").first(),
+            pl.col("description").filter(pl.col("description") != "").first().fill_null("").alias("said"),
+            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
+        )
+    )
+    phantoms = told.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
+    counts["entities", "only named as the end of a relationship, added"] += phantoms.height
+    both = pl.concat([entities, phantoms], how="diagonal").with_columns(pl.col("description").fill_null(""))
+    untyped = entities.filter(pl.col("type") == "").height
+    # A graph without types is none that is broken.
+    counts["entities", "without a type, of type UNKNOWN"] += untyped if untyped < entities.height else 0
+    silent = (pl.col("description") == "") & (pl.col("said").fill_null("") != "")
+    joined = both.join(told.select("key", "said"), on="key", how="left", maintain_order="left")
+    own = joined.join(entities, on="key", how="semi")
+    told_of = "without a description, given that of their strongest relationship"
+    counts["entities", told_of] += own.filter(silent).height
+    return joined.with_columns(
+        description=pl.when(silent).then("said").otherwise("description"),
+        type=pl.when(pl.col("type") == "").then(pl.lit(UNKNOWN)).otherwise("type"),
+    ).drop("said")
+
+
+def _placed_by_each_other(
+    entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows without a text unit take those of what they are connected with, if it has any."""
+    of = entities.select("key", units="text_unit_ids")
+    joined = relationships.join(
+        of.rename({"key": "source_key", "units": "_of_source"}), on="source_key", how="left", maintain_order="left"
+    ).join(of.rename({"key": "target_key", "units": "_of_target"}), on="target_key", how="left", maintain_order="left")
+    shared = pl.col("_of_source").list.set_intersection("_of_target")
+    placed = joined.with_columns(text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")).drop(
+        "_of_source", "_of_target"
+    )
+    _count_placed(relationships, placed, "relationships", "without a text unit, placed where both ends are", counts)
+    told = (
+        pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
+        .group_by("key", maintain_order=True)
+        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_told"))
+    )
+    with_told = entities.join(told, on="key", how="left", maintain_order="left").with_columns(
+        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_told").fill_null([])).otherwise("text_unit_ids")
+    )
+    _count_placed(entities, with_told, "entities", "without a text unit, placed where their relationships are", counts)
+    return with_told.drop("_told"), placed
+
+
+def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: str, counts: Counts) -> None:
+    empty = (frame.filter(_UNITS.len() == 0).height for frame in (before, after))
+    counts[table, what] += next(empty) - next(empty)
+
+
+def repair_claims(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:
+    """Claims that say something, in a text unit that exists; dates as ISO 8601, as precise as they were given."""
+    text = pl.col("description").fill_null("").str.strip_chars()
+    garbage = claims.filter((text == "") | (pl.col("subject_id").fill_null("").str.strip_chars() == ""))
+    counts["covariates", "without a subject or a description, left out"] += garbage.height
+    rest = claims.join(garbage, on="id", how="anti", maintain_order="left", nulls_equal=True)
+    homeless = rest.filter(~pl.col("text_unit_id").is_in(pl.Series(unit_ids).implode()).fill_null(False))
+    counts["covariates", "in text units that are not there, left out"] += homeless.height
+    rest = rest.join(homeless, on="id", how="anti", maintain_order="left", nulls_equal=True)
+    distinct = rest.unique("id", keep="first", maintain_order=True)
+    counts["covariates", "with the id of another, left out"] += rest.height - distinct.height
+    status = pl.col("status").fill_null("").str.strip_chars().str.to_uppercase()
+    counts["covariates", "of unknown status, now SUSPECTED"] += distinct.filter(~status.is_in(STATUSES)).height
+    dated = [_dates(distinct[name], name == "end_date") for name in ("start_date", "end_date")]
+    for given, read in zip((distinct["start_date"], distinct["end_date"]), dated, strict=True):
+        counts["covariates", "dates that cannot be read, left out"] += sum(
+            said not in (None, "", "NONE") and date is None for said, date in zip(given, read, strict=True)
+        )
+    return distinct.with_columns(
+        *dated,
+        status=pl.when(status.is_in(STATUSES)).then(status).otherwise(pl.lit("SUSPECTED")),
+        type=pl.col("type").fill_null("").str.to_uppercase(),
+        object_id=pl.col("object_id").fill_null("NONE"),
+        source_text=pl.col("source_text").fill_null(""),
+    )
+
+
+def _dates(given: pl.Series, last: bool) -> pl.Series:
+    known = {date: iso_date(date, last) for date in given.drop_nulls().unique()}
+    return pl.Series(given.name, [None if date is None else known[date] for date in given], dtype=pl.String)

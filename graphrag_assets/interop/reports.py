@@ -1,0 +1,79 @@
+"""Reports that came with an index: one per community, citing by the numbers that rows have here."""
+
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from graphrag_assets.interop.repair_texts import Counts
+from graphrag_assets.pipeline.citations import TABLES, report_citations
+
+_BLOCK = re.compile(r"( ?)\[Data: [^\]]*\]")
+_PART = re.compile(r"([A-Za-z]+) \(([^)]*)\)")
+_TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
+
+Numbers = Mapping[tuple[str, int], int]
+"""By table and number in the imported index: the number here."""
+
+
+def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
+    """Reports that say something, one for each of `communities` at most; no field is null."""
+    told = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
+        pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
+        pl.col("rank").fill_null(0.0),
+        pl.col("findings").fill_null([]),
+    )
+    counts["community_reports", "without content, left out"] += reports.height - told.height
+    at_home = told.filter(pl.col("community").is_in(communities.implode()))
+    counts["community_reports", "of communities that are not there, left out"] += told.height - at_home.height
+    distinct = at_home.unique("community", keep="first", maintain_order=True)
+    counts["community_reports", "of a community that has one, left out"] += at_home.height - distinct.height
+    return distinct
+
+
+def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
+    """`reports` citing rows by their numbers here; a number that stands for nothing is left out.
+
+    It might come to mean another row. A citation whose numbers all stay is not touched.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        parts = [(given[0], _renumbered_part(given, numbers)) for given in _PART.finditer(match[0])]
+        if all(now for _, now in parts):  # whatever stands between the parts stays
+            return _PART.sub(lambda given: _renumbered_part(given, numbers), match[0])
+        left = "; ".join(now for _, now in parts if now)
+        return f"{match[1]}[Data: {left}]" if left else ""
+
+    def text(value: str) -> str:
+        return _BLOCK.sub(block, value)
+
+    findings = [
+        [{name: text(value or "") for name, value in finding.items()} for finding in of_report]
+        for of_report in reports["findings"]
+    ]
+    changed = reports.with_columns(
+        *(pl.Series(name, [text(value) for value in reports[name]], dtype=pl.String) for name in _TEXTS),
+        pl.Series("findings", findings, dtype=reports.schema["findings"]),
+    )
+    differing = (changed["full_content"] != reports["full_content"]).sum()
+    counts["community_reports", "citing rows that have other numbers here, renumbered"] += int(differing)
+    known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
+    cited = report_citations(reports, known)
+    counts["community_reports", "citations of rows that are not there, left out"] += cited["cited_id"].null_count()
+    return changed
+
+
+_NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.String}
+
+
+def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
+    """One part of a citation, such as "Entities (5, 7)"; empty when nothing that it cites is there."""
+    table = TABLES.get(given[1].lower())
+    if table is None:
+        return given[0]
+    cited = [int(number) for number in re.findall(r"\d+", given[2])]
+    kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
+    if kept == cited:
+        return given[0]
+    more = ["+more"] if "more" in given[2] else []
+    return f"{given[1]} ({', '.join([*map(str, kept), *more])})" if kept else ""

@@ -1,0 +1,281 @@
+"""An index as others wrote it, in frames of one shape: GraphRAG 0 to 3, and graphs of entities and relationships.
+
+What belongs here: file names, column names and types of each generation. What is wrong with the rows is left as it
+is; `repair` sees to that.
+
+The generations differ so (GraphRAG's docs call the steps "breaking changes"):
+
+- 0: `create_final_*.parquet`; entities have a `name`, documents a `raw_content`; communities know neither members
+  nor parents, which are in `create_final_nodes` (a row per entity and level); ids of text units are in lists of
+  comma-separated texts; the vectors of entities are a column.
+- 1: `create_final_*.parquet` with `title`, `text`; communities have members and parents, no children; no vectors.
+- 2: `entities.parquet` and so on; text units have a list of `document_ids`.
+- 3: the same with one `document_id`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.graph_files import is_graph, read_graph
+from graphrag_assets.interop.vectors import VECTORS, read_vectors
+
+Columns = dict[str, Any]
+"""Names of columns and their polars types."""
+LIST = pl.List(pl.String)
+FINDINGS = pl.List(pl.Struct({"summary": pl.String, "explanation": pl.String}))
+
+DOCUMENTS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "title": pl.String,
+    "text": pl.String,
+    "creation_date": pl.String,
+    "raw_data": pl.String,
+    "text_unit_ids": LIST,
+}
+TEXT_UNITS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "document_ids": LIST,
+    "text": pl.String,
+    "n_tokens": pl.Int64,
+}
+ENTITIES: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "title": pl.String,
+    "type": pl.String,
+    "description": pl.String,
+    "text_unit_ids": LIST,
+}
+RELATIONSHIPS: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    "source": pl.String,
+    "target": pl.String,
+    "description": pl.String,
+    "weight": pl.Float64,
+    "text_unit_ids": LIST,
+}
+COVARIATES: Columns = {
+    "id": pl.String,
+    "number": pl.Int64,
+    **dict.fromkeys(
+        (
+            "type",
+            "description",
+            "subject_id",
+            "object_id",
+            "status",
+            "start_date",
+            "end_date",
+            "source_text",
+            "text_unit_id",
+        ),
+        pl.String,
+    ),
+}
+COMMUNITIES: Columns = {"id": pl.String, "community": pl.Int64, "level": pl.Int64}
+MEMBERS: Columns = {"community": pl.Int64, "level": pl.Int64, "entity": pl.String}
+REPORTS: Columns = {
+    "id": pl.String,
+    "community": pl.Int64,
+    "title": pl.String,
+    "summary": pl.String,
+    "full_content": pl.String,
+    "rank": pl.Float64,
+    "rating_explanation": pl.String,
+    "findings": FINDINGS,
+    "full_content_json": pl.String,
+}
+
+
+class Source(NamedTuple):
+    """An index as it was found. The frames have the columns of the schemas above; `number` is the human_readable_id.
+
+    `members`: community, level and entity, by id. `vectors`: kind (as in the table embeddings), id, vector.
+    `generation`: what it is, in words.
+    """
+
+    generation: str
+    documents: pl.DataFrame
+    text_units: pl.DataFrame
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    covariates: pl.DataFrame
+    communities: pl.DataFrame
+    members: pl.DataFrame
+    reports: pl.DataFrame
+    vectors: pl.DataFrame
+
+    def rows(self) -> dict[str, int]:
+        """Rows by table, under the names of GraphRAG's tables."""
+        names = {"reports": "community_reports", "vectors": "embeddings"}
+        return {
+            names.get(name, name): frame.height
+            for name, frame in self._asdict().items()
+            if isinstance(frame, pl.DataFrame) and name != "members"
+        }
+
+
+# What a column was called before: the first that is there counts.
+_OLDER: Mapping[str, Sequence[str]] = {
+    "number": ("human_readable_id",),
+    "title": ("title", "name"),
+    "text": ("text", "raw_content", "chunk"),
+    "raw_data": ("raw_data", "metadata"),
+    "document_ids": ("document_ids", "document_id"),
+    "rating_explanation": ("rating_explanation", "rank_explanation"),
+    "community": ("community", "human_readable_id", "id"),
+}
+
+
+def read_source(path: Path) -> Source:
+    """The index or graph at `path`: a folder of parquet or csv files, or a GraphML file.
+
+    Raises:
+        InputError: there is nothing in it that could be read, or a file is broken.
+    """
+    if is_graph(path):
+        return _source(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
+    if not path.is_dir():
+        raise InputError(f"{path} is neither a folder with an index nor a .graphml file. Give the folder of the index.")
+    folder = path / "output" if (path / "output").is_dir() else path
+    tables = {name: table for name in _NAMES if (table := _table(folder, name)) is not None}
+    if "relationships" not in tables and "entities" not in tables:
+        raise InputError(
+            f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
+            "entities.csv …). Give the folder GraphRAG writes its output to, or one with a graph in it."
+        )
+    return _source(_generation(folder, tables), tables, read_vectors(folder, tables.get("entities")))
+
+
+_NAMES = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "covariates",
+    "communities",
+    "community_reports",
+    "nodes",
+)
+
+
+def _table(folder: Path, name: str) -> pl.DataFrame | None:
+    """The table of that name, whatever its file is called; None where there is none."""
+    for file in (f"{name}.parquet", f"create_final_{name}.parquet", f"{name}.csv"):
+        path = folder / file
+        if path.is_file():
+            try:
+                return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                raise InputError(f"{path} cannot be read: {reason}. Export or copy it again.") from error
+    return None
+
+
+def _generation(folder: Path, tables: Mapping[str, pl.DataFrame]) -> str:
+    if "text_units" not in tables and "communities" not in tables:
+        return "a graph (tables)"
+    if (folder / "create_final_entities.parquet").is_file():
+        return "GraphRAG 0" if "name" in tables["entities"].columns else "GraphRAG 1"
+    units = tables.get("text_units")
+    return "GraphRAG 2" if units is not None and "document_ids" in units.columns else "GraphRAG 3"
+
+
+def _source(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.DataFrame) -> Source:
+    communities = _shaped(tables.get("communities"), COMMUNITIES)
+    reports = _shaped(tables.get("community_reports"), REPORTS)
+    return Source(
+        generation,
+        _shaped(tables.get("documents"), DOCUMENTS),
+        _shaped(tables.get("text_units"), TEXT_UNITS),
+        _shaped(tables.get("entities"), ENTITIES),
+        _shaped(tables.get("relationships"), RELATIONSHIPS),
+        _shaped(tables.get("covariates"), COVARIATES),
+        communities,
+        _members(tables),
+        reports,
+        vectors,
+    )
+
+
+def _members(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Which entity is in which community: of the communities themselves or, before GraphRAG 1, of the nodes."""
+    communities, nodes = tables.get("communities"), tables.get("nodes")
+    if communities is not None and "entity_ids" in communities.columns:
+        numbered = _renamed(communities, ("community",)).with_columns(entity=_ids(communities, "entity_ids"))
+        listed = numbered.select("community", "level", "entity").explode("entity", empty_as_null=False)
+        return _shaped(listed, MEMBERS)
+    if nodes is None or "community" not in nodes.columns:
+        return pl.DataFrame(schema=MEMBERS)
+    found = nodes.select("community", "level", entity="id").with_columns(
+        pl.col("community").cast(pl.Int64, strict=False)
+    )
+    # -1 and null: in no community
+    return _shaped(found.filter(pl.col("community") >= 0), MEMBERS)
+
+
+def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
+    """`table` with the columns of `schema`, found under any of their names; what is not there is null."""
+    if table is None:
+        return pl.DataFrame(schema=schema)
+    renamed = _renamed(table, list(schema))
+    columns = []
+    for name, kind in schema.items():
+        if name not in renamed.columns:
+            columns.append(pl.lit([] if kind == LIST else None, kind).alias(name))
+        elif kind == LIST:
+            columns.append(_ids(renamed, name))
+        elif kind == FINDINGS:
+            columns.append(_findings(renamed, name))
+        elif renamed.schema[name].is_nested():
+            columns.append(_as_json(renamed[name]))
+        else:
+            columns.append(pl.col(name).cast(kind, strict=False))
+    return renamed.select(columns)
+
+
+def _renamed(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    found = {
+        name: next((older for older in _OLDER.get(name, (name,)) if older in table.columns), None) for name in names
+    }
+    return table.with_columns(
+        pl.col(older).alias(name) for name, older in found.items() if older is not None and older != name
+    )
+
+
+def _ids(table: pl.DataFrame, name: str) -> pl.Expr:
+    """A list of ids: of a list, of a text with commas, or of a list of such texts. Empty where there is none."""
+    kind = table.schema[name]
+    texts = pl.col(name).cast(LIST) if isinstance(kind, pl.List) else pl.concat_list(pl.col(name).cast(pl.String))
+    joined = texts.list.drop_nulls().list.join(",").str.replace_all(r"[\[\]'\"\s]+", " ").str.replace_all(" ", ",")
+    return joined.str.split(",").list.eval(pl.element().filter(pl.element() != "")).fill_null([]).alias(name)
+
+
+def _findings(table: pl.DataFrame, name: str) -> pl.Expr:
+    """Findings with both of their fields; those that are plain texts, as some models write them, get no summary."""
+    kind = table.schema[name]
+    inner = kind.inner if isinstance(kind, pl.List) else None
+    if isinstance(inner, pl.Struct):
+        fields = {field.name for field in inner.fields}
+        parts = [
+            (pl.element().struct.field(field) if field in fields else pl.lit(None, pl.String))
+            .cast(pl.String)
+            .fill_null("")
+            .alias(field)
+            for field in ("summary", "explanation")
+        ]
+        return pl.col(name).list.eval(pl.struct(parts)).alias(name)
+    return pl.lit([], FINDINGS).alias(name)
+
+
+def _as_json(column: pl.Series) -> pl.Expr:
+    texts = [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in column]
+    return pl.lit(pl.Series(column.name, texts, dtype=pl.String)).alias(column.name)

@@ -1,0 +1,174 @@
+"""A small index as GraphRAG 3 writes it, with one of everything that is broken in real ones.
+
+Seven things are named in it: Agamemnon, Niagara, Valentia, Great Eastern, Daniel Gooch, Penguin, and Cyrus Field,
+who is only the end of a relationship.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+FIRST = "The Agamemnon and the Niagara met in mid-ocean. The Agamemnon reached Valentia on 5 August 1858.\n\n"
+SECOND = "At Valentia the people cheered when Cyrus Field wrote to them.\n"
+EASTERN = "The Great Eastern was bought by Daniel Gooch and left Valentia with a new cable. A penguin was seen."
+PREFIX = "title: agamemnon.txt.\n"
+
+DOCUMENTS = [
+    {"id": "d-agamemnon", "title": "agamemnon.txt", "text": FIRST + SECOND, "text_unit_ids": ["u0", "u1", "gone"]},
+    {"id": "d-eastern", "title": "eastern.txt", "text": EASTERN, "text_unit_ids": ["u2"]},
+]
+TEXT_UNITS = [
+    {"id": "u0", "document_id": "d-agamemnon", "text": PREFIX + FIRST, "n_tokens": 40},
+    {"id": "u1", "document_id": "d-agamemnon", "text": SECOND, "n_tokens": 13},
+    {"id": "u2", "document_id": "d-eastern", "text": EASTERN, "n_tokens": 25},
+    {"id": "u3", "document_id": "d-eastern", "text": "  \n", "n_tokens": 1},
+]
+# title, type, description, text units
+ENTITIES: list[tuple[str | None, str, str, list[str]]] = [
+    ("AGAMEMNON", "SHIP", "The Agamemnon is a ship that laid the cable.", ["u0"]),
+    ("NIAGARA", "SHIP", "The Niagara is a ship that met the Agamemnon.", ["u0"]),
+    ("VALENTIA", "GEO", "Valentia is where the cable was landed.", ["u0", "u1", "u2", "gone"]),
+    ("GREAT EASTERN", "SHIP", "The Great Eastern is a ship with a new cable.", ["u2"]),
+    ("DANIEL GOOCH", "PERSON", "Daniel Gooch bought the Great Eastern.", ["u2"]),
+    ('"DANIEL GOOCH"', "", "Gooch was an engineer.", ["u2"]),
+    ("PENGUIN", "", "", ["u2"]),
+    (None, "GEO", "Nobody knows what this is.", ["u2"]),
+]
+# source, target, description, weight, text units
+RELATIONSHIPS: list[tuple[str, str | None, str, float, list[str]]] = [
+    ("AGAMEMNON", "NIAGARA", "The Agamemnon met the Niagara.", 3.0, ["u0"]),
+    ("NIAGARA", "AGAMEMNON", "The Niagara met the Agamemnon.", 2.0, ["u0"]),
+    ("AGAMEMNON", "VALENTIA", "The Agamemnon reached Valentia.", 1.0, ["u0"]),
+    ("GREAT EASTERN", "DANIEL GOOCH", "Daniel Gooch bought the Great Eastern.", 2.0, ["u2"]),
+    ("GREAT EASTERN", "VALENTIA", "The Great Eastern left Valentia.", 4.0, ["u2"]),
+    ("VALENTIA", "CYRUS FIELD", "Cyrus Field wrote to Valentia.", -1.0, ["u1"]),
+    ("NIAGARA", "NIAGARA", "The Niagara is herself.", 1.0, ["u0"]),
+    ("AGAMEMNON", None, "The Agamemnon and nobody.", 1.0, ["u0"]),
+]
+# description, subject, object, status, start date, text unit
+CLAIMS: list[tuple[str | None, str, str, str, str, str]] = [
+    ("The Agamemnon reached Valentia.", "AGAMEMNON", "VALENTIA", "TRUE", "1858-08-05T00:00:00", "u0"),
+    (None, '"THE END" ##', "NONE", "NONE", "NONE", "u0"),
+    ("Somebody cheered.", "VALENTIA", "NONE", "TRUE", "NONE", "gone"),
+    ("The people may have cheered.", "VALENTIA", "NONE", "PERHAPS", "NONE", "u1"),
+]
+# community: level, parent, children, entities
+COMMUNITIES: dict[int, tuple[int, int, list[int], list[int]]] = {
+    0: (0, -1, [2, 3], [0, 1, 2]),
+    1: (0, -1, [], [3, 4, 5]),
+    2: (1, 0, [], [0, 1]),
+    3: (1, 0, [], [2]),
+}
+# community: title, summary
+REPORTS = {
+    0: (
+        "The landing",
+        "The ships met and landed the cable. [Data: Relationships (1, 2); Entities (0, 99); Reports (2)]",
+    ),
+    1: ("The Great Eastern", "Daniel Gooch bought the Great Eastern. [Data: Relationships (3), Claims (0)]"),
+    2: ("Two ships", "They met. [Data: Entities (0, 1)]"),
+    9: ("A community that is gone", "Nothing. [Data: Entities (0)]"),
+}
+
+
+def entity_id(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-0000000e0000"
+
+
+def relationship_id(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-0000000f0000"
+
+
+def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"human_readable_id": number, **row} for number, row in enumerate(rows)]
+
+
+def tables() -> dict[str, pl.DataFrame]:
+    """The tables by name, as GraphRAG 3 has them."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        "documents": _numbered([{**row, "creation_date": "2026-01-09 16:20:36 -0700"} for row in DOCUMENTS]),
+        "text_units": _numbered(TEXT_UNITS),
+        "entities": _numbered(
+            [
+                {"id": entity_id(n), "title": title, "type": kind, "description": said, "text_unit_ids": units}
+                for n, (title, kind, said, units) in enumerate(ENTITIES)
+            ]
+        ),
+        "relationships": _numbered(
+            [
+                {
+                    "id": relationship_id(n),
+                    "source": source,
+                    "target": target,
+                    "description": said,
+                    "weight": weight,
+                    "text_unit_ids": units,
+                }
+                for n, (source, target, said, weight, units) in enumerate(RELATIONSHIPS)
+            ]
+        ),
+        "covariates": _numbered(
+            [
+                {
+                    "id": f"c{n}",
+                    "covariate_type": "claim",
+                    "type": "EVENT",
+                    "description": said,
+                    "subject_id": subject,
+                    "object_id": about,
+                    "status": status,
+                    "start_date": date,
+                    "end_date": "NONE",
+                    "source_text": "as it was said",
+                    "text_unit_id": unit,
+                }
+                for n, (said, subject, about, status, date, unit) in enumerate(CLAIMS)
+            ]
+        ),
+        "communities": [
+            {
+                "id": f"community-{number}",
+                "human_readable_id": number,
+                "community": number,
+                "level": level,
+                "parent": parent,
+                "children": children,
+                "title": f"Community {number}",
+                "entity_ids": [entity_id(n) for n in entities],
+                "relationship_ids": [],
+                "text_unit_ids": [],
+                "period": "2026-01-09",
+                "size": len(entities),
+            }
+            for number, (level, parent, children, entities) in COMMUNITIES.items()
+        ],
+        "community_reports": [
+            {
+                "id": f"report-{number}",
+                "human_readable_id": number,
+                "community": number,
+                "level": 0,
+                "parent": -1,
+                "title": title,
+                "summary": summary,
+                "full_content": f"# {title}\n\n{summary}\n\n## What it is about\n\n{summary}",
+                "rank": 7.5,
+                "rating_explanation": "It matters.",
+                "findings": [{"explanation": summary, "summary": "What it is about"}],
+                "full_content_json": "{}",
+                "period": "2026-01-09",
+                "size": 1,
+            }
+            for number, (title, summary) in REPORTS.items()
+        ],
+    }
+    return {name: pl.DataFrame(content, infer_schema_length=None) for name, content in rows.items()}
+
+
+def write_small_index(folder: Path) -> Path:
+    """The tables as parquet files in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in tables().items():
+        frame.write_parquet(folder / f"{name}.parquet")
+    return folder

@@ -1,0 +1,103 @@
+"""A graph alone is enough: entities and relationships become an index with texts, communities and reports."""
+
+import igraph
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.exporting import export
+from graphrag_assets.interop.importing import import_index
+from graphrag_assets.query import GraphRAG
+
+ENTITIES = {
+    "title": ["Ada", "Bob", "Cleo"],
+    "type": ["person", "person", None],
+    "description": ["Ada builds bridges.", None, "Cleo paints."],
+}
+TIES = {
+    "source": ["Ada", "Bob", "Ada"],
+    "target": ["Bob", "Ada", "Dan"],
+    "description": ["Ada taught Bob.", "Bob thanked Ada.", "Ada met Dan."],
+    "weight": [2.0, 3.0, 1.0],
+}
+WEIGHTS = {("Ada", "Bob"): 5.0, ("Ada", "Dan"): 1.0}
+
+
+def write_parquet(folder):
+    pl.DataFrame(ENTITIES).write_parquet(folder / "entities.parquet")
+    pl.DataFrame(TIES).write_parquet(folder / "relationships.parquet")
+    return folder
+
+
+def write_csv(folder):
+    pl.DataFrame(ENTITIES).rename({"title": "name"}).write_csv(folder / "entities.csv")
+    pl.DataFrame(TIES).write_csv(folder / "relationships.csv")
+    return folder
+
+
+def write_graphml(folder):
+    graph = igraph.Graph(directed=True)
+    graph.add_vertices(4, {"label": ["Ada", "Bob", "Cleo", "Dan"], "kind": ["person", "person", "", ""]})
+    graph.add_edges([(0, 1), (1, 0), (0, 3)], {"weight": TIES["weight"], "description": TIES["description"]})
+    graph.vs["description"] = [*(said or "" for said in ENTITIES["description"]), ""]
+    graph.write_graphml(str(folder / "graph.graphml"))
+    return folder / "graph.graphml"
+
+
+def write_relationships_alone(folder):
+    pl.DataFrame(TIES).write_csv(folder / "relationships.csv")
+    return folder
+
+
+@pytest.mark.parametrize("write", [write_parquet, write_csv, write_graphml])
+def test_a_graph_becomes_an_index(project, tmp_path, write):
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    import_index(project.index, write(folder))
+    assert {(s, t): w for s, t, w in project.sql("SELECT source, target, weight FROM relationships")} == WEIGHTS
+    said = dict(project.sql("SELECT title, description FROM entities"))
+    # What is only named is what is said of its relationships.
+    assert said == {
+        "Ada": "Ada builds bridges.",
+        "Bob": "Ada taught Bob. Bob thanked Ada.",
+        "Cleo": "Cleo paints.",
+        "Dan": "Ada met Dan.",
+    }
+    ((text,),) = project.sql("SELECT text FROM documents")
+    assert "Ada (PERSON): Ada builds bridges.\nAda – Bob: Ada taught Bob. Bob thanked Ada.\nAda – Dan" in text
+    assert project.sql(
+        "SELECT count(*) FROM communities c LEFT JOIN community_reports r USING (community) WHERE r.id IS NULL"
+    ) == [(0,)]
+    rag = GraphRAG(project.root / "index")
+    assert "bridges" in rag.basic("Who builds bridges?").answer
+    assert "Bob" in rag.local("Whom did Ada teach?").answer
+
+
+def test_relationships_alone_are_a_graph(project, tmp_path):
+    write_relationships_alone(tmp_path)
+    import_index(project.index, tmp_path, "ties")
+    assert {title for (title,) in project.sql("SELECT title FROM entities")} == {"Ada", "Bob", "Dan"}
+
+
+def test_an_exported_graph_is_imported_again(project, small, tmp_path):
+    export("graphml", tmp_path / "small.graphml", small.root / "index")
+    import_index(project.index, tmp_path / "small.graphml")
+    entities = "SELECT title, type, description, degree FROM entities ORDER BY title"
+    assert project.sql(entities) == small.sql(entities)
+    weights = (
+        "SELECT least(source, target), greatest(source, target), weight, description FROM relationships ORDER BY ALL"
+    )
+    assert project.sql(weights) == small.sql(weights)
+
+
+def test_what_cannot_be_read_is_said(project, tmp_path):
+    with pytest.raises(InputError, match="has neither entities nor relationships"):
+        import_index(project.index, tmp_path)
+    (tmp_path / "entities.parquet").write_bytes(b"no parquet")
+    with pytest.raises(InputError, match=r"entities.parquet cannot be read: .*Export or copy it again"):
+        import_index(project.index, tmp_path)
+    (tmp_path / "a.graphml").write_text("<no>")
+    with pytest.raises(InputError, match="cannot be read as GraphML"):
+        import_index(project.index, tmp_path / "a.graphml")
+    with pytest.raises(InputError, match=r"neither a folder with an index nor a .graphml file"):
+        import_index(project.index, tmp_path / "nowhere.txt")

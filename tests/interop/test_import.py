@@ -1,0 +1,329 @@
+"""An imported index answers at once, and documents can be added, edited and deleted around it."""
+
+import duckdb
+import polars as pl
+import pytest
+
+from graphrag_assets.defs.checks import CHECKS, results_of
+from graphrag_assets.defs.purging import purge
+from graphrag_assets.defs.scanning import scan
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.store import schema
+from tests.interop.small_index import FIRST, PREFIX, RELATIONSHIPS, SECOND, tables
+from tests.openai_server import running
+
+TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES) if table.name != "community_history"]
+
+
+def contents(project):
+    return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
+
+
+def test_every_row_is_written_or_counted(small):
+    counts = {(step, table, what): n for step, table, what, n in small.imported.counts.iter_rows()}
+    assert {table: n for (step, table, _), n in counts.items() if step == "read" and n} == {
+        name: frame.height for name, frame in tables().items()
+    }
+    assert {table: n for (step, table, _), n in counts.items() if step == "written"} == {
+        "documents": 2,
+        "text_units": 3,
+        "entities": 7,
+        "relationships": 5,
+        "covariates": 2,
+        "communities": 5,
+        "community_reports": 5,
+    }
+    assert {f"{table} {what}": n for (step, table, what), n in counts.items() if step == "repaired"} == {
+        "documents references to text units that are not there, left out": 1,
+        "text_units without text, left out": 1,
+        "text_units freed of the metadata that was put before them": 1,
+        "entities without a title, left out": 1,
+        "entities with the title of another, merged": 1,
+        "entities only named as the end of a relationship, added": 1,
+        "entities without a type, of type UNKNOWN": 1,
+        "entities references to text units that are not there, left out": 1,
+        "entities without a community, joined to that of their strongest relationship": 1,
+        "relationships without a name at an end, left out": 1,
+        "relationships of an entity with itself, left out": 1,
+        "relationships without a weight above 0, given the weight 1": 1,
+        "relationships of a pair given before, in either direction, merged": 1,
+        "covariates without a subject or a description, left out": 1,
+        "covariates in text units that are not there, left out": 1,
+        "covariates of unknown status, now SUSPECTED": 1,
+        "communities added for entities that were in none": 1,
+        "community_reports of communities that are not there, left out": 1,
+        "community_reports citing rows that have other numbers here, renumbered": 1,
+        "community_reports citations of rows that are not there, left out": 1,
+        "community_reports written by the embedded default, where there was none": 2,
+    }
+    published = small.sql("SELECT step, table_name, what, n FROM import_counts ORDER BY ALL")
+    assert published == sorted(small.imported.counts.rows())
+
+
+def test_merging_the_mentions_gives_back_what_the_index_said(small):
+    entities = {title: row for title, *row in small.sql("SELECT title, type, description, frequency FROM entities")}
+    assert entities["AGAMEMNON"] == ["SHIP", "The Agamemnon is a ship that laid the cable.", 1]
+    assert entities["VALENTIA"] == ["GEO", "Valentia is where the cable was landed.", 3]
+    assert entities["DANIEL GOOCH"] == ["PERSON", "Daniel Gooch bought the Great Eastern. Gooch was an engineer.", 1]
+    assert entities["CYRUS FIELD"] == ["UNKNOWN", "Cyrus Field wrote to Valentia.", 1]
+    weights = {(s, t): w for s, t, w in small.sql("SELECT source, target, weight FROM relationships")}
+    assert weights == {
+        ("AGAMEMNON", "NIAGARA"): 5.0,
+        ("AGAMEMNON", "VALENTIA"): 1.0,
+        ("GREAT EASTERN", "DANIEL GOOCH"): 2.0,
+        ("GREAT EASTERN", "VALENTIA"): 4.0,
+        ("VALENTIA", "CYRUS FIELD"): 1.0,
+    }
+
+
+def test_text_units_have_their_place_in_their_document(small):
+    units = small.sql(
+        "SELECT t.id, t.text, d.text[t.start_char + 1:t.end_char] FROM text_units t "
+        "JOIN documents d ON d.id = t.document_id ORDER BY t.id"
+    )
+    assert [(unit, text) for unit, text, _ in units][:2] == [("u0", FIRST), ("u1", SECOND)]
+    assert all(text == there for _, text, there in units)
+    assert PREFIX not in "".join(text for _, text, _ in units)
+
+
+def test_communities_and_reports_are_kept_with_their_numbers(small):
+    rows = small.sql("SELECT community, level, parent, children, size FROM communities ORDER BY community")
+    # Cyrus Field has joined Valentia; the penguin is by itself.
+    assert rows == [(0, 0, -1, [2, 3], 4), (1, 0, -1, [], 2), (2, 1, 0, [], 2), (3, 1, 0, [], 2), (4, 0, -1, [], 1)]
+    reports = dict(small.sql("SELECT community, model FROM community_reports"))
+    assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
+    assert reports[3] == reports[4] == "offline/extractive-1"
+
+
+def test_reports_cite_the_rows_they_meant(small):
+    """Relationship 1 is merged into 0, entity 99 never was."""
+    ((summary,),) = small.sql("SELECT summary FROM community_reports WHERE community = 0")
+    assert summary.endswith("[Data: Relationships (0, 2); Entities (0); Reports (2)]")
+    ((other,),) = small.sql("SELECT summary FROM community_reports WHERE community = 1")
+    assert other.endswith("[Data: Relationships (3), Claims (0)]")
+    assert small.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
+
+
+def test_all_checks_that_block_pass(small):
+    assert [r.check_name for r in results_of([c for c in CHECKS if c.blocking], small.index) if not r.passed] == []
+
+
+@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
+def test_questions_are_answered_from_what_was_imported(small, method):
+    answer = getattr(GraphRAG(small.root / "index"), method)("Who bought the Great Eastern?")
+    assert "Gooch" in answer.answer
+    assert answer.citations
+
+
+def test_a_run_after_the_import_changes_nothing(project, import_small):
+    import_small()
+    before = contents(project)
+    project.run("refresh_changed")
+    assert contents(project) == before
+    assert project.index.working.read("SELECT max(number) FROM publications").item() == 1
+
+
+def test_documents_are_added_around_the_import(project, import_small):
+    import_small()
+    project.write(
+        "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
+    )
+    project.run("refresh_changed")
+    assert project.sql("SELECT batch, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
+        ("imported-small", 2),
+        ("new", 1),
+    ]
+    assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch LIKE 'imported%'") == [("imported",)]
+    named = "SELECT DISTINCT m.batch FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "
+    assert project.sql(named + "WHERE e.title_key = 'penguin' ORDER BY 1") == [("imported-small",), ("new",)]
+    # The penguin was by itself: the communities of the others have not changed, nor have their reports.
+    reports = dict(project.sql("SELECT community, model FROM community_reports"))
+    assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
+
+
+def test_a_report_is_written_anew_when_its_community_has_changed(project, import_small):
+    import_small()
+    project.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
+    project.run("refresh_changed")
+    found = project.sql(
+        "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
+        "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
+    )
+    assert found == [("offline/extractive-1",)]
+
+
+def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(project, import_small):
+    import_small()
+    before = contents(project)
+    project.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
+    project.run("refresh_changed")
+    assert contents(project) != before
+    (project.input / "new.md").unlink()
+    project.run("refresh_changed")
+    after = contents(project)
+    for name in ("documents", "text_units", "entity_mentions", "entities", "relationships", "covariates"):
+        assert after[name] == before[name], name
+    reports = {row["community"]: row["model"] for row in after["community_reports"]}
+    assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
+
+
+def test_a_document_of_the_import_is_removed_with_all_that_stems_from_it(project, import_small):
+    import_small()
+    assert remove(project.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
+    project.run("refresh_changed")
+    titles = {title for (title,) in project.sql("SELECT title FROM entities")}
+    assert titles == {"AGAMEMNON", "NIAGARA", "VALENTIA", "CYRUS FIELD"}
+    assert project.sql("SELECT title FROM documents") == [("agamemnon.txt",)]
+    assert scan(project.index).imported == ("imported-small",)
+
+
+def test_a_removed_import_is_gone_from_every_table(project, import_small):
+    import_small()
+    project.write("new.md", "Samuel Canning sold lamps to Robert Halpin in London. Robert Halpin paid Samuel Canning.")
+    remove(project.index, "imported-small")
+    project.run("refresh_changed")
+    alone = contents(project)
+    assert {row["batch"] for row in alone["documents"]} == {"new.md"}
+    assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
+    assert {row["model"] for row in alone["community_reports"]} == {"offline/extractive-1"}
+    for table in ("imports", "import_counts", "imported_ids"):
+        assert project.sql(f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_a_document_that_is_handed_over_is_a_file_like_any_other(project, import_small):
+    import_small()
+    assert hand_over(project.index, "imported-small", ["agamemnon.txt"]) == ["small/agamemnon.txt"]
+    assert (project.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
+    project.run("refresh_changed")
+    rows = project.sql("SELECT batch, source FROM documents ORDER BY batch")
+    assert rows == [("imported-small", "imported-small/eastern.txt"), ("small", "small/agamemnon.txt")]
+    assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch = 'small'") != [("imported",)]
+
+
+def test_a_file_that_is_in_the_way_is_not_overwritten(project, import_small):
+    import_small()
+    project.write("small/agamemnon.txt", "Mine.")
+    with pytest.raises(InputError, match=r"small/agamemnon.txt is in the input folder already"):
+        hand_over(project.index, "imported-small")
+    assert (project.input / "small" / "agamemnon.txt").read_text() == "Mine."
+    assert project.index.working.read("SELECT count(*) FROM documents").item() == 2
+
+
+def test_names_that_are_taken_are_refused(project, import_small):
+    import_small()
+    with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
+        import_small()
+    project.write("mine/a.md", "Cyrus Field met Robert Halpin.")
+    project.run("refresh_changed")
+    with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
+        import_small("mine")
+    with pytest.raises(InputError, match=r"no imported batch 'mine'. Imported: imported-small"):
+        remove(project.index, "mine")
+    with pytest.raises(InputError, match=r"no document 'x.txt'"):
+        remove(project.index, "imported-small", ["x.txt"])
+
+
+def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(project, import_small):
+    import_small()
+    project.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
+    project.run("refresh_changed", succeed=False)
+    assert project.sql("SELECT count(*) FROM documents") == [(2,)]
+
+
+def test_a_second_import_finds_its_place_beside_the_first(project, import_small, tmp_path):
+    """The same index twice: ids and numbers are taken, so its rows get others, and its reports are renumbered."""
+    import_small()
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, frame in tables().items():
+        shifted = pl.col(pl.String).str.replace_all("Agamemnon|AGAMEMNON", "HECTOR").str.replace_all("NIAGARA", "HELEN")
+        frame.with_columns(shifted).write_parquet(other / f"{name}.parquet")
+    imported = import_index(project.index, other)
+    counts = {what: n for step, _, what, n in imported.counts.iter_rows() if step == "repaired"}
+    assert counts["with the id of a row of another batch, given a new one"] > 0
+    assert project.sql("SELECT count(*) FROM documents") == [(4,)]
+    titles = {title for (title,) in project.sql("SELECT title FROM entities")}
+    assert {"HECTOR", "HELEN", "AGAMEMNON", "VALENTIA"} <= titles
+    # What the first import said of its communities stays; the second's two ships are a community with their report.
+    found = project.sql(
+        "SELECT r.summary, r.model FROM community_reports r JOIN communities c USING (community) "
+        "WHERE list_sort([e.title FOR e IN (SELECT list(e) FROM entities e WHERE list_contains(c.entity_ids, e.id))]) "
+        "= ['HECTOR', 'HELEN']"
+    )
+    hector, helen = (
+        number
+        for (number,) in project.sql(
+            "SELECT human_readable_id FROM entities WHERE title IN ('HECTOR', 'HELEN') ORDER BY title"
+        )
+    )
+    assert found == [(f"They met. [Data: Entities ({hector}, {helen})]", "imported")]
+
+
+def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in_for(
+    project, import_small, monkeypatch
+):
+    with running() as server:
+        monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
+        monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", server.url)
+        monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", "sk-test")
+        import_small()
+        assert server.requests == []
+        before = project.sql(
+            "SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1"
+        )
+        assert len(before) == 3
+        project.run("refresh_changed")
+        assert {request.task for request in server.chats} <= {"CommunityReport"}
+        assert len(server.chats) <= 2  # those of Valentia and of the penguin, if a model is asked about so few at all
+        kept = project.sql("SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1")
+        assert kept == before
+
+
+def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypatch, tmp_path):
+    folder = project.root / "small"
+    folder.mkdir()
+    texts = {
+        "text_unit_text": [("u1", [1.0, 0.0]), ("u2", [0.0, 2.0])],
+        "entity_description": [(row, [3.0, 4.0]) for row in tables()["entities"]["id"].to_list()],
+        "community_full_content": [(f"report-{n}", [1.0, 1.0]) for n in (0, 1, 2)],
+    }
+    for name, rows in texts.items():
+        pl.DataFrame(rows, schema=["id", "vector"], orient="row").write_parquet(folder / f"vectors.{name}.parquet")
+    from graphrag_assets.models import offline
+
+    monkeypatch.setattr("graphrag_assets.models.backend.MODEL", "their-model")
+    monkeypatch.setattr("graphrag_assets.models.backend.embed", lambda texts: [[1.0, 0.0] for _ in texts])
+    assert offline.EXTRACTOR
+    imported = import_small(vectors_of="their-model")
+    vectors = dict(project.index.working.read("SELECT id, vector FROM embeddings").iter_rows())
+    assert vectors["u2"] == [0.0, 1.0]
+    (valentia,) = project.index.working.read("SELECT id FROM entities WHERE title = 'VALENTIA'")["id"]
+    assert vectors[valentia] == pytest.approx([0.6, 0.8])
+    repaired = imported.counts.filter(pl.col("table_name") == "embeddings", pl.col("step") == "repaired")
+    # Daniel Gooch, twice, and the nameless are not as they were; report 0 is renumbered.
+    assert repaired["what"].to_list() == ["of texts that are not as they were, left out"]
+    assert repaired["n"].to_list() == [4]
+
+
+def test_purge_leaves_an_import_alone(project, import_small):
+    import_small()
+    project.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
+    project.run("refresh_changed")
+    before = contents(project)
+    purge(project.index, project.instance)
+    assert contents(project) == before
+    assert project.index.working.read("SELECT batch FROM batch_state ORDER BY 1")["batch"].to_list() == [
+        "imported-small",
+        "new.md",
+    ]
+
+
+def test_the_tables_of_an_import_tell_where_it_came_from(small):
+    with duckdb.connect(str(small.root / "index" / "graphrag.duckdb"), read_only=True) as connection:
+        batch, origin, generation = connection.execute("SELECT batch, origin, generation FROM imports").fetchone()
+    assert (batch, generation) == ("imported-small", "GraphRAG 3")
+    assert origin == str(small.root / "small")
+    assert len(RELATIONSHIPS) == 8

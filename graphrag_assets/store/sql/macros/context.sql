@@ -3,11 +3,12 @@
 -- Rows are taken in order; one that does not fit is passed over, not the end of the section. What a section leaves of
 -- its share goes to the next. A report that does not fit is tried by its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
-WITH given AS (
-    SELECT unnest(titles) AS title, generate_subscripts(titles, 1) AS place
+WITH given AS MATERIALIZED (
+    SELECT md5_number_lower(title_key(t.title)) AS name, t.place
+    FROM (SELECT unnest(titles) AS title, generate_subscripts(titles, 1) AS place) t
 ), chosen AS MATERIALIZED (
     SELECT n.entity, min(g.place) AS place
-    FROM given g JOIN entity_names n ON n.name = md5_number_lower(title_key(g.title)) GROUP BY n.entity
+    FROM entity_names n JOIN given g ON g.name = n.name WHERE n.name IN (SELECT o.name FROM given o) GROUP BY n.entity
 ), touching AS (
     SELECT e.relationship, e.neighbour IN (SELECT c.entity FROM chosen c) AS inside, e.weight,
            count(*) OVER (PARTITION BY e.neighbour) AS links

@@ -191,7 +191,11 @@ LLM_CALLS = table(
     "The ledger's books: every model call that was paid for. A row of embeddings is one text.",
     "key",
     ("key", "VARCHAR", "Hash of all that determines the answer."),
-    ("kind", "VARCHAR", "chat, embedding, or invalid (paid for, but not usable)."),
+    (
+        "kind",
+        "VARCHAR",
+        "chat or embedding; invalid: paid for, not usable; replaced, purged: paid for, the answer is gone.",
+    ),
     ("task", "VARCHAR", "What was asked: extract_graph, community_report, …"),
     ("provider", "VARCHAR", "Provider, as litellm names it."),
     ("model", "VARCHAR", "Model at the provider."),

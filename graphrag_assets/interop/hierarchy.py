@@ -64,7 +64,9 @@ def hierarchy_of(
     own = communities.select("id", "community", "level").unique("community", keep="first", maintain_order=True)
     named = pl.concat([complete, first.select(complete.columns)]).unique(["community", "level", "entity_id"])
     lists = named.group_by("community", "level").agg(pl.col("entity_id").sort().alias("entity_ids"))
-    return Hierarchy(complete, own.join(lists, on=["community", "level"], maintain_order="left"))
+    kept = own.join(lists, on=["community", "level"], maintain_order="left")
+    counts["communities", "without members, left out"] += communities.height - kept.height
+    return Hierarchy(complete, kept)
 
 
 _EMPTY = pl.DataFrame(schema={"level": pl.Int64, "community": pl.Int64, "entity_id": pl.String})
@@ -122,9 +124,8 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
     The largest piece of a community goes on as the community.
     """
     above = np.zeros(len(levels[0]), dtype=np.int64)
-    found, pieces = [], 0
-    fresh = 0
-    known: dict[tuple[int, ...], int] = {}
+    found: list[Ints] = []
+    known: dict[bytes, int] = {}
     for given in levels:
         pairs = np.unique(np.column_stack([above, given]), axis=0, return_inverse=True)[1].ravel()
         parts = connected_parts(pairs.astype(np.int64), edges)
@@ -137,16 +138,17 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
         is_rest = np.zeros(len(first), dtype=np.bool_)
         is_rest[order[1:]] = ordered[1:] == ordered[:-1]
         is_rest &= has[first]
+        by_part = np.argsort(inverse, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
         for part in np.flatnonzero(is_rest):
-            nodes = tuple(np.flatnonzero(inverse == part).tolist())
-            if nodes not in known:  # a piece that is a piece already on the level above is the same
-                fresh -= 1
-                known[nodes] = fresh
-                pieces += 1
-            numbers[list(nodes)] = known[nodes]
+            nodes = by_part[starts[part] : starts[part + 1]]
+            name = nodes.tobytes()
+            if name not in known:  # a piece that is a piece already on the level above is the same
+                known[name] = -1 - len(known)
+            numbers[nodes] = known[name]
         found.append(numbers)
         above = parts
-    return found, pieces
+    return found, len(known)
 
 
 def _members_frame(ids: pl.Series, levels: list[Ints]) -> pl.DataFrame:

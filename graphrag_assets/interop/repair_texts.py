@@ -1,5 +1,6 @@
 """Documents and text units of an index, mended: every unit in a document that exists, at its place there."""
 
+import json
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -38,8 +39,22 @@ def repair_texts(source: Source, counts: Counts) -> Texts:
     listed = documents.select("id", "text_unit_ids").explode("text_unit_ids", empty_as_null=False)
     dangling = listed.join(units, left_on="text_unit_ids", right_on="id", how="anti")
     counts["documents", "references to text units that are not there, left out"] += dangling.height
-    documents = _with_missing(documents.drop("text_unit_ids"), units, counts)
+    documents = documents.with_columns(_as_json(documents["raw_data"])).drop("text_unit_ids")
+    documents = _with_missing(documents, units, counts)
     return Texts(documents, _placed(documents, units, counts))
+
+
+def _as_json(given: pl.Series) -> pl.Series:
+    """Texts that are JSON as they are, others as a JSON string."""
+
+    def valid(text: str) -> str:
+        try:
+            json.loads(text)
+        except ValueError:
+            return json.dumps(text, ensure_ascii=False)
+        return text
+
+    return pl.Series(given.name, [None if text is None else valid(text) for text in given], dtype=pl.String)
 
 
 def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:

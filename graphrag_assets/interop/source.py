@@ -142,7 +142,7 @@ def read_source(path: Path) -> Source:
         InputError: there is nothing in it that could be read, or a file is broken.
     """
     if is_graph(path):
-        return _source(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
+        return source_of(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
     if not path.is_dir():
         raise InputError(f"{path} is neither a folder with an index nor a .graphml file. Give the folder of the index.")
     folder = path / "output" if (path / "output").is_dir() else path
@@ -152,7 +152,7 @@ def read_source(path: Path) -> Source:
             f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
             "entities.csv …). Give the folder GraphRAG writes its output to, or one with a graph in it."
         )
-    return _source(_generation(folder, tables), tables, read_vectors(folder, tables.get("entities")))
+    return source_of(_generation(folder, tables), tables, read_vectors(folder, tables.get("entities")))
 
 
 _NAMES = (
@@ -189,8 +189,9 @@ def _generation(folder: Path, tables: Mapping[str, pl.DataFrame]) -> str:
     return "GraphRAG 2" if units is not None and "document_ids" in units.columns else "GraphRAG 3"
 
 
-def _source(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.DataFrame) -> Source:
-    communities = _shaped(tables.get("communities"), COMMUNITIES)
+def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.DataFrame) -> Source:
+    """The tables of any generation, by their names without prefix, in one shape."""
+    communities = _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL)
     reports = _shaped(tables.get("community_reports"), REPORTS)
     return Source(
         generation,
@@ -211,15 +212,16 @@ def _members(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     communities, nodes = tables.get("communities"), tables.get("nodes")
     if communities is not None and "entity_ids" in communities.columns:
         numbered = _renamed(communities, ("community",)).with_columns(entity=_ids(communities, "entity_ids"))
-        listed = numbered.select("community", "level", "entity").explode("entity", empty_as_null=False)
-        return _shaped(listed, MEMBERS)
-    if nodes is None or "community" not in nodes.columns:
-        return pl.DataFrame(schema=MEMBERS)
-    found = nodes.select("community", "level", entity="id").with_columns(
-        pl.col("community").cast(pl.Int64, strict=False)
-    )
+        found = _shaped(numbered.explode("entity", empty_as_null=False), MEMBERS)
+    else:
+        found = _shaped(
+            nodes.with_columns(entity="id") if nodes is not None and "id" in nodes.columns else None, MEMBERS
+        )
     # -1 and null: in no community
-    return _shaped(found.filter(pl.col("community") >= 0), MEMBERS)
+    return found.with_columns(_LEVEL).filter(pl.col("community") >= 0)
+
+
+_LEVEL = pl.col("level").fill_null(0).clip(0)
 
 
 def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:

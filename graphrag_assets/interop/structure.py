@@ -28,6 +28,8 @@ def write_structure(index: GraphIndex, batch: str, source: Source, facts: Facts,
         how many communities came with the source.
     """
     if source.members.is_empty():
+        counts["communities", "without members, left out"] += source.communities.height
+        repair_reports(source.reports, source.communities["community"].head(0), counts)
         return 0
     entities, relationships, members, edges, aliases, present = index.working.read_tables(
         "entities", "relationships", "community_members", "clustered_edges", "entity_aliases", "communities"

@@ -1,0 +1,112 @@
+"""Whatever is missing or broken in an index, the import ends with numbers, not with a traceback."""
+
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.interop.facts import entity_ids, facts_of
+from graphrag_assets.interop.hierarchy import hierarchy_of
+from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.reports import renumbered, repair_reports
+from graphrag_assets.interop.source import source_of
+from graphrag_assets.interop.vectors import VECTORS
+from graphrag_assets.pipeline.merging import merge
+from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA
+from graphrag_assets.store.imports import counts_of
+from tests.interop.small_index import tables
+
+
+def write(folder, frames):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in frames.items():
+        frame.write_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+def counts(project, batch):
+    found = counts_of(project.index.working, batch).filter(pl.col("step") != "read")
+    return {(table, what): n for _, table, what, n in found.iter_rows()}
+
+
+@pytest.mark.parametrize("missing", ["documents", "text_units", "covariates", "communities", "community_reports"])
+def test_a_table_may_be_missing(project, tmp_path, missing):
+    frames = {name: frame for name, frame in tables().items() if name != missing}
+    import_index(project.index, write(tmp_path / "index", frames))
+    found = counts(project, "imported-index")
+    assert found["entities", "rows"] == 7
+    assert found["community_reports", "rows"] == found["communities", "rows"]
+    if missing == "documents":
+        assert found["documents", "made from their text units"] == 2
+        assert project.sql("SELECT count(*) FROM text_units WHERE start_char IS NULL") == [(0,)]
+    if missing == "text_units":
+        assert found["entities", "without a text unit, given a text of what the graph says of them"] == 7
+    if missing == "communities":
+        assert found["community_reports", "of communities that are not there, left out"] == 4
+
+
+def test_communities_without_members_are_counted_with_their_reports(project, tmp_path):
+    frames = tables()
+    frames["communities"] = frames["communities"].with_columns(entity_ids=pl.lit([], pl.List(pl.String)))
+    import_index(project.index, write(tmp_path / "index", frames))
+    found = counts(project, "imported-index")
+    assert found["communities", "without members, left out"] == 4
+    assert found["community_reports", "of communities that are not there, left out"] == 4
+
+
+def test_an_index_without_rows_is_imported_as_one(project, tmp_path):
+    import_index(project.index, write(tmp_path / "index", {name: frame.head(0) for name, frame in tables().items()}))
+    assert project.sql("SELECT count(*) FROM entities") == [(0,)]
+
+
+def test_metadata_that_is_no_json_is_kept_as_text(project, tmp_path):
+    frames = tables()
+    frames["documents"] = frames["documents"].with_columns(metadata=pl.Series(["{not json", '{"author": "me"}']))
+    import_index(project.index, write(tmp_path / "index", frames))
+    assert project.sql("SELECT raw_data->>'$' FROM documents ORDER BY human_readable_id")[0] == ("{not json",)
+    assert project.sql("SELECT raw_data->>'author' FROM documents ORDER BY human_readable_id")[1] == ("me",)
+
+
+FAULTS = {
+    "null": lambda frame, column: frame.with_columns(pl.lit(None, frame.schema[column]).alias(column)),
+    "gone": lambda frame, column: frame.drop(column),
+    "same": lambda frame, column: frame.with_columns(pl.col(column).first()),
+    "other type": lambda frame, column: frame.with_columns(pl.lit(7).alias(column)),
+}
+
+
+def _columns():
+    return [(name, column) for name, frame in tables().items() for column in frame.columns]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(_columns()), st.sampled_from(sorted(FAULTS))), min_size=1, max_size=4))
+def test_no_fault_of_a_column_stops_an_import(faults):
+    frames = tables()
+    for (name, column), fault in faults:
+        if column in frames[name].columns and frames[name].width > 1:
+            frames[name] = FAULTS[fault](frames[name], column)
+    repaired(source_of("GraphRAG 3", frames, pl.DataFrame(schema=VECTORS)))
+
+
+def repaired(source):
+    """Everything of an import that depends on what the index holds."""
+    found = Counter()
+    facts = facts_of(source, "batch", dict.fromkeys(("documents", "text_units", "covariates"), NONE), found)
+    frames = facts.frames
+    assert all(frame["id"].is_unique().all() and not frame["id"].null_count() for frame in frames.values())
+    units = set(frames["text_units"]["id"])
+    assert set(frames["entity_mentions"]["text_unit_id"]) <= units
+    aliases = pl.DataFrame(schema=ALIAS_SCHEMA)
+    graph = merge(frames["entity_mentions"], frames["relationship_mentions"], frames["text_units"], aliases)
+    keys = facts.keys.select("id", entity_id=entity_ids(facts.keys["key"]))
+    hierarchy = hierarchy_of(source.communities, source.members, keys, graph.entities, graph.relationships, found)
+    assert not hierarchy.communities["community"].null_count()
+    reports = repair_reports(source.reports, hierarchy.communities["community"], found)
+    assert renumbered(reports, {}, found).height == reports.height
+    assert min(found.values()) >= 0
+
+
+NONE = pl.Series([], dtype=pl.String)

@@ -58,6 +58,7 @@ COVERED = {
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
+    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_the_guides_commands_print_what_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
@@ -91,6 +92,14 @@ ELSEWHERE = {
     ("README.md", ".venv/bin/python -m graphrag_assets sql"): (
         "it waits for input",
         "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ),
+    (
+        "docs/interop.md",
+        "python -m graphrag_assets import --hand-over imported-output                   "
+        "# documents become files in the input folder",
+    ): (
+        "it needs the import before it",
+        "tests/interop/test_cli.py::test_an_import_is_shown_taken_apart_and_exported",
     ),
     ("docs/explorer.md", "cd graphrag_assets/explorer/web"): (
         "it needs node",

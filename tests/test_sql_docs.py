@@ -1,10 +1,12 @@
 """docs/sql.md: its answers are what the queries give, in Python and in DuckDB's own shell."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -33,7 +35,7 @@ def test_all_but_the_cost_has_an_answer(rag):
     assert [query for query in examples.queries() if rag.sql(query).is_empty()] == ["FROM spend_by('task');\n"]
 
 
-SHELL = shutil.which("duckdb")
+SHELL = shutil.which("duckdb", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 _SUM = "SELECT count(*) AS n, sum(md5_number_lower(t::VARCHAR)::HUGEINT)::VARCHAR AS hash FROM ({}) t"
 
 

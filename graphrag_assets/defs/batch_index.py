@@ -67,8 +67,9 @@ def deciding_options(index: GraphIndex) -> tuple[object, ...]:
 def batch_digest(index: GraphIndex, batch: str) -> str:
     """Hash of the batch's files and of everything that decides what is made of them; `index` is the batch's own."""
     folder = index.input_folder
-    content = folder.digest(batch) if folder.has(batch) else GONE
-    return stable_id(content, *deciding_options(index))
+    if not folder.has(batch):
+        return stable_id(GONE)  # nothing is made of it, whatever its options were
+    return stable_id(folder.digest(batch), *deciding_options(index))
 
 
 def index_batch_of(

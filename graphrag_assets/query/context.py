@@ -257,7 +257,8 @@ class _Rows:
         text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
         tokens = sum(self.costs[taken[place]][place] for place in places) + self.heading_tokens if places else 0
         in_context = pl.Series("in_context", [place in taken for place in range(len(self))], dtype=pl.Boolean)
-        frame = self.candidates.drop("in_context", strict=False).hstack([in_context])
+        known = [name for name in self.candidates.columns if name != "in_context"]
+        frame = self.candidates[known].hstack([in_context])
         return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)
 
     def _passages(self, taken: Mapping[int, int], places: Sequence[int]) -> tuple[Passage, ...]:

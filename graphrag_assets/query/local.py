@@ -211,6 +211,8 @@ def _relationships(
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
+    if options.min_community_rank <= 0:
+        return reports
     return reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
 
 

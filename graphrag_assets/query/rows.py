@@ -92,9 +92,14 @@ def relationships_around(
         human_readable_id, id, source, target, title, description, weight, in_network, links, combined_degree.
     """
     touching = _touching(reader, entities, limit_outside, ranking, scope)
-    inside = touching.filter("in_network").unique("human_readable_id", maintain_order=True)  # found from both ends
-    outside = touching.filter(~pl.col("in_network")).head(limit_outside)
-    return relationship_rows(reader, pl.concat([inside, outside]), scope)
+    inside: dict[int, int] = {}  # a relationship is found from both of its ends
+    outside: list[int] = []
+    for place, (number, is_inside) in enumerate(touching.select("human_readable_id", "in_network").iter_rows()):
+        if is_inside:
+            inside.setdefault(number, place)
+        else:
+            outside.append(place)
+    return relationship_rows(reader, touching[[*inside.values(), *outside[:limit_outside]]], scope)
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -107,9 +112,11 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
     )
-    shown = relationships_in(scope, reader, details).drop("source_number", "target_number")
-    title = pl.concat_str("source", pl.lit(" – "), "target")
-    return shown.with_columns(title=title).join(chosen, on="human_readable_id", maintain_order="right")
+    shown = in_order(relationships_in(scope, reader, details), chosen["human_readable_id"].to_list())
+    titles = [f"{source} – {target}" for source, target in zip(shown["source"], shown["target"], strict=True)]
+    columns = [name for name in shown.columns if name not in ("source_number", "target_number")]
+    own = [chosen[name] for name in chosen.columns if name != "human_readable_id"]
+    return shown[columns].hstack([pl.Series("title", titles, dtype=pl.String), *own])
 
 
 _ORDER = {"weight": ("weight", "combined_degree"), "rank": ("combined_degree", "weight")}
@@ -306,5 +313,5 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
 
 def in_order(frame: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
     """`frame` with its rows in the order of `numbers`."""
-    place = frame["human_readable_id"].replace_strict(numbers, list(range(len(numbers))), return_dtype=pl.Int64)
-    return frame.with_columns(place.alias("place")).sort("place").drop("place")
+    place = {number: i for i, number in enumerate(frame["human_readable_id"])}
+    return frame[[place[number] for number in numbers if number in place]]

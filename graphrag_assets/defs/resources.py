@@ -101,7 +101,9 @@ class GraphIndex(DuckDBResource):
 
         These are, each before the next: what this run is `given`, what earlier runs were given, the environment's.
         """
-        kept = {} if given and given.forget_earlier else stored_options(self.working).get(batch, {})
+        kept = stored_options(self.working).get(batch, {})
+        if given and given.forget_earlier:  # those of this step; another step's stay
+            kept = {name: value for name, value in kept.items() if name not in given.settings_of}
         return self.with_options({**kept, **(given.given if given else {})})
 
     def backend(self, batch: str | None = None, run_id: str | None = None, anew_since: str | None = None) -> Backend:

@@ -32,7 +32,10 @@ def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> Updat
     text_units = index.working.read("SELECT id, text FROM text_units")
     entities = index.working.read("SELECT id, title, description FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
-    stored = index.working.read("SELECT fingerprint, vector, model FROM embeddings").unique("fingerprint")
+    stored = index.working.read(
+        "SELECT fingerprint, vector, model FROM embeddings "
+        "WHERE len(vector) = (SELECT mode(len(vector)) FROM embeddings)"
+    ).unique("fingerprint")
     texts = embedding_texts(text_units, entities, reports, backend.embedding_model)
     new = texts.join(stored, on="fingerprint", how="anti").unique("fingerprint", maintain_order=True)
     if others := sorted(set(stored["model"]) - {backend.embedding_model}):

@@ -23,7 +23,7 @@ class Invariant:
     cure: str
 
 
-_REINDEX = "Materialise the batches named, then everything downstream."
+_REINDEX = "Launch the job index_everything: what is paid for comes from the ledger."
 _REFRESH = "Launch the job refresh_graph."
 
 

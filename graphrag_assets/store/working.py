@@ -235,11 +235,8 @@ def _replace(
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE stale AS SELECT {key} FROM "
-        f"((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming))",
-        parameters,
-    )
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE fresh AS (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})",
+        f"((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
+        f"UNION SELECT {key} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # a row that is there twice
         parameters,
     )
     restriction = scope or "WHERE true"
@@ -249,7 +246,11 @@ def _replace(
             parameters,
         )
     )
-    inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME FROM fresh"))
+    inserted = _count(
+        connection.execute(
+            f"INSERT INTO {name} BY NAME (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})", parameters
+        )
+    )
     return Changes(frame.height, inserted, deleted)
 
 

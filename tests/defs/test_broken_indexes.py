@@ -161,3 +161,32 @@ def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
         assert f"{broken_check.statement} {broken_check.cure}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("keys_are_unique", "index_everything"),
+        ("nothing_stems_from_a_gone_document", "index_everything"),
+        ("vectors_are_comparable", "refresh_graph"),
+        ("references_exist", "refresh_graph"),
+        ("communities_have_the_members_listed", "refresh_graph"),
+    ],
+)
+def test_the_cure_heals_the_index(project, name, job):
+    project.write(
+        "one/cable.md", "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia."
+    )
+    project.write("one/ship.md", "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.")
+    project.index_all()
+    (broken_check,) = (c for c in CHECKS if c.name == name)
+    assert job in broken_check.cure
+    with project.index.working.transaction() as connection:
+        connection.execute(BREAKS[name].statement)
+    assert name in _failed(project, broken_check.asset)
+    project.run(job)
+    assert name not in _failed(project, broken_check.asset)
+
+
+def _failed(project: Project, asset: str) -> list[str]:
+    return [e.check_name for e in check(project, asset).get_asset_check_evaluations() if not e.passed]

@@ -1,5 +1,19 @@
 """Every error this package raises on purpose. Each message says what happened, where, and what to do."""
 
+import re
+
+_USER = re.compile(r"(?<=://)[^/\s@]+@")
+_QUERY = re.compile(r"(\w+://[^\s?]+)\?\S*")
+
+
+def without_credentials(text: str) -> str:
+    """The text with its URLs shortened to what may be shown: no user, no password, no query.
+
+    >>> without_credentials("https://me:secret@models.example/v1?token=t is down")
+    'https://models.example/v1 is down'
+    """
+    return _QUERY.sub(r"\1", _USER.sub("", text))
+
 
 class GraphRAGError(Exception):
     """Base of all errors of this package."""
@@ -11,6 +25,9 @@ class SettingsError(GraphRAGError):
 
 class InputError(GraphRAGError):
     """The input folder, or a batch in it, cannot be used at all."""
+
+    def __init__(self, message: str):
+        super().__init__(without_credentials(message))
 
 
 class StoreError(GraphRAGError):

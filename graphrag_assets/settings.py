@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from graphrag_assets.errors import SettingsError
+from graphrag_assets.errors import SettingsError, without_credentials
 
 
 class Settings(BaseSettings):
@@ -123,7 +123,7 @@ class Settings(BaseSettings):
         """The input folder as a name that does not change when the project is moved."""
         if not self.input:
             return "the default input folder"
-        return self.input if "://" in self.input else str(Path(self.input).resolve())
+        return without_credentials(self.input) if "://" in self.input else str(Path(self.input).resolve())
 
     @cached_property
     def entity_type_list(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class Settings(BaseSettings):
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
         return {
-            name: str(value)
+            name: without_credentials(str(value))
             for name, value in self.model_dump(
                 exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
             ).items()

@@ -11,6 +11,7 @@ from dagster._core.remote_representation.external_data import RepositorySnap, Re
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.settings import Settings
 from tests.conftest import Project
 from tests.defs.test_language_models import use
 from tests.openai_server import running
@@ -98,3 +99,17 @@ def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):
     assert "sk-wrong" not in repr(index)
     with pytest.raises(Exception, match="401"):
         index.backend().embed(["a text that was not embedded yet"])
+
+
+def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
+    project, server = recorded
+    project.write("one/a.md", TEXT)
+    address = server.url.removeprefix("http://")
+    for name in ("CHAT_BASE_URL", "EMBEDDING_BASE_URL"):
+        monkeypatch.setenv(f"GRAPHRAG_{name}", f"http://me:plantedpassword@{address}?token=plantedtoken")
+    project.run("refresh_changed", succeed=False)  # whatever the server makes of such an address
+    monkeypatch.setenv("GRAPHRAG_INPUT", "memory://key:plantedpassword@nowhere/documents?token=plantedtoken")
+    project.run("scan_input", succeed=False)
+    places = everything(project)
+    assert [place for place, content in places.items() if re.search("plantedpassword|plantedtoken", content)] == []
+    assert "plantedpassword" not in " ".join(Settings.load().as_rows().values()) + Settings.load().input_as_given

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from graphrag_assets.errors import without_credentials
 from graphrag_assets.models.llm import provider
 from graphrag_assets.models.llm.errors import ModelError, RefusedAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.models.llm.flights import Trace
@@ -37,7 +38,7 @@ class Target:
     limits: Limits
 
     def __str__(self) -> str:
-        return f"{self.model} at {self.base_url}" if self.base_url else self.model
+        return f"{self.model} at {without_credentials(self.base_url)}" if self.base_url else self.model
 
 
 async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0) -> R:

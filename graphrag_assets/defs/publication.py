@@ -78,8 +78,8 @@ def _write_explorer(index: GraphIndex) -> None:
     """Write the explorer beside the index. What is published stays so, whatever comes of this."""
     try:
         write_page(index.settings.index_folder)
-    except StoreError as error:
-        log.warning("%s It is written again by `python -m graphrag_assets explore`.", error)
+    except Exception as error:
+        log.warning("No explorer: %s It is written again by `python -m graphrag_assets explore`.", error)
 
 
 def _give_back_space(index: GraphIndex) -> None:

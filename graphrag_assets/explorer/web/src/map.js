@@ -167,7 +167,7 @@ export class GraphMap {
       this.graph.addNode(nodeOf("c", one.number), { x: mean("x"), y: mean("y"), size, label: title });
     }
     const shown = this.model.links.filter((link) => [link.source, link.target].every((number) => this.graph.hasNode(nodeOf("c", number))));
-    const most = Math.max(...shown.map((link) => link.weight ?? 1));
+    const most = shown.reduce((most, link) => Math.max(most, link.weight ?? 1), 0) || 1;
     for (const link of shown) {
       const share = Math.sqrt((link.weight ?? 1) / most);
       this.addEdge(nodeOf("c", link.source), nodeOf("c", link.target), { size: 0.5 + 3.5 * share, strength: share });

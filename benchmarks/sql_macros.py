@@ -4,11 +4,12 @@
     python benchmarks/sql_macros.py graphrag-1000000.duckdb
 
 Each query is new to the connection, as a person's is: other entities of the same degree, other words. A file that was
-made before there were macros gets them.
+made before there were macros gets them. Ends with 1 when a target for 1,000,000 entities is missed.
 """
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,12 +43,16 @@ def main() -> None:
     with duckdb.connect(str(path), read_only=True) as connection:
         ((entities,),) = connection.execute("SELECT count(*) FROM entities").fetchall()
         print(f"{entities:,} entities; milliseconds of {REPETITIONS} queries\n")
+        missed: list[str] = []
         print("| macro | median | 95 % | rows | target |\n|---|---|---|---|---|")
         for name, query, values in _cases(connection):
             times, rows = zip(*(_run(connection, query, [value]) for value in values), strict=True)
             middle, most = statistics.median(times), sorted(times)[int(0.95 * (len(times) - 1))]
             target = f"< {TARGETS[name]}" if name in TARGETS else ""
+            missed += [name] if middle > TARGETS.get(name, float("inf")) else []
             print(f"| {name} | {middle:.1f} | {most:.1f} | {statistics.median(rows):,.0f} | {target} |", flush=True)
+    if missed:
+        sys.exit(f"Above the target: {', '.join(missed)}.")
 
 
 def _prepare(path: Path) -> None:

@@ -179,8 +179,8 @@ def local_context(
         exclude=options.exclude_entity_names,
     )
     reports = later(lambda: reports_about(reader, entities, scope))
-    relationships, reached = _relationships(reader, question, entities, options, scope)
-    known = [*entities, *reached]
+    relationships = later(lambda: _relationships(reader, question, entities, options, scope))
+    known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = ranked_text_units(reader, question, known, _MOST_TEXT_UNITS, scope, text_units.result())
     texts = later(lambda: sources(reader, units, scope))
     claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
@@ -189,7 +189,7 @@ def local_context(
     planned = [
         (_reports_layout(options), _important(reports.result(), options), options.community_prop),
         (_entities_layout(options), entity_rows(reader, known, scope), of_entities),
-        (_relationships_layout(options), relationships, of_relationships),
+        (_relationships_layout(options), relationships.result()[0], of_relationships),
         *([(CLAIMS, claims.result(), of_claims)] if claims else []),
         (SOURCES, texts.result(), options.text_unit_prop),
     ]

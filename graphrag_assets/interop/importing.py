@@ -28,10 +28,11 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.errors import GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.interop.facts import facts_of
+from graphrag_assets.interop.facts import Facts, facts_of
 from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
+from graphrag_assets.interop.vectors import of_one_length
 from graphrag_assets.models.backend import Backend, offline_backend
 from graphrag_assets.models.offline import REPORTER
 from graphrag_assets.models.offline.reports import write_reports
@@ -87,11 +88,14 @@ def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors
     with index.working.alone("refresh"):
         is_known = _check_name(index, batch)
         source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
+        counts.update(source.left_out)
         facts = facts_of(source, batch, ids_of_others(index.working, batch), counts)
+        _check_something_left(path, source, facts)
         digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
         imported = ImportedBatch(batch, str(path.resolve()), source.generation, digest)
         numbers, ids = facts.kept_numbers, facts.original_ids
         backend = without_calls(index.backend())
+        vectors = _usable_vectors(index, source.vectors, backend.embedding_model, vectors_of, counts)
         if is_known:
             _take_back(index, backend, batch, run_id)
         seconds = time.monotonic() - started
@@ -100,7 +104,7 @@ def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors
         n_kept = write_structure(index, batch, source, facts, counts)
         update_communities(index, run_id)
         update_reports(index, backend, run_id)
-        _write_vectors(index, source, backend.embedding_model, vectors_of, counts)
+        _write_vectors(index, source._replace(vectors=vectors), backend.embedding_model, counts)
         update_embeddings(index, backend, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
         record_counts(index.working, batch, table)
@@ -153,14 +157,34 @@ def without_calls(backend: Backend) -> Backend:
     return replace(backend, summarise=offline.summarise, write_reports=stand_in)
 
 
-def _write_vectors(index: GraphIndex, source: Source, model: str, vectors_of: str, counts: Counts) -> None:
-    """The vectors of the source for the texts that are as they were, if they are of the model that is set."""
-    if source.vectors.is_empty():
-        return
-    if vectors_of != model:
-        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += (
-            source.vectors.height
+def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
+    n_given = source.entities.height + source.relationships.height
+    if n_given and facts.frames["entity_mentions"].is_empty():
+        raise InputError(
+            f"No entity or relationship in {path} has a name: of {n_given} rows nothing is left. Look at the columns "
+            "title of entities, source and target of relationships."
         )
+
+
+def _usable_vectors(
+    index: GraphIndex, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts
+) -> pl.DataFrame:
+    """The vectors of the source that can stand beside those of the index: of its model, and of their length."""
+    if vectors_of != model:
+        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += vectors.height
+        return vectors.clear()
+    lengths = index.working.read(
+        "SELECT len(vector) FROM embeddings WHERE model = $model GROUP BY ALL ORDER BY count(*) DESC LIMIT 1",
+        {"model": model},
+    )
+    usable = of_one_length(vectors, lengths.item() if lengths.height else None)
+    counts["embeddings", "of another length than the index's, left out"] += vectors.height - usable.height
+    return usable
+
+
+def _write_vectors(index: GraphIndex, source: Source, model: str, counts: Counts) -> None:
+    """The vectors of the source for the texts that are as they were."""
+    if source.vectors.is_empty():
         return
     text_units, entities, reports = index.working.read_all(*_EMBEDDED)
     texts = embedding_texts(text_units, entities, reports, model)

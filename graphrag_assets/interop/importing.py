@@ -122,8 +122,9 @@ def _check_name(index: GraphIndex, batch: str) -> bool:
     """Whether there was a batch of that name, of which something may be left.
 
     Raises:
-        InputError: there is one.
+        InputError: there is one, or the name could not be that of a folder.
     """
+    _check_is_folder_name(batch)
     state = index.working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
     is_whole = batch not in unfinished(index.working)["batch"]
     if state.height and state.item(0, "n_documents") and is_whole:
@@ -132,6 +133,16 @@ def _check_name(index: GraphIndex, batch: str) -> bool:
         cure = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
         raise InputError(f"{batch!r} {what}. {cure} this one another name with --name.")
     return state.height > 0
+
+
+def _check_is_folder_name(batch: str) -> None:
+    """Documents that are handed over go into a folder of this name, without the prefix."""
+    folder = batch.removeprefix(PREFIX)
+    if not folder.strip() or folder.startswith(".") or any(c in "/\\" or not c.isprintable() for c in batch):
+        raise InputError(
+            f"{batch!r} cannot be the name of a batch: it has to be that of a folder, without / and \\ and not "
+            "starting with a dot. Give another with --name."
+        )
 
 
 def _take_back(index: GraphIndex, backend: Backend, batch: str, run_id: str) -> None:

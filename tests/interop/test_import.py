@@ -213,6 +213,15 @@ def test_a_file_that_is_in_the_way_is_not_overwritten(project, import_small):
     assert project.index.working.read("SELECT count(*) FROM documents").item() == 2
 
 
+def test_a_file_with_the_same_content_is_not_in_the_way(project, import_small):
+    """As after a hand-over that was interrupted: it can be made again."""
+    import_small()
+    project.write("small/agamemnon.txt", FIRST + SECOND)
+    assert hand_over(project.index, "imported-small") == ["small/agamemnon.txt", "small/eastern.txt"]
+    assert (project.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
+    assert project.index.working.read("SELECT count(*) FROM documents").item() == 0
+
+
 def test_names_that_are_taken_are_refused(project, import_small):
     import_small()
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
@@ -225,6 +234,12 @@ def test_names_that_are_taken_are_refused(project, import_small):
         remove(project.index, "mine")
     with pytest.raises(InputError, match=r"no document 'x.txt'"):
         remove(project.index, "imported-small", ["x.txt"])
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "..", "imported-..", ".hidden", "a\\b", " ", "imported-", "a\nb"])
+def test_names_that_are_none_of_folders_are_refused(project, import_small, name):
+    with pytest.raises(InputError, match=r"cannot be the name of a batch.*--name"):
+        import_small(name)
 
 
 def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(project, import_small):

@@ -26,6 +26,7 @@ from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.errors import InputError
+from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.published import STABLE_NAME
 
 console = Console()
@@ -39,11 +40,13 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     With DAGSTER_HOME set the runs are recorded there and show in the Dagster UI; otherwise nowhere.
 
     Raises:
-        InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for.
+        InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for; an import
+            is unfinished.
     """
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
     index = GraphIndex.of_settings()
+    _refuse_unfinished_imports(index)
     claim_input_folder(index, replace)
     record_unusable_names(index)
     found = scan(index)
@@ -56,6 +59,15 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     n_kept, n_gone = len(set(found.unchanged) - set(todo)), len(set(found.gone) & set(todo))
     _summarise(index, runs, todo, n_kept, n_gone, time.monotonic() - started)
     return all(run.success for run in runs.values())
+
+
+def _refuse_unfinished_imports(index: GraphIndex) -> None:
+    """With half an import in the graph, communities would be found where it brings its own, and be paid for."""
+    for batch, origin in unfinished(index.working).iter_rows() if index.working.path.exists() else ():
+        raise InputError(
+            f"The import of {origin} as {batch!r} was interrupted. Run the same import again (`import {origin} --name "
+            f"{batch}`), or remove it with `import --remove {batch}`."
+        )
 
 
 def _execute(

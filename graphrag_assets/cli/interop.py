@@ -13,7 +13,7 @@ from graphrag_assets.interop.exporting import TABLES, export
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.interop.removing import hand_over, remove
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.imports import counts_of, imports
+from graphrag_assets.store.imports import counts_of, imports, unfinished
 from graphrag_assets.store.published import STABLE_NAME
 
 _THEN = "Run `python -m graphrag_assets index`: it refreshes what depends on them, and publishes."
@@ -42,7 +42,11 @@ def show_imports() -> None:
     found = imports(working) if working.path.exists() else pl.DataFrame()
     if found.is_empty():
         console.print("Nothing is imported. Give the folder of an index to import it.", highlight=False)
+    broken_off = set(unfinished(working)["batch"]) if found.height else set()
     for batch, origin, generation, when in found.iter_rows():
+        if batch in broken_off:
+            console.print(Text(f"{batch}: unfinished: run the same import again (from {origin})"), soft_wrap=True)
+            continue
         counts = counts_of(working, batch)
         console.print(_counts_table(batch, generation, counts))
         _print_repairs(console, counts)

@@ -61,6 +61,11 @@ def read_graph(path: Path) -> dict[str, pl.DataFrame]:
 
 
 def _texts(attributes: dict[str, list[object]], names: Sequence[str], n: int) -> list[str | None]:
-    """The first attribute of these names that is there, as text."""
-    found = next((attributes[name] for name in names if name in attributes), [None] * n)
-    return [None if value is None else str(value) for value in found]
+    """For each row the first attribute of these names that says something there, as text."""
+    found = [attributes[name] for name in names if name in attributes]
+    return [next((str(values[row]) for values in found if _says_something(values[row])), None) for row in range(n)]
+
+
+def _says_something(value: object) -> bool:
+    """Where a node or edge lacks an attribute, igraph has an empty text, or a number that is none."""
+    return value is not None and value == value and bool(str(value).strip())

@@ -3,6 +3,9 @@
 Its facts are committed as those of any batch. Its communities and reports are then written as what the last run had
 left, and the ordinary stages do the rest: they find nothing that has changed, keep communities and reports, and
 write only what the index lacked.
+
+It is finished when its counts are recorded. One that was interrupted before is taken back and made again as a whole:
+with facts of it in the graph, its communities would be found instead of imported.
 """
 
 import time
@@ -13,20 +16,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import dagster as dg
 import numpy as np
 import polars as pl
 
+from graphrag_assets.defs.batch_index import GONE
 from graphrag_assets.defs.communities import update_communities, update_reports
 from graphrag_assets.defs.graph import NUMBERED, update_graph
 from graphrag_assets.defs.publication import update_publication
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.interop.facts import facts_of
+from graphrag_assets.interop.facts import Facts, facts_of
 from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
+from graphrag_assets.interop.vectors import of_one_length
 from graphrag_assets.models.backend import Backend, offline_backend
 from graphrag_assets.models.offline import REPORTER
 from graphrag_assets.models.offline.reports import write_reports
@@ -38,7 +44,9 @@ from graphrag_assets.store.imports import (
     add_rows,
     ids_of_others,
     record_counts,
+    replace_documents,
     rows_written,
+    unfinished,
     write_facts,
 )
 from graphrag_assets.store.publishing import Publication
@@ -73,39 +81,77 @@ def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors
 
     Raises:
         InputError: `path` cannot be read, or the name is taken.
+        GraphRAGError: it is imported, but a blocking check does not let the index be published.
     """
     started = time.monotonic()
     batch = name or PREFIX + path.resolve().stem
     with index.working.alone("refresh"):
-        _check_name(index, batch)
+        is_known = _check_name(index, batch)
         source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
+        counts.update(source.left_out)
         facts = facts_of(source, batch, ids_of_others(index.working, batch), counts)
+        _check_something_left(path, source, facts)
         digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
         imported = ImportedBatch(batch, str(path.resolve()), source.generation, digest)
         numbers, ids = facts.kept_numbers, facts.original_ids
+        backend = without_calls(index.backend())
+        vectors = _usable_vectors(index, source.vectors, backend.embedding_model, vectors_of, counts)
+        if is_known:
+            _take_back(index, backend, batch, run_id)
         seconds = time.monotonic() - started
         write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
-        backend = without_calls(index.backend())
         update_graph(index, backend, run_id)
         n_kept = write_structure(index, batch, source, facts, counts)
         update_communities(index, run_id)
         update_reports(index, backend, run_id)
-        _write_vectors(index, source, backend.embedding_model, vectors_of, counts)
+        _write_vectors(index, source._replace(vectors=vectors), backend.embedding_model, counts)
         update_embeddings(index, backend, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
         record_counts(index.working, batch, table)
-        return Imported(batch, source.generation, table, update_publication(index, run_id))
+        return Imported(batch, source.generation, table, _published(index, batch, run_id))
 
 
-def _check_name(index: GraphIndex, batch: str) -> None:
-    state = index.working.read(
-        "SELECT origin, n_documents FROM batch_state WHERE batch = $batch AND n_documents > 0", {"batch": batch}
-    )
-    if state.height:
+def _published(index: GraphIndex, batch: str, run_id: str) -> Publication:
+    try:
+        return update_publication(index, run_id)
+    except dg.Failure as failure:
+        raise GraphRAGError(f"{batch!r} is imported. {failure.description}") from failure
+
+
+def _check_name(index: GraphIndex, batch: str) -> bool:
+    """Whether there was a batch of that name, of which something may be left.
+
+    Raises:
+        InputError: there is one, or the name could not be that of a folder.
+    """
+    _check_is_folder_name(batch)
+    state = index.working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
+    is_whole = batch not in unfinished(index.working)["batch"]
+    if state.height and state.item(0, "n_documents") and is_whole:
         origin = state.item(0, "origin")
         what = f"was imported from {origin}" if origin else "is a batch of the input folder"
         cure = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
         raise InputError(f"{batch!r} {what}. {cure} this one another name with --name.")
+    return state.height > 0
+
+
+def _check_is_folder_name(batch: str) -> None:
+    """Documents that are handed over go into a folder of this name, without the prefix."""
+    folder = batch.removeprefix(PREFIX)
+    if not folder.strip() or folder.startswith(".") or any(c in "/\\" or not c.isprintable() for c in batch):
+        raise InputError(
+            f"{batch!r} cannot be the name of a batch: it has to be that of a folder, without / and \\ and not "
+            "starting with a dot. Give another with --name."
+        )
+
+
+def _take_back(index: GraphIndex, backend: Backend, batch: str, run_id: str) -> None:
+    """Delete all that is left of a removed or interrupted import, so that the next one is as the first."""
+    documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
+    replace_documents(index.working, batch, documents["id"], GONE, run_id)
+    update_graph(index, backend, run_id)
+    update_communities(index, run_id)
+    update_reports(index, backend, run_id)
 
 
 def without_calls(backend: Backend) -> Backend:
@@ -122,14 +168,34 @@ def without_calls(backend: Backend) -> Backend:
     return replace(backend, summarise=offline.summarise, write_reports=stand_in)
 
 
-def _write_vectors(index: GraphIndex, source: Source, model: str, vectors_of: str, counts: Counts) -> None:
-    """The vectors of the source for the texts that are as they were, if they are of the model that is set."""
-    if source.vectors.is_empty():
-        return
-    if vectors_of != model:
-        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += (
-            source.vectors.height
+def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
+    n_given = source.entities.height + source.relationships.height
+    if n_given and facts.frames["entity_mentions"].is_empty():
+        raise InputError(
+            f"No entity or relationship in {path} has a name: of {n_given} rows nothing is left. Look at the columns "
+            "title of entities, source and target of relationships."
         )
+
+
+def _usable_vectors(
+    index: GraphIndex, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts
+) -> pl.DataFrame:
+    """The vectors of the source that can stand beside those of the index: of its model, and of their length."""
+    if vectors_of != model:
+        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += vectors.height
+        return vectors.clear()
+    lengths = index.working.read(
+        "SELECT len(vector) FROM embeddings WHERE model = $model GROUP BY ALL ORDER BY count(*) DESC LIMIT 1",
+        {"model": model},
+    )
+    usable = of_one_length(vectors, lengths.item() if lengths.height else None)
+    counts["embeddings", "of another length than the index's, left out"] += vectors.height - usable.height
+    return usable
+
+
+def _write_vectors(index: GraphIndex, source: Source, model: str, counts: Counts) -> None:
+    """The vectors of the source for the texts that are as they were."""
+    if source.vectors.is_empty():
         return
     text_units, entities, reports = index.working.read_all(*_EMBEDDED)
     texts = embedding_texts(text_units, entities, reports, model)

@@ -42,21 +42,27 @@ def hand_over(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> l
         the paths of the files, below the input folder.
 
     Raises:
-        InputError: there is no such import or document, or a file is there already.
+        InputError: there is no such import or document, or another file is there already.
     """
     with index.working.alone("refresh"):
         chosen, n_all = _chosen(index, batch, documents)
         folder = UPath(index.settings.input_folder)
         name = batch.removeprefix(PREFIX) or batch
         paths = [f"{name}/{file}" for file in _file_names(chosen["title"].to_list())]
-        if there := [path for path in paths if (folder / path).exists()]:
+        files = [(folder / path, text.encode()) for path, text in zip(paths, chosen["text"], strict=True)]
+        there = [path for path, (file, content) in zip(paths, files, strict=True) if _is_another(file, content)]
+        if there:
             raise InputError(f"{there[0]} is in the input folder already. Move it, or remove the document instead.")
-        for path, text in zip(paths, chosen["text"], strict=True):
-            file = folder / path
+        for file, content in files:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text.encode())
+            file.write_bytes(content)
         _delete(index, batch, chosen, n_all)
     return paths
+
+
+def _is_another(file: UPath, content: bytes) -> bool:
+    """Whether something else than `content` is there. The same is what an interrupted hand-over has left."""
+    return file.exists() and not (file.is_file() and file.read_bytes() == content)
 
 
 def _chosen(index: GraphIndex, batch: str, documents: Sequence[str]) -> tuple[pl.DataFrame, int]:

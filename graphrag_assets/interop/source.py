@@ -13,8 +13,11 @@ The generations differ so (GraphRAG's docs call the steps "breaking changes"):
 - 3: the same with one `document_id`.
 """
 
+import ast
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +102,7 @@ class Source(NamedTuple):
     """An index as it was found. The frames have the columns of the schemas above; `number` is the human_readable_id.
 
     `members`: community, level and entity, by id. `vectors`: kind (as in the table embeddings), id, vector.
-    `generation`: what it is, in words.
+    `generation`: what it is, in words. `left_out`: what could not be read, by table and reason.
     """
 
     generation: str
@@ -112,6 +115,7 @@ class Source(NamedTuple):
     members: pl.DataFrame
     reports: pl.DataFrame
     vectors: pl.DataFrame
+    left_out: Counter[tuple[str, str]]
 
     def rows(self) -> dict[str, int]:
         """Rows by table, under the names of GraphRAG's tables."""
@@ -139,7 +143,7 @@ def read_source(path: Path) -> Source:
     """The index or graph at `path`: a folder of parquet or csv files, or a GraphML file.
 
     Raises:
-        InputError: there is nothing in it that could be read, or a file is broken.
+        InputError: there is nothing in it that could be read, a file is broken, or has no names.
     """
     if is_graph(path):
         return source_of(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
@@ -152,7 +156,34 @@ def read_source(path: Path) -> Source:
             f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
             "entities.csv …). Give the folder GraphRAG writes its output to, or one with a graph in it."
         )
-    return source_of(_generation(folder, tables), tables, read_vectors(folder, tables.get("entities")))
+    for name, needed in _NEEDED.items():
+        if name in tables:
+            _check_columns(folder, name, tables[name], needed)
+    left_out: Counter[tuple[str, str]] = Counter()
+    vectors = read_vectors(folder, tables.get("entities"), left_out)
+    source = source_of(_generation(folder, tables), tables, vectors)
+    source.left_out.update(left_out)
+    return source
+
+
+_NEEDED: Mapping[str, Sequence[Sequence[str]]] = {
+    "entities": [("title", "name")],
+    "relationships": [("source",), ("target",)],
+}
+"""By table, what must be there, under one of these names: without it no row can be told from another."""
+
+
+def _check_columns(folder: Path, name: str, table: pl.DataFrame, needed: Sequence[Sequence[str]]) -> None:
+    missing = [" or ".join(names) for names in needed if not set(names) & set(table.columns)]
+    if not missing:
+        return
+    (single, *others) = table.columns or [""]
+    is_other = not others and (";" in single or "\t" in single)
+    hint = "Columns have to be separated by commas." if is_other else "Rename the columns."
+    raise InputError(
+        f"The table {name} in {folder} has no column {' and no column '.join(missing)}. "
+        f"It has: {', '.join(map(repr, table.columns)) or 'none'}. {hint}"
+    )
 
 
 _NAMES = (
@@ -193,6 +224,9 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
     """The tables of any generation, by their names without prefix, in one shape."""
     communities = _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL)
     reports = _shaped(tables.get("community_reports"), REPORTS)
+    given = tables.get("community_reports")
+    n_given = 0 if given is None or "findings" not in given.columns else given["findings"].drop_nulls().len()
+    unread = n_given - reports["findings"].drop_nulls().len()
     return Source(
         generation,
         _shaped(tables.get("documents"), DOCUMENTS),
@@ -204,6 +238,7 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
         _members(tables),
         reports,
         vectors,
+        Counter({("community_reports", "findings that cannot be read, left out"): unread}),
     )
 
 
@@ -234,7 +269,8 @@ def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
         if name not in renamed.columns:
             columns.append(pl.lit([] if kind == LIST else None, kind).alias(name))
         elif kind == LIST:
-            columns.append(_ids(renamed, name))
+            # Found under the name of a single id, it is one.
+            columns.append(_ids(renamed, name) if name in table.columns else _single_ids(name))
         elif kind == FINDINGS:
             columns.append(_findings(renamed, name))
         elif renamed.schema[name].is_nested():
@@ -253,18 +289,63 @@ def _renamed(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
+_JOINED_IDS = r"^[0-9a-f]{32}(,[0-9a-f]{32})+$"
+"""Ids of GraphRAG 0, several in one text."""
+
+
 def _ids(table: pl.DataFrame, name: str) -> pl.Expr:
-    """A list of ids: of a list, of a text with commas, or of a list of such texts. Empty where there is none."""
+    """A list of ids: of a list as it is, of a text with a list in it. Empty where there is none.
+
+    GraphRAG 0 has lists of texts with several ids each, joined by commas.
+    """
     kind = table.schema[name]
-    texts = pl.col(name).cast(LIST) if isinstance(kind, pl.List) else pl.concat_list(pl.col(name).cast(pl.String))
-    joined = texts.list.drop_nulls().list.join(",").str.replace_all(r"[\[\]'\"\s]+", " ").str.replace_all(" ", ",")
-    return joined.str.split(",").list.eval(pl.element().filter(pl.element() != "")).fill_null([]).alias(name)
+    if kind == pl.String:
+        return _read(table[name], _listed, LIST).fill_null([]).alias(name)
+    if not isinstance(kind, pl.List):
+        return _single_ids(name)
+    texts = pl.col(name).cast(LIST).list.drop_nulls()
+    parts = (
+        pl.when(pl.element().str.contains(_JOINED_IDS))
+        .then(pl.element().str.split(","))
+        .otherwise(pl.concat_list(pl.element()))
+    )
+    whole = texts.list.eval(parts.list.explode(empty_as_null=False))
+    return whole.list.eval(pl.element().filter(pl.element() != "")).fill_null([]).alias(name)
+
+
+def _single_ids(name: str) -> pl.Expr:
+    return pl.concat_list(pl.col(name).cast(pl.String)).list.drop_nulls().fill_null([]).alias(name)
+
+
+def _listed(text: str) -> list[str]:
+    """The ids in a text: JSON, or with commas, quotes and brackets in the way of Python and numpy."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, list):
+        return [str(one) for one in found if one not in (None, "")]
+    return [one for one in re.split(r"[\[\]'\",\s]+", text) if one]
+
+
+def _read(column: pl.Series, read: Callable[[str], Any], kind: Any) -> pl.Expr:
+    """What the texts of a column mean; null where `read` gives None."""
+    meanings = [None if text is None else read(text) for text in column]
+    return pl.lit(pl.Series(column.name, meanings, dtype=kind))
 
 
 def _findings(table: pl.DataFrame, name: str) -> pl.Expr:
-    """Findings with both of their fields; those that are plain texts, as some models write them, get no summary."""
+    """Findings with both of their fields; those that are plain texts, as some models write them, get no summary.
+
+    Null where they cannot be read.
+    """
     kind = table.schema[name]
+    if kind == pl.String:
+        return _read(table[name], _findings_in, FINDINGS).alias(name)
     inner = kind.inner if isinstance(kind, pl.List) else None
+    if inner == pl.String:
+        plain = pl.struct(summary=pl.lit(""), explanation=pl.element().fill_null(""))
+        return pl.col(name).list.eval(plain).alias(name)
     if isinstance(inner, pl.Struct):
         fields = {field.name for field in inner.fields}
         parts = [
@@ -275,7 +356,20 @@ def _findings(table: pl.DataFrame, name: str) -> pl.Expr:
             for field in ("summary", "explanation")
         ]
         return pl.col(name).list.eval(pl.struct(parts)).alias(name)
-    return pl.lit([], FINDINGS).alias(name)
+    return pl.lit(None, FINDINGS).alias(name)
+
+
+def _findings_in(text: str) -> list[dict[str, str]] | None:
+    """The findings in a text of JSON, or of Python as pandas writes it; None where it is neither."""
+    for load in (json.loads, ast.literal_eval):
+        try:
+            found = load(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(found, list) and all(isinstance(one, dict | str) for one in found):
+            rows = [one if isinstance(one, dict) else {"explanation": one} for one in found]
+            return [{field: str(row.get(field) or "") for field in ("summary", "explanation")} for row in rows]
+    return None
 
 
 def _as_json(column: pl.Series) -> pl.Expr:

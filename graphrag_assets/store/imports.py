@@ -187,6 +187,11 @@ def imports(working: WorkingDatabase) -> pl.DataFrame:
     return working.read("SELECT batch, origin, generation, imported_at FROM imports ORDER BY batch")
 
 
+def unfinished(working: WorkingDatabase) -> pl.DataFrame:
+    """batch, origin of the imports that were interrupted: an import ends with its counts."""
+    return working.read("SELECT batch, origin FROM imports ANTI JOIN import_counts USING (batch) ORDER BY batch")
+
+
 def counts_of(working: WorkingDatabase, batch: str) -> pl.DataFrame:
     """What an import read, wrote and repaired: step, table_name, what, n."""
     return working.read(

@@ -6,6 +6,7 @@ import pytest
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.exporting import export
+from graphrag_assets.interop.graph_files import read_graph
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.query import GraphRAG
 
@@ -77,6 +78,32 @@ def test_relationships_alone_are_a_graph(project, tmp_path):
     write_relationships_alone(tmp_path)
     import_index(project.index, tmp_path, "ties")
     assert {title for (title,) in project.sql("SELECT title FROM entities")} == {"Ada", "Bob", "Dan"}
+
+
+def test_each_node_has_the_first_attribute_that_says_something_of_it(tmp_path):
+    keys = "".join(
+        f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>'
+        for name, of, kind in (
+            ("title", "node", "string"),
+            ("label", "node", "string"),
+            ("kind", "node", "double"),
+            ("label", "edge", "string"),
+        )
+    ).replace('id="label" for="edge"', 'id="edge_label" for="edge"')
+    nodes = (
+        '<node id="n0"><data key="title">Ada</data><data key="kind">1.5</data></node>'
+        '<node id="n1"><data key="label">Bob</data></node><node id="n2"/>'
+    )
+    edges = '<edge source="n0" target="n1"><data key="edge_label">taught</data></edge><edge source="n1" target="n2"/>'
+    space = "http://graphml.graphdrawing.org/xmlns"
+    (tmp_path / "g.graphml").write_text(
+        f'<graphml xmlns="{space}">{keys}<graph edgedefault="directed">{nodes}{edges}</graph></graphml>'
+    )
+    tables = read_graph(tmp_path / "g.graphml")
+    assert tables["entities"]["title"].to_list() == ["Ada", "Bob", "n2"]
+    assert tables["entities"]["type"].to_list() == ["1.5", None, None]
+    assert tables["relationships"]["description"].to_list() == ["taught", None]
+    assert tables["relationships"].select("source", "target").rows() == [("Ada", "Bob"), ("Bob", "n2")]
 
 
 def test_an_exported_graph_is_imported_again(project, small, tmp_path):

@@ -162,6 +162,7 @@ def test_communities_come_back_with_the_entities_that_joined(round_trip):
     added = set(after["entities"]["id"]) - set(before["entities"]["id"])
     named = {title: row_id for row_id, title in after["entities"].select("id", "title").iter_rows()}
     ends = {i: {named[s], named[t]} for i, s, t in after["relationships"].select("id", "source", "target").iter_rows()}
+    relationships = by_id(after["relationships"])
     assert set(old) <= set(new)
     for row_id, row in old.items():
         found = new[row_id]
@@ -177,6 +178,11 @@ def test_communities_come_back_with_the_entities_that_joined(round_trip):
         assert found["size"] == len(found["entity_ids"])
         assert set(found["relationship_ids"]) == {i for i, both in ends.items() if both <= set(found["entity_ids"])}
         kept = {first[r] for r in row["relationship_ids"]}
+        units = {unit for r in found["relationship_ids"] for unit in relationships[r]["text_unit_ids"]}
+        assert set(found["text_unit_ids"]) == units
+        assert len(found["text_unit_ids"]) == len(units)
+        if kept == set(found["relationship_ids"]):
+            assert set(row["text_unit_ids"]) <= units
         # An end that was no entity has joined the community of its strongest relationship, and no other.
         assert {r for r in kept if not ends[r] & added} <= set(found["relationship_ids"])
         assert all(ends[r] & (added | loners) or r in kept for r in found["relationship_ids"])

@@ -292,3 +292,33 @@ def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
         for (summary,) in index.execute("SELECT summary FROM community_reports").fetchall()
         for _, _, text, _ in taken.values()
     )
+
+
+def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
+    for query in ("search_text('cable', {})", "search_entities('telegraph company', {})"):
+        default = index.execute(f"FROM {query.format(10)}").fetchall()
+        assert len(default) == 10
+        assert index.execute(f"FROM {query.format('NULL')}").fetchall() == default
+        assert index.execute(f"FROM {query.format(-1)}").fetchall() == []
+    context = "FROM local_context(['Great Eastern'], {})"
+    default = index.execute(context.format(4000)).fetchall()
+    assert default
+    assert index.execute(context.format("NULL")).fetchall() == default
+    assert index.execute(context.format(-1)).fetchall() == []
+    prepared = index.execute("FROM search_text(?, ?)", ["cable", None]).fetchall()
+    assert prepared == index.execute("FROM search_text('cable')").fetchall()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "neighbors(42)",
+        "path_between(42, 43)",
+        "entity_timeline(42)",
+        "entity_evidence(NULL)",
+        "entities_called(4.2)",
+        "local_context([42])",
+    ],
+)
+def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
+    assert index.execute(f"FROM {call}").fetchall() == []

@@ -61,7 +61,7 @@ WITH given AS MATERIALIZED (
            -- a row's head and its line break are estimated on top of what is counted
            coalesce(c.counted + estimated_tokens(c.section || ' (' || c.number || '): ' || chr(10)),
                     estimated_tokens(c.section || ' (' || c.number || '): ' || c.says || chr(10))) AS tokens,
-           budget * CASE WHEN c.part <= 3 THEN 0.35 WHEN c.part = 4 THEN 0.5 ELSE 1 END AS most
+           coalesce(budget, 4000) * CASE WHEN c.part <= 3 THEN 0.35 WHEN c.part = 4 THEN 0.5 ELSE 1 END AS most
     FROM candidates c
 ), taken AS (
     SELECT list_reduce(

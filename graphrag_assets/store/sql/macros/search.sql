@@ -14,7 +14,7 @@ WITH terms AS MATERIALIZED (
 )
 SELECT p.number, sum(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
 FROM postings p JOIN terms t ON t.term = p.term
-GROUP BY p.number ORDER BY round(score, 9) DESC, p.number LIMIT k;
+GROUP BY p.number ORDER BY round(score, 9) DESC, p.number LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE bm25 IS
     'The k texts of a kind (text_unit, entity, community_report) that fit the query best by BM25: number, score.';
 

@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO title_key(title) AS (
     SELECT trim(translate(regexp_replace(trim(
                regexp_replace(f.folded, '[\s\x0b\x1c-\x1f\x85\x{2028}\x{2029}\x{1680}]+', ' ', 'g'),
                '"''`´‘’‚‛“”„‟«»‹›*_ '), '[''’]s?$', ''), '"“”„«»*', ''), '"''`´‘’‚‛“”„‟«»‹›*_ ')
-    FROM (SELECT replace_characters(lower(replace(nfkc(title), 'İ', 'i̇')), 'casefold') AS folded) f
+    FROM (SELECT replace_characters(lower(replace(nfkc(title::VARCHAR), 'İ', 'i̇')), 'casefold') AS folded) f
 );
 COMMENT ON MACRO title_key IS
     'The key under which titles are compared: NFKC, case-folded, spaces and quotes trimmed, no possessive.';

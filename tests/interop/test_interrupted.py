@@ -1,0 +1,106 @@
+"""An import that was interrupted is shown as unfinished, and made again as if for the first time."""
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner
+
+from graphrag_assets.cli.main import main
+from graphrag_assets.defs.checks import CHECKS, results_of
+from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.interop import importing
+from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.removing import remove
+from graphrag_assets.store import schema
+from graphrag_assets.store.imports import counts_of, unfinished
+from tests.interop.small_index import write_small_index
+
+BATCH = "imported-small"
+TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES) if table.name != "community_history"]
+
+
+def contents(project):
+    return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
+
+
+def books(project):
+    queries = (
+        "SELECT batch, generation, modularity_loss FROM imports",
+        "SELECT * FROM import_counts ORDER BY ALL",
+        "SELECT * FROM imported_ids ORDER BY ALL",
+    )
+    return [project.index.working.read(query).rows() for query in queries]
+
+
+def interrupt(monkeypatch, step, work):
+    def killed(*args, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            work()
+
+
+STEPS = ["update_graph", "write_structure", "update_communities", "update_reports", "update_embeddings"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [*STEPS, "record_counts"])
+def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, small, import_small, monkeypatch, step):
+    interrupt(monkeypatch, step, import_small)
+    assert unfinished(project.index.working)["batch"].to_list() == [BATCH]
+    import_small()
+    assert contents(project) == contents(small)
+    assert books(project) == books(small)
+    assert unfinished(project.index.working).is_empty()
+
+
+def test_it_may_be_interrupted_while_it_is_taken_back(project, small, import_small, monkeypatch):
+    interrupt(monkeypatch, "update_embeddings", import_small)
+    interrupt(monkeypatch, "update_graph", import_small)
+    import_small()
+    assert contents(project) == contents(small)
+
+
+def test_what_was_removed_is_imported_again_without_a_run_between(project, small, import_small):
+    import_small()
+    remove(project.index, BATCH)
+    import_small()
+    assert contents(project) == contents(small)
+
+
+def test_other_batches_stay_as_they_were(project, import_small, monkeypatch):
+    project.write("mine.md", "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning.")
+    project.run("refresh_changed")
+    interrupt(monkeypatch, "record_counts", import_small)
+    import_small()
+    reports = project.sql("SELECT model, count(*) FROM community_reports GROUP BY ALL ORDER BY ALL")
+    assert dict(reports)["imported"] == 3
+    assert project.sql("SELECT batch, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [(BATCH, 2), ("mine.md", 1)]
+    assert [r.check_name for r in results_of([c for c in CHECKS if c.blocking], project.index) if not r.passed] == []
+
+
+def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
+    folder = write_small_index(project.root / "small")
+    interrupt(monkeypatch, "write_structure", lambda: import_index(project.index, folder))
+
+    def run(*arguments):
+        result = CliRunner().invoke(main, [*map(str, arguments)], env={"COLUMNS": "150"})
+        return result.exit_code, " ".join(result.output.split())
+
+    status, said = run("import")
+    assert status == 0
+    assert f"{BATCH}: unfinished: run the same import again (from {folder})" in said
+    status, said = run("index")
+    assert status != 0
+    assert "was interrupted. Run the same import again" in said
+    assert run("import", "--remove", BATCH)[0] == 0
+    assert run("index")[0] == 0
+
+
+def test_a_gate_that_fails_after_an_import_is_told_with_its_reason(project, import_small, monkeypatch):
+    broken = dg.AssetCheckResult(passed=False, description="A row is odd.", metadata={"cure": "Mend it."})
+    monkeypatch.setattr("graphrag_assets.defs.publication.broken_gates", lambda index: [broken])
+    with pytest.raises(GraphRAGError, match=r"'imported-small' is imported. Not published. A row is odd. Mend it."):
+        import_small()
+    assert counts_of(project.index.working, BATCH).height

@@ -41,7 +41,7 @@ def interrupt(monkeypatch, step, work):
             work()
 
 
-STEPS = ["update_graph", "write_structure", "update_communities", "update_reports", "update_embeddings"]
+STEPS = ["update_graph", "update_communities", "update_embeddings"]
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
@@ -132,9 +133,8 @@ def _progress() -> Progress:
 
 def _reason(run: dg.ExecuteInProcessResult) -> str:
     """Why a run failed: the blocking checks that did not pass, with their cures, or the failed steps' errors."""
-    checks = [e for e in run.get_asset_check_evaluations() if not e.passed and e.blocking]
-    if checks:
-        return " ".join(f"{e.description or e.check_name} {e.metadata['cure'].value}" for e in checks)
+    if checks := what_does_not_hold(run.get_asset_check_evaluations()):
+        return " ".join(checks)
     errors: Iterable[str] = (
         (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
         for event in run.all_events

@@ -48,6 +48,9 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     claim_input_folder(index, replace)
     record_unusable_names(index)
     found = scan(index)
+    if not found.digests and not index.input_folder.unusable_names():
+        folder = index.settings.input_folder
+        console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
     instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     started = time.monotonic()

@@ -27,8 +27,8 @@ R = TypeVar("R")
 
 def _as_set(name: str) -> str:
     return (
-        f"Set the variable GRAPHRAG_{name}. A value typed here would be stored with the run, and the next run would "
-        "undo it, so it is refused."
+        f"Set the variable GRAPHRAG_{name}. A value typed here is stored with the run and refused, for the next run "
+        "would undo it."
     )
 
 

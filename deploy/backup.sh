@@ -1,5 +1,6 @@
 #!/bin/sh
-# A copy of an index that is in use. Run it in the project's folder:  deploy/backup.sh FOLDER
+# A copy of an index that is in use. Run it in the project's folder, as the user who owns the index:
+#   GRAPHRAG_DATA=/var/lib/graphrag deploy/backup.sh FOLDER
 # Writers wait while the files they write are copied; readers notice nothing. What is there under its final name is whole.
 set -eu
 
@@ -9,6 +10,7 @@ python=.venv/bin/python
 [ -x "$python" ] || python=python3
 
 rm -rf "$target.part"
+trap 'rm -rf "$target.part"' EXIT
 mkdir -p "$target.part"
 # The shell behind the lock looks which files there are: a log may come and go before.
 # shellcheck disable=SC2016

@@ -1,5 +1,6 @@
 """The picture of docs/explorer.md: the explorer of the sample corpus, with an entity selected.
 
+pip install playwright pillow
 python -m docs.make_explorer_picture                # docs/img/explorer.png
 python -m docs.make_explorer_picture --index data/index --hash '#community=0' --dark picture.png
 """
@@ -9,6 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from docs.make_pictures import save
 from graphrag_assets.cli.index import run_index
 from graphrag_assets.explorer.page import write_page
 from tests.browsers import chromium
@@ -46,7 +48,7 @@ def take_picture(path: Path, selected: str, picture: Path, dark: bool = False) -
         page.goto(path.as_uri() + selected)
         page.wait_for_selector("[data-ready]")
         page.wait_for_timeout(2000)  # the map is drawn a frame later
-        page.screenshot(path=picture)
+        save(page.screenshot(), picture)
 
 
 if __name__ == "__main__":

@@ -140,11 +140,13 @@ def picture_of_checks(page: Page, url: str, working: Path) -> None:
 
 
 def screenshot(page: Page, name: str) -> None:
+    save(page.screenshot(), PICTURES / f"{name}.png")
+
+
+def save(picture: bytes, path: Path) -> None:
     """Of 256 colours, which is a third of the bytes."""
-    picture = Image.open(io.BytesIO(page.screenshot()))
-    picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        PICTURES / f"{name}.png", optimize=True
-    )
+    colours = Image.open(io.BytesIO(picture)).convert("RGB")
+    colours.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,11 @@ def dagster_dev(folder: Path, input_folder: Path, **more: str) -> Iterator[str]:
         yield url
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(60)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            raise
 
 
 def _wait_for(url: str) -> None:

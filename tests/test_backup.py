@@ -33,6 +33,15 @@ def backup(data: Path, target: Path) -> Path:
     return Path(done.stdout.strip())
 
 
+def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
+    if shutil.which("flock") is None:
+        pytest.skip("flock (util-linux) is not installed")
+    command = [str(ROOT / "deploy/backup.sh"), str(tmp_path / "backups")]
+    done = subprocess.run(command, env={**os.environ, "GRAPHRAG_DATA": str(tmp_path / "none")}, capture_output=True)
+    assert done.returncode != 0
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
 def test_a_copy_of_an_index_in_use_is_whole_and_goes_on(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:
         pytest.skip("flock (util-linux) is not installed")

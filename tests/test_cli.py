@@ -53,6 +53,13 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(project)
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
+def test_an_empty_input_folder_is_told_of(project):
+    project.input.mkdir(exist_ok=True)
+    assert f"The input folder {project.input} is empty." in run(project, "index")
+    project.write("one/a.txt", TEXT)
+    assert "is empty" not in run(project, "index")
+
+
 def test_another_input_folder_and_a_single_batch(project, tmp_path):
     folder = tmp_path / "elsewhere"
     for batch in ("x", "y"):

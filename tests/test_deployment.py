@@ -71,6 +71,32 @@ def test_every_variable_that_a_container_needs_is_in_the_example():
     assert [name for name in named if f"{name}=" not in example] == []
 
 
+def test_the_documented_command_removes_the_logs_of_old_runs_alone(tmp_path):
+    page = (ROOT / "docs/operations.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith("sudo -u graphrag find ")]
+    for run in ("old", "new"):
+        (tmp_path / run / "compute_logs").mkdir(parents=True)
+        (tmp_path / run / "compute_logs/a.err").touch()
+    now = time.time()
+    for run, days in {"old": 92, "new": 88}.items():
+        os.utime(tmp_path / run, (now, now - days * 86_400))
+    here = line.removeprefix("sudo -u graphrag ").replace("/var/lib/graphrag/dagster/storage", str(tmp_path))
+    subprocess.run(["sh", "-c", here], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_the_example_is_read_alike_by_shells_and_by_python(tmp_path):
+    """The commands of docs/operations.md source it; systemd and the settings parse it."""
+    file = tmp_path / ".env"
+    given = "https://chat.example/hook?channel=a&key=b c"
+    file.write_text((DEPLOY / ".env.example").read_text() + f"GRAPHRAG_ALERT_URL='{given}'\n")
+    dump = f"import json, os; print(json.dumps({{n: os.environ[n] for n in {list(dotenv_values(file))} }}))"
+    command = ["sh", "-c", f'set -a; . {file}; exec {sys.executable} -c "$0"', dump]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout) == dict(dotenv_values(file))
+    assert dotenv_values(file)["GRAPHRAG_ALERT_URL"] == given
+
+
 @contextmanager
 def started(command: list[str], log: Path, **how) -> Iterator[subprocess.Popen]:
     with log.open("w") as file:

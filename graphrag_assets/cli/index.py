@@ -22,6 +22,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
@@ -50,6 +51,9 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     claim_input_folder(index, replace)
     record_unusable_names(index)
     found = scan(index)
+    if not found.digests and not index.input_folder.unusable_names():
+        folder = index.settings.input_folder
+        console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
     instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     started = time.monotonic()
@@ -144,9 +148,8 @@ def _progress() -> Progress:
 
 def _reason(run: dg.ExecuteInProcessResult) -> str:
     """Why a run failed: the blocking checks that did not pass, with their cures, or the failed steps' errors."""
-    checks = [e for e in run.get_asset_check_evaluations() if not e.passed and e.blocking]
-    if checks:
-        return " ".join(f"{e.description or e.check_name} {e.metadata['cure'].value}" for e in checks)
+    if checks := what_does_not_hold(run.get_asset_check_evaluations()):
+        return " ".join(checks)
     errors: Iterable[str] = (
         (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
         for event in run.all_events

@@ -11,12 +11,14 @@ import dagster as dg
 from dagster._core.storage.tags import WILL_RETRY_TAG
 from dotenv import dotenv_values
 
+from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.errors import AlertError
 from graphrag_assets.models.llm.errors import without_secrets
 
 VARIABLE = "GRAPHRAG_ALERT_URL"
 _ATTEMPTS, _PAUSE_SECONDS, _TIMEOUT_SECONDS = 2, 1.0, 5.0  # a tick of several runs has a minute
 _LONGEST_REASON = 500
+_FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 
 def alert_url() -> str:
@@ -37,9 +39,16 @@ def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | No
     if not url:
         return dg.SkipReason(f"{VARIABLE} is not set, so nobody is told of run {run.run_id}.")
     failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
-    reasons = [(error.cause or error).message for error in failed if error]
+    reasons = what_does_not_hold(_evaluations(context.instance, run.run_id))
+    # What Dagster raises for failed checks does not say what to do.
+    reasons += [(error.cause or error).message for error in failed if error and error.cls_name != _FAILED_CHECKS]
     send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))
     return None
+
+
+def _evaluations(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCheckEvaluation]:
+    entries = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    return [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
 
 
 def message(run: dg.DagsterRun, reasons: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Asset checks: the invariants of the index. Blocking ones stand between the tables and their publication."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +126,17 @@ def broken_gates(index: GraphIndex) -> list[dg.AssetCheckResult]:
     """The blocking checks that do not hold of the working database as it is."""
     results = results_of([check for check in CHECKS if check.blocking], index)
     return [result for result in results if not result.passed]
+
+
+def what_does_not_hold(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[str]:
+    """For people, a line for each blocking check that did not pass: what should hold, and the cure."""
+    failed = (evaluation for evaluation in evaluations if evaluation.blocking and not evaluation.passed)
+    return [
+        f"This does not hold: {check.description or check.check_name} {check.metadata['cure'].value}"
+        if "cure" in check.metadata
+        else f"This does not hold: {check.description or check.check_name}"
+        for check in failed
+    ]
 
 
 def checks_of(asset: str) -> dg.AssetChecksDefinition:

@@ -51,6 +51,9 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
     found = scan(index)
     todo = {Which.CHANGED: found.due, Which.FAILED: found.undone, Which.ALL: found.known}[config.which]
     context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
+    if not todo and config.which is not Which.ALL and config.asks_for_something:
+        what = "has changed" if config.which is Which.CHANGED else "has failed text units"
+        context.log.warning("No batch %s, so the settings given have no effect. which: ALL takes every batch.", what)
     failed = []
     for place, batch in enumerate(todo, start=1):
         started = time.monotonic()

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import dagster as dg
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.settings import Settings
@@ -105,6 +105,21 @@ class BatchOptions(RunOptions):
         default=False,
         description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
     )
+
+    @field_validator("entity_types")
+    @classmethod
+    def _names_one(cls, value: str | None) -> str | None:
+        if value is not None and not value.replace(",", "").strip():
+            raise ValueError(
+                f"entity_types: {value!r} names no entity type, so nothing would be found. Name some, separated by "
+                "commas, or leave entity_types out. Nothing was done."
+            )
+        return value
+
+    @property
+    def asks_for_something(self) -> bool:
+        """Whether something is to be done to batches that have not changed: settings, or everything again."""
+        return bool(self.given) or self.forget_earlier or self.redo in (Redo.EXTRACTION, Redo.EVERYTHING)
 
 
 class CommunityOptions(RunOptions):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80
+CURE_CHARACTERS = 400  # an error and what to do about it are read, not glanced at
 # The event log is for ever: what documents say stays out of it.
 _PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
@@ -100,10 +101,10 @@ def table_metadata(
     return metadata
 
 
-def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
-    """The first rows as a Markdown table; long values are cut, columns with document text left out."""
+def markdown_table(frame: pl.DataFrame, rows: int = PREVIEW_ROWS, width: int = PREVIEW_CHARACTERS) -> str:
+    """The first rows as a Markdown table; values are cut at `width`, columns with document text left out."""
     shown = frame.head(rows).select(c for c in frame.columns if c not in _PRIVATE)
-    cells = [[_cell(value) for value in row] for row in shown.iter_rows()]
+    cells = [[_cell(value, width) for value in row] for row in shown.iter_rows()]
     lines = [shown.columns, ["---"] * shown.width, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -113,16 +114,16 @@ def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md(in_markdown(svg, description))
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, width: int) -> str:
     text = "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
-    return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def errors_metadata(name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
     """What of a batch was not indexed: its number as `name`, and, if any, each with its cure and where to try again."""
     if errors.is_empty():
         return {name: 0}
-    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50)
+    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, CURE_CHARACTERS)
     page = f"/assets/entity_mentions?view=partitions&partition={quote(batch, safe='')}"
     again = f"When they are mended, [materialise the partition]({page}) again. In SQL: table `index_errors`."
     return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}

@@ -10,9 +10,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import dagster as dg
 import duckdb
 from dagster_duckdb import DuckDBResource
+from dotenv import dotenv_values
 from pydantic import Field, PrivateAttr
 
 from graphrag_assets.defs.options import RunOptions
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.models.backend import Backend, Keys, backend_for
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
@@ -24,7 +26,10 @@ R = TypeVar("R")
 
 
 def _as_set(name: str) -> str:
-    return f"By default that of GRAPHRAG_{name}."
+    return (
+        f"Set the variable GRAPHRAG_{name}. A value typed here is stored with the run and refused, for the next run "
+        "would undo it."
+    )
 
 
 _FROM_ENVIRONMENT = (
@@ -35,6 +40,12 @@ _FROM_ENVIRONMENT = (
     "embedding_base_url",
     "embedding_api_key",
 )
+
+
+def _in_environment(field: str) -> str:
+    """What the environment, or else `.env`, says of a field; nothing where neither does."""
+    name = f"GRAPHRAG_{field.upper()}"
+    return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 
 class GraphIndex(DuckDBResource):
@@ -64,6 +75,18 @@ class GraphIndex(DuckDBResource):
         variables = {field: f"GRAPHRAG_{field.upper()}" for field in _FROM_ENVIRONMENT}
         shown: dict[str, Any] = {field: dg.EnvVar(name) for field, name in variables.items() if os.environ.get(name)}
         return cls(database=cls.of_settings().database, **shown)
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Raises SettingsError for models, servers and keys typed into a run's config: only the environment's count."""
+        given = {field: value for field in _FROM_ENVIRONMENT if (value := getattr(self, field)) is not None}
+        typed = [field for field, value in given.items() if value != _in_environment(field)]
+        if typed:
+            variables = ", ".join(f"GRAPHRAG_{field.upper()}" for field in typed)
+            raise SettingsError(
+                f"Given in the run's config under resources: {', '.join(typed)}. That is stored with the run, and the "
+                f"next run would undo it. Set {variables} in the environment or in .env instead. A key that was typed "
+                "is in Dagster's storage now: revoke it. Nothing was done."
+            )
 
     @contextlib.contextmanager
     def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -36,7 +36,7 @@ from graphrag_assets.models.llm import (
 from graphrag_assets.models.offline import REPORTER
 from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.models.offline.reports import write_reports as extractive_reports
-from graphrag_assets.models.progress import Progress
+from graphrag_assets.models.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.models.prompts import Prompts
 from graphrag_assets.models.records import ReportMaterial, ReportRecord
 from graphrag_assets.models.tasks.answers import ChatAnswerer
@@ -317,7 +317,7 @@ def as_they_come(
     progress = Progress(what, len(listed), (lambda: meter.total) if meter else None)
     running = submit(all_of_them())
     try:
-        while (result := results.get()) is not None:
+        while (result := _next_of(results, progress)) is not None:
             item, found = result
             if isinstance(found, Exception) and stops_the_run(found):
                 left = progress.total - progress.done
@@ -326,3 +326,12 @@ def as_they_come(
             yield item, found
     finally:
         running.cancel()  # an abandoned iteration leaves nothing running
+
+
+def _next_of(results: "queue.SimpleQueue[Result]", progress: Progress) -> Result:
+    """The next result, however long it takes; meanwhile the log says every few seconds how far it is."""
+    while True:
+        try:
+            return results.get(timeout=SECONDS_BETWEEN_LINES)
+        except queue.Empty:
+            progress.tell()

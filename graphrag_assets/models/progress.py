@@ -24,6 +24,10 @@ class Progress:
     def advance(self, n: int = 1) -> None:
         """`n` more are done; says so when the last line is long enough ago."""
         self.done += n
+        self.tell()
+
+    def tell(self) -> None:
+        """Say how far it is when the last line is long enough ago, though nothing be done since."""
         now = time.monotonic()
         if now - self._reported >= SECONDS_BETWEEN_LINES:
             self._reported = now

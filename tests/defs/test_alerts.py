@@ -11,6 +11,7 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs import alerts
+from graphrag_assets.defs.checks import CHECKS
 from graphrag_assets.errors import AlertError
 
 
@@ -95,6 +96,23 @@ def test_each_failed_run_is_told_of_once_and_without_keys(broken, webhook, monke
     }
     tick(broken, cursor)
     assert len(webhook.posted) == 1
+
+
+def test_a_failed_check_is_told_of_with_what_should_hold_and_the_cure(project, webhook, monkeypatch):
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
+    project.index_all()
+    monkeypatch.setenv(alerts.VARIABLE, webhook.url)
+    cursor = tick(project).cursor
+    with project.index.working.transaction() as connection:
+        connection.execute("DELETE FROM community_reports WHERE community = 0")
+    (check,) = [check for check in CHECKS if check.name == "every_community_has_a_report"]
+    run_id = project.run("check_index", succeed=False).run_id
+    tick(project, cursor)
+    (said,) = webhook.posted
+    assert said["text"].startswith("Failed: check_index. This does not hold: ")
+    assert f"This does not hold: {check.statement} {check.cure}" in said["text"]
+    assert said["text"].endswith(f" (run {run_id})")
+    assert "Error" not in said["text"]
 
 
 def test_a_webhook_that_stumbles_is_asked_again(webhook):

@@ -5,12 +5,13 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import dagster as dg
+import polars as pl
 import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs import lineage
 from graphrag_assets.defs.lineage import column_lineage
-from graphrag_assets.defs.reporting import _PRIVATE, _USAGE
+from graphrag_assets.defs.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
 from graphrag_assets.store import schema
 from tests.conftest import Project
 from tests.defs.test_language_models import use
@@ -148,6 +149,14 @@ def test_cost_is_drawn_by_task_and_day(project, monkeypatch):
     assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
     table = metadata_of(project, "entity_mentions")["llm/by_task"].value
     assert "| extract_graph |" in table
+
+
+def test_what_to_do_about_an_error_is_shown_to_its_end():
+    hint = "Save the file as UTF-8. " * 10
+    row = {"source": "one/a.txt", "row_number": 3, "stage": "load", "error": "x" * 401, "hint": hint}
+    shown = errors_metadata("skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
+    assert f"| one/a.txt | 3 | load | {'x' * 399}… | {hint} |" in shown
+    assert markdown_table(pl.DataFrame({"value": ["y" * 81]})).endswith(f"| {'y' * 79}… |")
 
 
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):

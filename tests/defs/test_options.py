@@ -89,6 +89,8 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
         (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
         (BatchOptions, {"redo": "REPORTS"}, "redo: REPORTS is not for this step, which knows NOTHING, FAILED_UNITS"),
         (BatchSelection, {"ask_anew": True}, "ask_anew: true without anything to do again"),
+        (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
+        (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
         (RefreshOptions, {"redo": "EXTRACTION"}, "redo: EXTRACTION is not for this step"),
@@ -100,6 +102,24 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
     with pytest.raises(ValidationError, match="Nothing was done") as refused:
         options_of(**values)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "warned"),
+    [
+        ({"max_gleanings": 2}, "No batch has changed, so the settings given have no effect. which: ALL takes every"),
+        ({"redo": "EXTRACTION"}, "No batch has changed, so the settings given have no effect"),
+        ({"which": "FAILED", "forget_earlier": True}, "No batch has failed text units, so the settings given have no"),
+        ({"which": "ALL", "redo": "EXTRACTION"}, None),
+        ({}, None),
+    ],
+)
+def test_settings_that_no_batch_takes_are_told_of(project, config, warned):
+    project.write("one/a.txt", TEXT)
+    project.run("refresh_changed")
+    run = project.run("refresh_changed", ops={"index_selected": {"config": config}})
+    said = [e.user_message for e in project.instance.all_logs(run.run_id) if "have no effect" in e.user_message]
+    assert [warned in line for line in said] == ([True] if warned else [])
 
 
 def test_a_run_with_an_impossible_setting_does_nothing(project):

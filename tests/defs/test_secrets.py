@@ -89,6 +89,29 @@ def test_the_ui_shows_variables_and_no_values(recorded):
     assert "planted" not in str(resource)
 
 
+@pytest.mark.parametrize("field", ["chat_model", "chat_base_url", "chat_api_key", "embedding_api_key"])
+def test_what_is_typed_for_the_resource_of_a_run_is_refused_by_name_and_not_said(recorded, field):
+    project, server = recorded
+    project.write("one/a.md", TEXT)
+    job = defs().get_repository_def().get_job("refresh_changed")
+    config = {"resources": {"index": {"config": {"database": project.index.database, field: "typed0123"}}}}
+    with pytest.raises(dg.DagsterResourceFunctionError) as refused:
+        job.execute_in_process(instance=project.instance, run_config=config)
+    said = str(refused.value.__cause__)
+    assert f"under resources: {field}." in said
+    assert f"Set GRAPHRAG_{field.upper()} in the environment" in said
+    assert "typed0123" not in said
+    assert not server.requests
+
+
+def test_what_the_environment_says_may_be_repeated_in_a_runs_config(recorded):
+    project, _ = recorded
+    job = defs().get_repository_def().get_job("scan_input")
+    config = {"resources": {"index": {"config": {"chat_api_key": {"env": "GRAPHRAG_CHAT_API_KEY"}}}}}
+    config["resources"]["index"]["config"]["database"] = project.index.database
+    assert job.execute_in_process(instance=project.instance, run_config=config).success
+
+
 def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):
     project, server = recorded
     server.api_key = CHAT_KEY

@@ -40,7 +40,7 @@ def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(pro
     assert len(asked) - len(set(asked)) <= 1  # only the call that was under way is made a second time
     assert len(set(asked)) == 4 * len(NAMES)  # graph and claims, each with one gleaning
     assert len(asked) > stopped
-    assert re.search(r"4 of 6 text units; .* per second; [\d,]+ tokens, \$0\.0000; about \d+ s left", caplog.text)
+    assert re.search(r"4 of 6 text units; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text)
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(
         NAMES
     )

@@ -1,10 +1,12 @@
 """Long stages say how far they are: done and total, rate, tokens, cost, and when they may end."""
 
 import logging
+import queue
 
 import pytest
 
 from graphrag_assets.models.backend import offline_backend
+from graphrag_assets.models.language import _next_of
 from graphrag_assets.models.llm import Usage, UsageMeter
 from graphrag_assets.models.progress import Progress
 
@@ -41,6 +43,29 @@ def test_lines_come_every_few_seconds_and_not_for_each_thing(monkeypatch, caplog
         "15 of 20",
         "20 of 20",
     ]
+
+
+def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
+    now = [100.0]
+    monkeypatch.setattr("graphrag_assets.models.progress.time.monotonic", lambda: now[0])
+
+    class Slow:
+        """A queue whose first result comes after three waits of as long as one waits for it, the second at once."""
+
+        waits = 3
+
+        def get(self, timeout):
+            if self.waits:
+                self.waits -= 1
+                now[0] += timeout
+                raise queue.Empty
+            return "result"
+
+    progress, results = Progress("community reports", 4), Slow()
+    with caplog.at_level(logging.INFO):
+        assert _next_of(results, progress) == "result"
+        progress.advance()
+    assert [record.message for record in caplog.records] == ["0 of 4 community reports; 0.0 per second"] * 3
 
 
 def test_the_embedded_default_tells_its_progress(monkeypatch, caplog):

@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_assets.pictures.charts import MOST_DAYS, community_sizes, degree_distribution, spending
 from graphrag_assets.pictures.graph_map import MOST_ENTITIES, MOST_LABELS, graph_map
-from graphrag_assets.pictures.svg import PALETTE, in_markdown
+from graphrag_assets.pictures.svg import PALETTE, bar, document, in_markdown, text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -30,6 +30,12 @@ def graph(size: int, title: str = "Entity") -> tuple[pl.DataFrame, pl.DataFrame,
         {"id": ids, "x": [i % 200 / 100 - 1 for i in range(size)], "y": [i // 200 / 100 - 1 for i in range(size)]}
     )
     return entities, relationships, members, positions
+
+
+def test_what_xml_cannot_hold_is_left_out():
+    parts = [text(0, 0, "a\x00\x08b\x1b \ufffe<é 𝄞\ud800>"), bar(0, 0, 1, 1, "red", "c\x01d")]
+    root = ElementTree.fromstring(document(10, 10, parts))
+    assert [element.text for element in root.iter() if element.text] == ["ab <é 𝄞>", "cd"]
 
 
 def test_the_map_of_a_large_graph_stays_below_90_kb_and_says_what_it_leaves_out():

@@ -150,4 +150,4 @@ def test_nothing_is_called_published_when_a_check_fails(project):
         )
     output = run(project, "index", status=1)
     assert "Published" not in output
-    assert "Every row goes back to a document that exists. Materialise the batches named" in output
+    assert "Every row goes back to a document that exists. Launch the job index_everything" in output

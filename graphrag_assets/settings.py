@@ -4,14 +4,21 @@ The defaults are the embedded default: no API key, no network. Secrets never bec
 reads them from the environment at the moment of a call.
 """
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError, without_credentials
+
+
+def variable(name: str) -> str:
+    """A variable as the environment, or else `.env`, has it; empty where neither does. For what is no setting."""
+    return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 
 class Settings(BaseSettings):

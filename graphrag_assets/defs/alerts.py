@@ -1,7 +1,6 @@
 """A message to people when a run has failed: a webhook whose address is a secret of the environment."""
 
 import json
-import os
 import time
 import urllib.error
 import urllib.request
@@ -9,11 +8,11 @@ from http.client import HTTPException
 
 import dagster as dg
 from dagster._core.storage.tags import WILL_RETRY_TAG
-from dotenv import dotenv_values
 
 from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.errors import AlertError
 from graphrag_assets.models.llm.errors import without_secrets
+from graphrag_assets.settings import variable
 
 VARIABLE = "GRAPHRAG_ALERT_URL"
 _ATTEMPTS, _PAUSE_SECONDS, _TIMEOUT_SECONDS = 2, 1.0, 5.0  # a tick of several runs has a minute
@@ -23,7 +22,7 @@ _FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 def alert_url() -> str:
     """Address of the webhook, or nothing. It is a secret: who knows it can write there. So it is no setting."""
-    return os.environ.get(VARIABLE) or dotenv_values(".env").get(VARIABLE) or ""
+    return variable(VARIABLE)
 
 
 @dg.run_failure_sensor(

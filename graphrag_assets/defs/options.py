@@ -40,7 +40,6 @@ class RunOptions(dg.Config):
     """Settings for one run; `settings_of` names the fields that are settings."""
 
     settings_of: ClassVar[tuple[str, ...]] = ()
-    redoes: ClassVar[tuple[Redo, ...]] = tuple(Redo)
 
     forget_earlier: bool = Field(
         default=False,
@@ -61,11 +60,26 @@ class RunOptions(dg.Config):
             raise ValueError(
                 f"{error} Given in the run's config as {', '.join(self.given)}. Nothing was done."
             ) from None
-        redo = getattr(self, "redo", None)
-        if redo is not None and redo not in self.redoes:
+        return self
+
+
+class RedoOptions(RunOptions):
+    """Settings of a step that can be done again; `redoes` are the levels it knows."""
+
+    redoes: ClassVar[tuple[Redo, ...]] = tuple(Redo)
+
+    redo: Redo
+    ask_anew: bool = Field(
+        default=False,
+        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
+    )
+
+    @model_validator(mode="after")
+    def _can_be_done_again(self) -> "RedoOptions":
+        if self.redo not in self.redoes:
             possible = ", ".join(one.name for one in self.redoes)
-            raise ValueError(f"redo: {redo.name} is not for this step, which knows {possible}. Nothing was done.")
-        if getattr(self, "ask_anew", False) and redo in (None, Redo.NOTHING, Redo.FAILED_UNITS):
+            raise ValueError(f"redo: {self.redo.name} is not for this step, which knows {possible}. Nothing was done.")
+        if self.ask_anew and self.redo in (Redo.NOTHING, Redo.FAILED_UNITS):
             raise ValueError(
                 "ask_anew: true without anything to do again: what is new is asked for anyway. Set redo, or leave "
                 "ask_anew out. Nothing was done."
@@ -73,7 +87,7 @@ class RunOptions(dg.Config):
         return self
 
 
-class BatchOptions(RunOptions):
+class BatchOptions(RedoOptions):
     """How batches are indexed by this run."""
 
     settings_of: ClassVar[tuple[str, ...]] = (
@@ -100,10 +114,6 @@ class BatchOptions(RunOptions):
         default=Redo.FAILED_UNITS,
         description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
         "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
-    )
-    ask_anew: bool = Field(
-        default=False,
-        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
     )
 
     @field_validator("entity_types")
@@ -136,7 +146,7 @@ class CommunityOptions(RunOptions):
     )
 
 
-class ReportOptions(RunOptions):
+class ReportOptions(RedoOptions):
     """How community reports are written by this run."""
 
     settings_of: ClassVar[tuple[str, ...]] = ("report_words", "report_input_tokens")
@@ -154,10 +164,6 @@ class ReportOptions(RunOptions):
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
         "ledger has the answers.",
     )
-    ask_anew: bool = Field(
-        default=False,
-        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
-    )
 
 
 class RefreshOptions(CommunityOptions, ReportOptions):
@@ -166,12 +172,12 @@ class RefreshOptions(CommunityOptions, ReportOptions):
     settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
 
 
-def asked_since(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RunOptions) -> str | None:
+def asked_since(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RedoOptions) -> str | None:
     """From when on an answer counts as this run's own (ISO, UTC), if it is to ask anew.
 
     It is when the first attempt of the run began: one that is repeated does not pay a second time for what it has got.
     """
-    if not getattr(options, "ask_anew", False):
+    if not options.ask_anew:
         return None
     record = instance.get_run_record_by_id(run.root_run_id or run.run_id)
     began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()

@@ -111,13 +111,13 @@ def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.
 
 def publication_metadata(publication: Publication, index: GraphIndex, seconds: float) -> dict[str, Any]:
     """Metadata of the published index: where it is, how large, its map, and what models have cost."""
-    entities, relationships, members, positions = index.working.read_all(
+    entities, relationships, members, positions, spent = index.working.read_all(
         "SELECT id, title, degree FROM entities",
         "SELECT source_id, target_id, weight FROM relationships",
         "FROM community_members WHERE level = 0",
         "FROM entity_positions",
+        _SPENT,
     )
-    spent = index.working.read(_SPENT)
     return {
         "map": picture("The map of the graph", graph_map(entities, relationships, members, positions)),
         "publication": publication.number,

@@ -10,26 +10,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import dagster as dg
 import duckdb
 from dagster_duckdb import DuckDBResource
-from dotenv import dotenv_values
 from pydantic import Field, PrivateAttr
 
 from graphrag_assets.defs.options import RunOptions
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.models.backend import Backend, Keys, backend_for
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, variable
 from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def _as_set(name: str) -> str:
-    return (
-        f"Set the variable GRAPHRAG_{name}. A value typed here is stored with the run and refused, for the next run "
-        "would undo it."
-    )
 
 
 _FROM_ENVIRONMENT = (
@@ -42,10 +34,14 @@ _FROM_ENVIRONMENT = (
 )
 
 
-def _in_environment(field: str) -> str:
-    """What the environment, or else `.env`, says of a field; nothing where neither does."""
-    name = f"GRAPHRAG_{field.upper()}"
-    return os.environ.get(name) or dotenv_values(".env").get(name) or ""
+def _variable_of(field: str) -> str:
+    return f"GRAPHRAG_{field.upper()}"
+
+
+def _as_set(field: str, shown: bool = True) -> Any:
+    """A field that only its variable sets."""
+    text = f"Set the variable {_variable_of(field)}. A value typed here is stored with the run and refused, for the "
+    return Field(default=None, description=f"{text}next run would undo it.", repr=shown)
 
 
 class GraphIndex(DuckDBResource):
@@ -56,12 +52,12 @@ class GraphIndex(DuckDBResource):
     """
 
     database: str = Field(description="Path of the working database: index/working.duckdb in GRAPHRAG_DATA.")
-    chat_model: str | None = Field(default=None, description=_as_set("CHAT_MODEL"))
-    chat_base_url: str | None = Field(default=None, description=_as_set("CHAT_BASE_URL"))
-    chat_api_key: str | None = Field(default=None, description=_as_set("CHAT_API_KEY"), repr=False)
-    embedding_model: str | None = Field(default=None, description=_as_set("EMBEDDING_MODEL"))
-    embedding_base_url: str | None = Field(default=None, description=_as_set("EMBEDDING_BASE_URL"))
-    embedding_api_key: str | None = Field(default=None, description=_as_set("EMBEDDING_API_KEY"), repr=False)
+    chat_model: str | None = _as_set("chat_model")
+    chat_base_url: str | None = _as_set("chat_base_url")
+    chat_api_key: str | None = _as_set("chat_api_key", shown=False)
+    embedding_model: str | None = _as_set("embedding_model")
+    embedding_base_url: str | None = _as_set("embedding_base_url")
+    embedding_api_key: str | None = _as_set("embedding_api_key", shown=False)
     _options: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @classmethod
@@ -72,16 +68,16 @@ class GraphIndex(DuckDBResource):
     @classmethod
     def with_sources_shown(cls) -> "GraphIndex":
         """The same for the UI: what is set in the environment shows as its variable, and is looked up in each run."""
-        variables = {field: f"GRAPHRAG_{field.upper()}" for field in _FROM_ENVIRONMENT}
+        variables = {field: _variable_of(field) for field in _FROM_ENVIRONMENT}
         shown: dict[str, Any] = {field: dg.EnvVar(name) for field, name in variables.items() if os.environ.get(name)}
         return cls(database=cls.of_settings().database, **shown)
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Raises SettingsError for models, servers and keys typed into a run's config: only the environment's count."""
         given = {field: value for field in _FROM_ENVIRONMENT if (value := getattr(self, field)) is not None}
-        typed = [field for field, value in given.items() if value != _in_environment(field)]
+        typed = [field for field, value in given.items() if value != variable(_variable_of(field))]
         if typed:
-            variables = ", ".join(f"GRAPHRAG_{field.upper()}" for field in typed)
+            variables = ", ".join(map(_variable_of, typed))
             raise SettingsError(
                 f"Given in the run's config under resources: {', '.join(typed)}. That is stored with the run, and the "
                 f"next run would undo it. Set {variables} in the environment or in .env instead. A key that was typed "

@@ -14,18 +14,10 @@ import duckdb
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
+from graphrag_assets.interop.source import TABLES
 from graphrag_assets.store.published import PublishedIndex
 from graphrag_assets.store.schema import literal
 
-TABLES = (
-    "documents",
-    "text_units",
-    "entities",
-    "relationships",
-    "covariates",
-    "communities",
-    "community_reports",
-)
 _EMBEDDINGS = {
     "text_unit": "embeddings.text_unit_text",
     "entity": "embeddings.entity_description",

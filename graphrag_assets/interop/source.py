@@ -26,11 +26,12 @@ import polars as pl
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_files import is_graph, read_graph
 from graphrag_assets.interop.vectors import VECTORS, read_vectors
+from graphrag_assets.pipeline.reports import REPORT_TYPES
 
 Columns = dict[str, Any]
 """Names of columns and their polars types."""
 LIST = pl.List(pl.String)
-FINDINGS = pl.List(pl.Struct({"summary": pl.String, "explanation": pl.String}))
+FINDINGS = REPORT_TYPES["findings"]
 
 DOCUMENTS: Columns = {
     "id": pl.String,
@@ -150,7 +151,7 @@ def read_source(path: Path) -> Source:
     if not path.is_dir():
         raise InputError(f"{path} is neither a folder with an index nor a .graphml file. Give the folder of the index.")
     folder = path / "output" if (path / "output").is_dir() else path
-    tables = {name: table for name in _NAMES if (table := _table(folder, name)) is not None}
+    tables = {name: table for name in (*TABLES, "nodes") if (table := _table(folder, name)) is not None}
     if "relationships" not in tables and "entities" not in tables:
         raise InputError(
             f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
@@ -186,7 +187,7 @@ def _check_columns(folder: Path, name: str, table: pl.DataFrame, needed: Sequenc
     )
 
 
-_NAMES = (
+TABLES = (
     "documents",
     "text_units",
     "entities",
@@ -194,8 +195,8 @@ _NAMES = (
     "covariates",
     "communities",
     "community_reports",
-    "nodes",
 )
+"""The tables that every generation has."""
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame | None:

@@ -20,8 +20,6 @@ import igraph
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
 from graphrag_assets.ids import stable_id
@@ -312,8 +310,8 @@ def leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterati
 def connected_parts(labels: Ints, edges: Ints) -> Ints:
     """`labels` with each community divided into its connected parts."""
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
-    matrix = coo_array((inside[inside], edges[inside].T), shape=(len(labels), len(labels)))
-    return connected_components(matrix, directed=False)[1].astype(np.int64)
+    parts = igraph.Graph(n=len(labels), edges=edges[inside]).connected_components()
+    return np.asarray(parts.membership, dtype=np.int64)
 
 
 def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:

@@ -22,7 +22,7 @@ from graphrag_assets.models.llm.usage import Usage, UsageMeter, used
 from graphrag_assets.models.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
-_formats: dict[tuple[str, str | None], str] = {}  # how each model sends its vectors, learnt once per process
+_no_base64: set[tuple[str, str | None]] = set()  # models whose servers have refused it, learnt once per process
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ class EmbeddingModel:
         The vectors come as base64 or, where that is refused, as numbers.
         """
         place, looked = (self.options.model, self.options.base_url), time.monotonic()
-        encoding = _formats.setdefault(place, "base64" if self.options.base64 else "float")
+        base64_wanted = self.options.base64 and provider.speaks_openai(self.options.model)
+        encoding = "base64" if base64_wanted and place not in _no_base64 else "float"
         expected = sum(piece.tokens for piece in group)
 
         async def attempt() -> tuple[dict[str, np.ndarray], int]:
@@ -189,9 +190,9 @@ class EmbeddingModel:
         try:
             return await call(self._target, attempt, trace, name, expected)
         except RequestRejected as error:
-            if encoding == "float" or not any(word in str(error) for word in ("encoding_format", "base64")):
+            if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
                 raise
-        _formats[place] = "float"
+        _no_base64.add(place)
         return await self._ask(group, name, books, trace)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:

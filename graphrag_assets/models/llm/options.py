@@ -61,7 +61,9 @@ class EmbeddingOptions:
         dimensions: asked of models that can shorten their vectors; None: the model's own.
         batch_size, batch_tokens: most texts and tokens of one request.
         item_tokens: longer texts are split and their vectors averaged.
-        base64: vectors travel as base64, a third of the bytes; as numbers where the server refuses it.
+        base64: vectors travel as base64 where OpenAI's protocol is spoken, unless the server refuses it: as numbers
+            they are three times the bytes, and the client library checks them one by one (a quarter of a second of CPU
+            for 64 vectors of 1,536 dimensions, with base64 13 ms).
     """
 
     model: str
@@ -71,7 +73,7 @@ class EmbeddingOptions:
     batch_size: int = 64
     batch_tokens: int = 100_000
     item_tokens: int = 8191
-    base64: bool = False
+    base64: bool = True
     timeout: float = 120.0
     prices: PriceOptions = PriceOptions()
     encoding: str = "cl100k_base"

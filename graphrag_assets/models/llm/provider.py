@@ -174,6 +174,11 @@ def _openai_key_missing(model: str) -> bool:
     return model.startswith("openai/") and "OPENAI_API_KEY" not in os.environ
 
 
+def speaks_openai(model: str) -> bool:
+    """Whether the model is asked in OpenAI's own protocol, not in one that litellm translates to."""
+    return provider_of(model)[0] in ("openai", "azure")
+
+
 def _refusal(message: Any) -> str | None:
     fields = getattr(message, "provider_specific_fields", None) or {}
     refusal: str | None = getattr(message, "refusal", None) or fields.get("refusal")

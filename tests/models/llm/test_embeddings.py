@@ -1,13 +1,14 @@
 """Embeddings against a real server."""
 
 import asyncio
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.models.llm import CircuitOpen, RetriesExhausted
+from graphrag_assets.models.llm import CircuitOpen, RetriesExhausted, provider
 from graphrag_assets.models.llm.embeddings import EmbeddingModel
 from graphrag_assets.models.llm.ledger import Ledger
 from graphrag_assets.models.llm.options import EmbeddingOptions
@@ -34,7 +35,22 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts(lab: Lab, base64: bool)
 
 def test_both_formats_give_the_same_vectors(lab: Lab) -> None:
     other = lab.with_another_ledger()
-    assert np.allclose(run(lab.embedding().embed(["Ada"])), run(other.embedding(base64=True).embed(["Ada"])), atol=1e-6)
+    numbers = run(lab.embedding(base64=False).embed(["Ada"]))
+    assert np.allclose(numbers, run(other.embedding().embed(["Ada"])), atol=1e-6)
+    assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["float", "base64"]
+
+
+def test_only_openai_s_protocol_is_asked_for_base64(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def send(options: EmbeddingOptions, texts: list[str], encoding_format: str) -> tuple[list[Any], int]:
+        asked.append((options.model, encoding_format))
+        return [embedding_of(text) for text in texts], 1
+
+    monkeypatch.setattr(provider, "send_embedding", send)
+    for model in ("openai/e", "azure/e", "cohere/e", "voyage/e"):
+        run(lab.embedding(model=model).embed([f"Ada for {model}"]))
+    assert asked == [("openai/e", "base64"), ("azure/e", "base64"), ("cohere/e", "float"), ("voyage/e", "float")]
 
 
 def test_equal_texts_are_asked_for_once_and_never_again(lab: Lab) -> None:
@@ -145,7 +161,7 @@ def test_one_failing_request_keeps_what_the_others_brought(lab: Lab) -> None:
 
 def test_a_server_that_takes_no_base64_gets_floats_ever_after(lab: Lab) -> None:
     lab.server.rejected_formats = {"base64"}
-    model = lab.embedding(base64=True)
+    model = lab.embedding()
     assert run(model.embed(["Ada"])).shape == (1, 32)
     run(model.embed(["Charles"]))
     assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["base64", "float", "float"]

@@ -157,6 +157,15 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
     assert (third.number, third.is_new) == (2, True)
 
 
+def test_one_number_of_one_vector_makes_a_new_publication(working, tmp_path):
+    publish(working, tmp_path)
+    other = EMBEDDINGS.with_columns(vector=pl.Series([[1.0, 0.0], [1.0, 1e-7], [1.0, 0.0]]))
+    with working.transaction() as connection:
+        replace_table(connection, schema.EMBEDDINGS, other)
+    assert publish(working, tmp_path).is_new
+    assert not publish(working, tmp_path).is_new
+
+
 def test_a_reader_keeps_what_it_has_open_while_a_new_index_is_published(working, tmp_path):
     publish(working, tmp_path)
     with duckdb.connect(str(tmp_path / STABLE_NAME), read_only=True) as reader:

@@ -234,8 +234,8 @@ def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:
     names = [table.name for table in (*BASE, EMBEDDINGS) if table.name not in _OPERATIONAL]
     # Macros belong to the shape: a mended one reaches readers with the next publication, whatever else has changed.
     shape = hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), macros_sql()]).encode()).hexdigest()
-    # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart. A vector is hashed
-    # before: written out in digits, vectors would take longer than all else.
+    # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
+    # A vector is hashed first: written out in digits, vectors would take longer than all else.
     hashed = f"(SELECT * REPLACE (hash(vector) AS vector) FROM {EMBEDDINGS.name})"
     relations = [hashed if name == EMBEDDINGS.name else f'"{name}"' for name in names]
     parts = " UNION ALL ".join(

@@ -86,8 +86,8 @@ def _csv(*columns: str) -> pl.Expr:
 
 @dataclass(frozen=True)
 class LevelContexts:
-    """The contexts of one level. `contexts`: community, context, context_tokens. `rows`: what each is made of:
-    community, section, number, in the order of the context."""
+    """The contexts of one level. `contexts`: community, context. `rows`: what each is made of: community, section,
+    number, in the order of the context."""
 
     contexts: pl.DataFrame
     rows: pl.DataFrame
@@ -111,14 +111,15 @@ def level_contexts(
         max_tokens: the limit; it holds for every context.
     """
     rows = _local_rows(members, sub_members, lines)
+    budget = max_tokens - len(_SECTIONS) * _HEADER_TOKENS
+    totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
+    needed = rows.join(totals, on="community", how="semi").select("child").unique()
     reports = sub_reports.select(
         child=pl.col("community").cast(pl.Int64), line=_csv("community", "title", "full_content")
-    )
+    ).join(needed, on="child", how="semi")
     reports = reports.with_columns(
         pl.Series("tokens", count_tokens(reports["line"].to_list(), encoding), dtype=pl.Int64) + 1
     )
-    budget = max_tokens - len(_SECTIONS) * _HEADER_TOKENS
-    totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
     substituted = [
         _substitute(rows.filter(pl.col("community") == community), reports, budget)
         for community in totals["community"].sort()
@@ -127,7 +128,7 @@ def level_contexts(
         "community", "place"
     )
     kept = rows.filter(pl.col("tokens").cum_sum().over("community") <= budget)
-    return LevelContexts(_render(kept, encoding), kept.select("community", "section", "number"))
+    return LevelContexts(_render(kept), kept.select("community", "section", "number"))
 
 
 def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
@@ -194,12 +195,12 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
     return pl.concat([stand_ins.cast(rows.schema), own])
 
 
-def _render(rows: pl.DataFrame, encoding: str) -> pl.DataFrame:
+def _render(rows: pl.DataFrame) -> pl.DataFrame:
     section = pl.col("section")
     heading = pl.concat_str(
         pl.lit("-----"), section, pl.lit("-----\n"), section.replace_strict(_SECTIONS), pl.lit("\n")
     )
-    texts = (
+    return (
         rows.with_columns(kind=section.replace_strict(_ORDER, return_dtype=pl.Int64))
         .sort("community", "kind", "place")
         .group_by("community", "kind", "section", maintain_order=True)
@@ -208,5 +209,3 @@ def _render(rows: pl.DataFrame, encoding: str) -> pl.DataFrame:
         .group_by("community", maintain_order=True)
         .agg(pl.col("text").str.join("\n\n").alias("context"))
     )
-    tokens = pl.Series("context_tokens", count_tokens(texts["context"].to_list(), encoding), dtype=pl.Int64)
-    return texts.with_columns(tokens)

@@ -13,6 +13,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.models.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
 from graphrag_assets.store import schema
+from graphrag_assets.text import count_tokens
 
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 
@@ -87,13 +88,14 @@ def community_reports(
             encoding,
         )
         prepared = _fingerprinted(at_level, contexts.contexts, reporter)
-        reused = prepared.join(previous.select(_WRITTEN), on="fingerprint", how="inner")
+        reused = prepared.join(previous.select(*_WRITTEN, "context_tokens"), on="fingerprint", how="inner")
         if imported.height:
             as_imported = _fingerprinted(at_level, contexts.contexts, schema.IMPORTED)
-            reused = pl.concat([_still_imported(as_imported, imported), reused]).unique("community", keep="first")
+            kept = _counted(_still_imported(as_imported, imported), encoding)
+            reused = pl.concat([kept, reused]).unique("community", keep="first")
         fresh = prepared.join(reused, on="community", how="anti").sort("community")
         materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
-        written = _report_frame(write(materials), fresh, reporter)
+        written = _report_frame(write(materials), _counted(fresh, encoding), reporter)
         done += [reused.select(_report_columns()), written]
     reports = pl.concat(done) if done else empty_reports()
     return reports.select(schema.COMMUNITY_REPORTS.column_names).sort("community")
@@ -172,10 +174,9 @@ def empty_reports() -> pl.DataFrame:
 
 
 def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: str) -> pl.DataFrame:
-    """Communities with context, context_tokens and the fingerprint of all that their report depends on."""
+    """Communities with context and the fingerprint of all that their report depends on."""
     joined = communities.join(contexts, on="community", how="left").with_columns(
         pl.col("context").fill_null(""),
-        pl.col("context_tokens").fill_null(0),
         n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64),
     )
     inputs = joined.select("community", "size", "n_text_units", "context").iter_rows()
@@ -185,6 +186,11 @@ def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: 
         pl.Series("id", [stable_id("community_report", key) for key in joined["id"]], dtype=pl.String),
         human_readable_id=pl.col("community"),
     ).drop("title")
+
+
+def _counted(prepared: pl.DataFrame, encoding: str) -> pl.DataFrame:
+    """`prepared` communities with context_tokens. Only of reports to be written: all would be the whole corpus."""
+    return prepared.with_columns(pl.Series("context_tokens", count_tokens(prepared["context"], encoding), pl.Int64))
 
 
 def _details(entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,9 @@ import pytest
 
 from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.pipeline import reports
 from graphrag_assets.pipeline.reports import ReportInputs, community_reports, empty_reports, stale_reports
+from graphrag_assets.text import count_tokens
 
 
 def graph(description: str = "Ada was first.") -> ReportInputs:
@@ -104,6 +106,20 @@ def test_a_changed_description_rewrites_the_reports_of_its_communities_only(writ
         pl.col("fingerprint") != pl.col("fingerprint_new")
     )
     assert changed["community"].to_list() == [0, 1]
+
+
+def test_the_tokens_of_a_context_are_counted_when_its_report_is_written(monkeypatch):
+    contexts: list[str] = []
+
+    def seen(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        contexts.extend(material.context for material in materials)
+        return write_reports(materials)
+
+    first = community_reports(graph(), empty_reports(), seen, "r")
+    assert sorted(first["context_tokens"].to_list()) == sorted(count_tokens(contexts))
+    monkeypatch.setattr(reports, "count_tokens", lambda texts, _: [-1 for _ in texts])
+    again = community_reports(graph("Ada was last."), first, write_reports, "r")
+    assert again["context_tokens"].to_list() == [-1, -1, first["context_tokens"][2]]
 
 
 def test_another_reporter_rewrites_all(written):

@@ -199,7 +199,7 @@ class _Allotment:
         room = limit - self.used - heading
         forms = range(len(rows.forms))
         for place in range(len(rows)):
-            if room < _LEAST_TOKENS:
+            if room < rows.least:
                 break
             form = taken.get(place)
             if form == 0:
@@ -239,6 +239,9 @@ class _Rows:
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
         self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
         self.costs = [_counted(each, candidates) for each in self.layouts]
+        # Fewer tokens can add nothing. What a row in short lacks of its full form may be less than any row.
+        known = len(self.forms) == 1 and all(self.costs[0])
+        self.least = min(self.costs[0], default=0) if known else _LEAST_TOKENS
 
     def __len__(self) -> int:
         return self.candidates.height

@@ -45,11 +45,11 @@ class Scope:
             kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: whose
                 texts as published stem from allowed text units alone.
         """
-        return "true" if self._allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}::INT) = 1"
+        return "true" if self.allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}::INT) = 1"
 
     def parameters(self, *kinds: str) -> dict[str, bytes]:
         """The parameters that `allows` needs for these kinds."""
-        return {f"{kind}_bits": self._bits(kind) for kind in kinds if self._allowed(kind) is not None}
+        return {f"{kind}_bits": self._bits(kind) for kind in kinds if self.allowed(kind) is not None}
 
     def allowed_text_units(self, numbers: Iterable[int]) -> set[int]:
         """Those of the text units with these numbers that are in the scope."""
@@ -57,7 +57,7 @@ class Scope:
 
     def is_whole(self, kind: str, number: int) -> bool:
         """Whether all text that the entity or relationship of this number stems from is allowed."""
-        whole = self._allowed(f"{kind}_text")
+        whole = self.allowed(f"{kind}_text")
         return whole is None or bool(whole[number])
 
     @cached_property
@@ -97,7 +97,8 @@ class Scope:
             "relationship_text",
         )
 
-    def _allowed(self, kind: str) -> np.ndarray | None:
+    def allowed(self, kind: str) -> np.ndarray | None:
+        """Which rows of `kind` (as `allows` takes it) are in the scope, by number; None: all."""
         match kind:
             case "text_unit":
                 return self.units
@@ -114,7 +115,7 @@ class Scope:
         raise KeyError(kind)
 
     def _bits(self, kind: str) -> bytes:
-        return self._packed.setdefault(kind, np.packbits(self._allowed(kind)).tobytes())  # type: ignore[arg-type]
+        return self._packed.setdefault(kind, np.packbits(self.allowed(kind)).tobytes())  # type: ignore[arg-type]
 
     @cached_property
     def _packed(self) -> dict[str, bytes]:

@@ -1,8 +1,9 @@
 """Reading the published index: finds the current file, opens it read-only, follows the next publication."""
 
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,8 @@ _CONFIG: dict[str, Any] = {
     "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
 }
 
+_KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of 1,536
+
 _TYPES = {
     "BOOLEAN": pl.Boolean,
     "INTEGER": pl.Int32,
@@ -50,6 +53,7 @@ class Reader:
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What filters allow in the file, kept by `query.filters` for the next question."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
+    _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of any one SELECT, with DuckDB's types; values come in as parameters only (`$name`).
@@ -70,14 +74,14 @@ class Reader:
         Types of nested columns are inferred from their values.
         """
         with self._cursor() as cursor:
-            found = cursor.execute(query, dict(parameters or {})).fetchall()
+            found = cursor.execute(self._parsed(query), dict(parameters or {})).fetchall()
             schema = {name: _TYPES.get(str(kind)) for name, kind, *_ in cursor.description or ()}
             return pl.DataFrame(found, schema, orient="row", infer_schema_length=None)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         """The first column of a query's result. The quickest way to a list of ids."""
         with self._cursor() as cursor:
-            return [row[0] for row in cursor.execute(query, dict(parameters)).fetchall()]
+            return [row[0] for row in cursor.execute(self._parsed(query), dict(parameters)).fetchall()]
 
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `rows`, for thousands of rows or nested columns: exact types, no Python object per value."""
@@ -89,8 +93,22 @@ class Reader:
         with self._cursor() as cursor:
             return {
                 name: np.asarray(column)
-                for name, column in cursor.execute(query, dict(parameters)).fetchnumpy().items()
+                for name, column in cursor.execute(self._parsed(query), dict(parameters)).fetchnumpy().items()
             }
+
+    @cached_property
+    def _parsed(self) -> Callable[[str], duckdb.Statement]:
+        """A query of this module's users, parsed: a fifth of what a short one takes, and its text is always the same.
+
+        Values are parameters, so there are not many texts.
+        """
+
+        @functools.lru_cache(256)
+        def parse(query: str) -> duckdb.Statement:
+            (statement,) = self.connection.extract_statements(query)
+            return statement
+
+        return parse
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -135,6 +153,27 @@ class Reader:
             return {}
         found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM embedding_means")
         return {kind: np.array(mean, np.float32) for kind, mean in found.iter_rows()}
+
+    def keeps_vectors(self, kind: str) -> bool:
+        """Whether all vectors of a kind are compared with a question's, and small enough to be kept for that."""
+        return kind not in self.signed_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
+
+    def vectors(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers, int32 (n,), sorted, and vectors, float32 (n, dimensions), of a kind; read once, then in memory."""
+        if kind not in self._kept:
+            found = self.frame(
+                "SELECT number, vector FROM embeddings WHERE kind = $kind ORDER BY number", {"kind": kind}
+            )
+            _, dimensions = self.embedding or ("", 0)
+            self._kept[kind] = found["number"].to_numpy(), found["vector"].to_numpy().reshape(-1, dimensions)
+        return self._kept[kind]
+
+    @cached_property
+    def _vector_bytes(self) -> dict[str, int]:
+        """Size of each kind's vectors."""
+        _, dimensions = self.embedding or ("", 0)
+        found = self.rows("SELECT kind, count(*) AS vectors FROM embeddings GROUP BY kind")
+        return {kind: 4 * dimensions * vectors for kind, vectors in found.iter_rows()}
 
     @cached_property
     def publication(self) -> int:

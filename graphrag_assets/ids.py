@@ -17,3 +17,9 @@ def with_id(frame: pl.DataFrame, *columns: str, name: str = "id") -> pl.DataFram
     """`frame` with column `name`, the `stable_id` of `columns` in each row."""
     ids = [stable_id(*row) for row in frame.select(columns).iter_rows()]
     return frame.with_columns(pl.Series(name, ids, dtype=pl.String))
+
+
+def number_of(text: str) -> int:
+    """What DuckDB's `md5_number_lower` gives for the text: how names and terms are found in the published index."""
+    digest = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[8:], "little")

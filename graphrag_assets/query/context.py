@@ -260,8 +260,8 @@ class _Rows:
         text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
         tokens = sum(self.costs[taken[place]][place] for place in places) + self.heading_tokens if places else 0
         in_context = pl.Series("in_context", [place in taken for place in range(len(self))], dtype=pl.Boolean)
-        known = [name for name in self.candidates.columns if name != "in_context"]
-        frame = self.candidates[known].hstack([in_context])
+        known = [column for column in self.candidates if column.name != "in_context"]
+        frame = pl.DataFrame([*known, in_context])
         return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)
 
     def _passages(self, taken: Mapping[int, int], places: Sequence[int]) -> tuple[Passage, ...]:
@@ -281,7 +281,7 @@ def _counted(layout: Layout, rows: pl.DataFrame) -> list[int]:
     """The tokens of each line; 0 where they are not known yet."""
     if layout.counted not in rows.columns:
         return [0] * rows.height
-    return rows[layout.counted].fill_null(0).to_list()
+    return [tokens or 0 for tokens in rows[layout.counted]]
 
 
 @functools.lru_cache(maxsize=64)

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.ids import number_of
 from graphrag_assets.models.asking import embedder
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
@@ -17,7 +17,7 @@ from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.published import Reader
 from graphrag_assets.store.signs import signs
-from graphrag_assets.text import terms, title_key
+from graphrag_assets.text import terms_of, title_key
 
 FUSION_K = 60
 HASHED_WEIGHT = 2 / 3
@@ -50,7 +50,7 @@ class Question:
     @cached_property
     def terms(self) -> list[str]:
         """Its search terms without stop words; all of them when there are no others."""
-        words = list(dict.fromkeys(terms(pl.Series([self.text])).item(0)))
+        words = list(dict.fromkeys(terms_of(self.text)))
         return [word for word in words if word not in STOP_WORDS] or words
 
     @property
@@ -158,20 +158,15 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: S
 def _known_terms(reader: Reader, question: Question) -> dict[str, tuple[list[int], list[float]]]:
     """For each kind the terms of the question that its texts have, hashed, and how rare they are (BM25's idf)."""
     if question.known_terms.get(reader.path) is None:
+        kinds = {number_of(f"{kind} {word}"): kind for kind in _SEARCHED for word in question.terms}
         found = reader.rows(
-            """
-            SELECT kind, term, texts FROM posting_terms JOIN (
-                SELECT kind, md5_number_lower(kind || ' ' || word) AS term
-                FROM (SELECT unnest($kinds::VARCHAR[]) AS kind), (SELECT unnest($words::VARCHAR[]) AS word)
-            ) USING (term)
-            ORDER BY ALL
-            """,
-            {"kinds": list(_SEARCHED), "words": question.terms},
+            "SELECT term, texts FROM posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[])) ORDER BY term",
+            {"terms": list(kinds)},
         )
         known: dict[str, tuple[list[int], list[float]]] = {}
-        for kind, term, texts in found.iter_rows():
-            total, _ = reader.posting_statistics[kind]
-            terms, rarity = known.setdefault(kind, ([], []))
+        for term, texts in found.iter_rows():
+            total, _ = reader.posting_statistics[kinds[term]]
+            terms, rarity = known.setdefault(kinds[term], ([], []))
             terms.append(term)
             rarity.append(math.log(1 + (total - texts + 0.5) / (texts + 0.5)))
         question.known_terms[reader.path] = known
@@ -255,17 +250,16 @@ def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING
 
 def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:
     """The keys that name an entity, with its number, the rarest first. In a scope, only names that its text has."""
-    found = reader.rows(
+    names = {number_of(key): key for key in keys}
+    hashed = reader.rows(
         f"""
-        SELECT k.key, n.entity
-        FROM entity_names n JOIN (
-            SELECT unnest($keys::VARCHAR[]) AS key, md5_number_lower(key) AS name
-        ) k USING (name)
-        WHERE {scope.allows("entity_text", "n.entity")}
-        ORDER BY n.frequency, n.entity, k.key
+        SELECT name, entity FROM entity_names
+        WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
+        ORDER BY frequency, entity, name
         """,
-        {"keys": keys, **scope.parameters("entity_text")},
-    ).rows()
+        {"names": list(names), **scope.parameters("entity_text")},
+    )
+    found = [(names[name], entity) for name, entity in hashed.iter_rows()]
     if not scope.limits_text:
         return found
     mentioned = reader.rows(

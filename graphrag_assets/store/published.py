@@ -34,6 +34,7 @@ _TYPES = {
     "BOOLEAN": pl.Boolean,
     "INTEGER": pl.Int32,
     "BIGINT": pl.Int64,
+    "UBIGINT": pl.UInt64,
     "FLOAT": pl.Float32,
     "DOUBLE": pl.Float64,
     "VARCHAR": pl.String,

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
-from graphrag_assets.text import terms
+from graphrag_assets.text import terms_of
 
 DIMENSIONS = 512
 SCALE = 256  # weights are rounded to 1/256
@@ -53,10 +53,9 @@ def _cells(feature: str) -> dict[int, float]:
 
 def _weights(text: str) -> Iterator[tuple[str, int]]:
     """The words of the text and its pairs of neighbouring words, each with its weight."""
-    series = pl.Series("text", [text], dtype=pl.String)
-    words: list[str] = terms(series).item(0).to_list()
-    capitalised = series.str.normalize("NFKC").str.extract_all(CAPITALISED).explode().str.to_lowercase()
-    names = set(capitalised.drop_nulls())
+    words = terms_of(text)
+    capitalised = pl.col("text").str.normalize("NFKC").str.extract_all(CAPITALISED).explode().str.to_lowercase()
+    names = set(pl.DataFrame({"text": [text]}).select(capitalised)["text"])
     for word, count in Counter(words).items():
         factor = STOP_WEIGHT
         if word not in _STOP:

@@ -175,31 +175,30 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Claims on the entities: first those made in the best text units, then by the entities' order."""
-    return reader.rows(
+    in_scope = scope.allows("text_unit", "text_unit_number")
+    touching = """
+        SELECT human_readable_id AS number, text_unit_number, subject_number, object_number
+        FROM covariates WHERE {end} IN (SELECT unnest($entities::INT[]))
+    """
+    chosen = reader.numbers(
         f"""
-        WITH selected AS (
-            SELECT unnest($entities::INT[]) AS entity, generate_subscripts($entities::INT[], 1) AS place
-        ), units AS (
-            SELECT unnest($units::INT[]) AS unit, generate_subscripts($units::INT[], 1) AS place
-        ), touching AS (  -- by either end: one scan of numbers each, and no text is read of claims that do not come
-            SELECT c.human_readable_id AS number, c.text_unit_number, s.place
-            FROM covariates c JOIN selected s ON s.entity = c.subject_number
-            UNION ALL
-            SELECT c.human_readable_id, c.text_unit_number, s.place
-            FROM covariates c JOIN selected s ON s.entity = c.object_number
-        ), chosen AS (
-            SELECT t.number, min(u.place) AS unit_place, min(t.place) AS entity_place
-            FROM touching t LEFT JOIN units u ON u.unit = t.text_unit_number
-            WHERE {scope.allows("text_unit", "t.text_unit_number")}
-            GROUP BY t.number ORDER BY unit_place NULLS LAST, entity_place, t.number LIMIT $limit
-        )
-        SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
-               c.description, c.text_unit_number, c.line_tokens
-        FROM covariates c JOIN chosen ON chosen.number = c.human_readable_id
-        ORDER BY chosen.unit_place NULLS LAST, chosen.entity_place, c.human_readable_id
+        SELECT number FROM ({touching.format(end="subject_number")} UNION {touching.format(end="object_number")})
+        WHERE {in_scope}
+        ORDER BY list_position($units::INT[], text_unit_number) NULLS LAST,
+                 least(list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)),
+                 number LIMIT $limit
         """,
         {"entities": entities, "units": units, "limit": MOST_CLAIMS, **scope.parameters("text_unit")},
     )
+    details = reader.rows(  # by themselves: no text is read of claims that do not come
+        """
+        SELECT human_readable_id, id, subject_id, object_id, type, status, start_date, end_date, description,
+               text_unit_number, line_tokens
+        FROM covariates WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
+        """,
+        {"numbers": chosen},
+    )
+    return in_order(details, chosen)
 
 
 _REPORT = """

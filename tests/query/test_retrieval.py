@@ -21,7 +21,8 @@ from graphrag_assets.query.retrieval import (
     named_entities,
     search,
 )
-from graphrag_assets.store import signs
+from graphrag_assets.query.scope import EVERYTHING, Scope
+from graphrag_assets.store import published, signs
 from graphrag_assets.store.published import PublishedIndex, Reader
 from graphrag_assets.store.publishing import create_tables, write_search_tables
 
@@ -155,6 +156,30 @@ def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
     expected = np.argsort(-(matrix @ question.vector(embeddings.MODEL)), kind="stable").tolist()
     assert by_vector(reader, "text_unit", question, 10) == expected
     assert expected[0] == 5
+
+
+@pytest.mark.parametrize("kind", ["text_unit", "entity", "community_report"])
+@pytest.mark.parametrize("limit", [0, 1, 3, 100])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_vectors_in_memory_and_in_the_file_rank_alike(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, filtered: bool
+) -> None:
+    units = np.arange(len(TEXT_UNITS)) % 2 == 0
+    scope = Scope(reader, units) if filtered else EVERYTHING
+    questions = [Question(text) for _, text, _ in TEXT_UNITS] + [Question(title) for title, *_ in ENTITIES]
+    assert reader.keeps_vectors(kind)
+    kept = [by_vector(reader, kind, question, limit, scope) for question in questions]
+    assert max(map(len, kept)) <= limit
+    monkeypatch.setattr(published, "_KEPT_BYTES", 0)
+    assert not reader.keeps_vectors(kind)
+    assert [by_vector(reader, kind, question, limit, scope) for question in questions] == kept
+
+
+def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)")
+    assert by_vector(PublishedIndex(path).reader(), "entity", Question("the oil of the lamps"), 3) == [0, 1, 2]
 
 
 def test_fusion_adds_reciprocal_ranks() -> None:

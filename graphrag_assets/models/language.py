@@ -9,6 +9,7 @@ import functools
 import logging
 import os
 import queue
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -317,8 +318,7 @@ def as_they_come(
     progress = Progress(what, len(listed), (lambda: meter.total) if meter else None)
     running = submit(all_of_them())
     try:
-        while (result := _next_of(results, progress)) is not None:
-            item, found = result
+        for item, found in _results(results, progress):
             if isinstance(found, Exception) and stops_the_run(found):
                 left = progress.total - progress.done
                 raise type(found)(f"{found} Done: {progress.done} of {progress.total} {what}, {left} are left.")
@@ -326,6 +326,20 @@ def as_they_come(
             yield item, found
     finally:
         running.cancel()  # an abandoned iteration leaves nothing running
+
+
+_TOGETHER_SECONDS = 0.02
+
+
+def _results(results: "queue.SimpleQueue[Result | None]", progress: Progress) -> Iterator[Result]:
+    """What comes before the None, in groups: to wake for each by itself would keep the event loop from its work."""
+    while (first := _next_of(results, progress)) is not None:
+        yield first
+        time.sleep(_TOGETHER_SECONDS)
+        for _ in range(results.qsize()):
+            if (result := results.get()) is None:
+                return
+            yield result
 
 
 def _next_of(results: "queue.SimpleQueue[Result]", progress: Progress) -> Result:

@@ -26,7 +26,7 @@ from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
-from graphrag_assets.store.schema import literal
+from graphrag_assets.store.schema import identifier, literal
 from graphrag_assets.store.signs import write_signs
 from graphrag_assets.store.working import WorkingDatabase
 from graphrag_assets.text import count_tokens
@@ -172,9 +172,11 @@ SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY 
 
 def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> tuple[str, dict[str, int]]:
     """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
-    # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it.
+    # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all
+    # rows twice, and a draft that was not finished is thrown away.
+    options = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
     with duckdb.connect(config={**_BUILDING, "temp_directory": str(draft.with_suffix(".spill"))}) as connection:
-        connection.execute(f"ATTACH {literal(draft)} AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
+        connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
         connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")
         ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
@@ -188,7 +190,8 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> 
             connection.unregister("books")
         digest = _content_digest(connection)
         _record(connection, "publication", number, digest)
-        rows = {table.name: _count(connection, table.name) for table in PUBLISHED}
+        counts = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {identifier(t.name)}" for t in PUBLISHED)
+        rows = dict(connection.execute(counts).fetchall())
         connection.execute("CHECKPOINT published")
     return digest, rows
 
@@ -222,11 +225,6 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_postings(connection)
     write_signs(connection)
     write_macros(connection)
-
-
-def _count(connection: duckdb.DuckDBPyConnection, name: str) -> int:
-    ((count,),) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
-    return int(count)
 
 
 def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:

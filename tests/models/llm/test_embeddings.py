@@ -124,17 +124,59 @@ def test_pieces_are_the_text_again_and_fit(tmp_path_factory: pytest.TempPathFact
     assert all(len(encode(piece.text, "cl100k_base")) <= limit for piece in pieces)
 
 
+@pytest.fixture(params=["an address of one's own", "OpenAI's"])
+def address(request: pytest.FixtureRequest, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Options that lead to the server by litellm's own HTTP handler, and by the openai client."""
+    if request.param == "OpenAI's":
+        monkeypatch.setenv("OPENAI_BASE_URL", lab.server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-environment")
+        return {"base_url": None}
+    return {}
+
+
 @pytest.mark.parametrize(
     "fault", ["fewer-vectors", "wrong-dimensions", "429", "500", "closed", "cut", "malformed-body", "slow"]
 )
-def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, fault: str) -> None:
+def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[str, Any], fault: str) -> None:
     lab.server.fail_next(fault)
-    model = lab.embedding(timeout=0.2 if fault == "slow" else 30)
+    model = lab.embedding(timeout=0.2 if fault == "slow" else 30, **address)
     vectors = run(model.embed(["Ada", "Charles"]))
 
     assert np.allclose(vectors[1], unit(embedding_of("Charles")), atol=1e-6)
     assert len(lab.server.embeddings) == 2  # no retries but ours
     assert model.usage.total.retries == 1
+
+
+def test_retry_after_is_honoured(lab: Lab, address: dict[str, Any]) -> None:
+    lab.server.retry_after = 0.3
+    lab.server.fail_next("429-retry-after")
+    run(lab.embedding(**address).embed(["Ada"]))
+    first, second = lab.server.embeddings
+    assert second.at - first.at >= 0.3
+
+
+@pytest.mark.parametrize(("status", "cure"), [("401", "Check the API key"), ("404", "Check the model's name")])
+def test_what_cannot_heal_stops_at_once(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
+    lab.server.fail_next(status)
+    with pytest.raises(CircuitOpen, match=cure):
+        run(lab.embedding(**address).embed(["Ada"]))
+    assert len(lab.server.embeddings) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "in_environment", "sent"), [("mine", "other", "mine"), (None, "other", "other"), (None, None, "none")]
+)
+def test_the_key_is_the_option_or_that_of_the_environment(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, given: str | None, in_environment: str | None, sent: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if in_environment:
+        monkeypatch.setenv("OPENAI_API_KEY", in_environment)
+    run(lab.embedding(api_key=given).embed(["Ada"]))
+    (request,) = lab.server.embeddings
+    assert request.headers["authorization"] == f"Bearer {sent}"
+    assert request.body["model"] == "test-embedding"
+    assert set(request.body) == {"model", "input", "encoding_format"}
 
 
 def test_vectors_of_another_size_than_before_are_an_error_that_says_so(lab: Lab) -> None:

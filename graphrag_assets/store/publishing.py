@@ -28,7 +28,7 @@ from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
 from graphrag_assets.store.schema import identifier, literal
 from graphrag_assets.store.signs import write_signs
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.working import WorkingDatabase, is_small
 from graphrag_assets.text import count_tokens
 
 FOLDER = "publications"
@@ -175,7 +175,8 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> 
     # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all
     # rows twice, and a draft that was not finished is thrown away.
     options = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
-    with duckdb.connect(config={**_BUILDING, "temp_directory": str(draft.with_suffix(".spill"))}) as connection:
+    own = {"temp_directory": str(draft.with_suffix(".spill")), **({"threads": 1} if is_small(copy) else {})}
+    with duckdb.connect(config=_BUILDING | own) as connection:
         connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
         connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")

@@ -129,6 +129,14 @@ class WorkingDatabase:
             return [connection.sql(f'FROM "{name}" ORDER BY ALL').pl() for name in names]
 
 
+_SMALL_FILE = 64 * 2**20
+
+
+def is_small(path: Path) -> bool:
+    """Whether a database file is worth one thread only: of short statements, handing out the work costs the most."""
+    return not path.exists() or path.stat().st_size < _SMALL_FILE
+
+
 _instances: queue.LifoQueue[duckdb.DuckDBPyConnection] = queue.LifoQueue()
 """DuckDB instances in memory that are not in use. To attach the file to one takes 2 ms, to open it by itself 15."""
 _completed: set[Path] = set()
@@ -155,7 +163,8 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     connection, name = instance.cursor(), identifier(path.stem)
     try:
         try:
-            connection.execute(f"ATTACH {literal(path)} AS {name}; USE {name}")
+            threads = "SET threads = 1" if is_small(path) else "RESET threads"
+            connection.execute(f"{threads}; ATTACH {literal(path)} AS {name}; USE {name}")
         except duckdb.IOException as error:
             raise StoreError(
                 f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "

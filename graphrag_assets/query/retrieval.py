@@ -179,11 +179,18 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
     All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
 
     Raises:
-        QueryError: the index was embedded by another model than questions are.
+        QueryError: the index was embedded by another model than questions are, or by one whose vectors were of another
+            length.
     """
     if reader.embedding is None:
         return []
-    vector = question.vector(reader.embedding[0])
+    model, dimensions = reader.embedding
+    vector = question.vector(model)
+    if len(vector) != dimensions:
+        raise QueryError(
+            f"The index has vectors of {dimensions} numbers, and {model} now gives {len(vector)}. Serve the model as "
+            "it was when the index was made, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
+        )
     if not vector.any():
         return []
     if reader.keeps_vectors(kind):

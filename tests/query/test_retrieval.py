@@ -175,6 +175,13 @@ def test_vectors_in_memory_and_in_the_file_rank_alike(
     assert [by_vector(reader, kind, question, limit, scope) for question in questions] == kept
 
 
+def test_a_model_that_gives_vectors_of_another_length_is_refused(reader: Reader) -> None:
+    question = Question("the oil of the lamps")
+    question.remember(embeddings.MODEL, np.ones(3, np.float32))
+    with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
+        by_vector(reader, "entity", question, 3)
+
+
 def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:

@@ -154,11 +154,10 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     if options.dimensions:  # litellm drops it for models of which it does not know that they take it
         extra = {"dimensions": options.dimensions, "allowed_openai_params": ["dimensions"]}
     address = _addressed(options)
-    if options.base_url and options.model.startswith("openai/"):
+    if _is_own_server(options):
         # As litellm calls vLLM, whose protocol is OpenAI's: by its own HTTP handler. The openai client, which it has
         # for OpenAI itself, takes 0.2 s to get ready and then makes an object of every number.
-        key = options.api_key or os.environ.get("OPENAI_API_KEY") or _NO_KEY
-        address |= {"model": f"hosted_vllm/{options.model.removeprefix('openai/')}", "api_key": key}
+        address["model"] = f"hosted_vllm/{options.model.removeprefix('openai/')}"
     with _unlogged():
         response = await litellm().aembedding(**address, input=texts, encoding_format=encoding_format, **extra)
     rows = sorted(response.data, key=lambda row: row["index"])
@@ -166,19 +165,17 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0
 
 
-_NO_KEY = "none"  # local servers want no key, the client library insists on one
-
-
 def _addressed(options: ChatOptions | EmbeddingOptions) -> dict[str, Any]:
     where = {"api_base": options.base_url, "api_key": options.api_key}
-    if options.base_url and not options.api_key and _openai_key_missing(options.model):
-        where["api_key"] = _NO_KEY
+    if _is_own_server(options):  # it may want no key, but the client library insists on one
+        where["api_key"] = options.api_key or os.environ.get("OPENAI_API_KEY") or "none"
     known = {name: value for name, value in where.items() if value}
     return {"model": options.model, "timeout": options.timeout, "num_retries": 0, "max_retries": 0, **known}
 
 
-def _openai_key_missing(model: str) -> bool:
-    return model.startswith("openai/") and "OPENAI_API_KEY" not in os.environ
+def _is_own_server(options: ChatOptions | EmbeddingOptions) -> bool:
+    """Whether OpenAI's protocol is spoken to somebody else than OpenAI."""
+    return bool(options.base_url) and options.model.startswith("openai/")
 
 
 def speaks_openai(model: str) -> bool:

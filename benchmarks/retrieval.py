@@ -1,7 +1,7 @@
 """Milliseconds from a question to its context, without a model: on synthetic indexes of growing size.
 
     python benchmarks/retrieval.py                       # 10,000, 100,000 and 1,000,000 entities
-    python benchmarks/retrieval.py --entities 100000 --folder /tmp/indexes --fail-above 1.5
+    python benchmarks/retrieval.py --entities 100000 --folder build/indexes --fail-above 1.5
 
 Each index is measured in a process of its own: opening it, the first context (with all that is imported and read for
 the first time), then p50 and p95 of many questions, the embedding of the question by the embedded default included.

@@ -132,9 +132,8 @@ def what_does_not_hold(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[s
     """For people, a line for each blocking check that did not pass: what should hold, and the cure."""
     failed = (evaluation for evaluation in evaluations if evaluation.blocking and not evaluation.passed)
     return [
-        f"This does not hold: {check.description or check.check_name} {check.metadata['cure'].value}"
-        if "cure" in check.metadata
-        else f"This does not hold: {check.description or check.check_name}"
+        f"This does not hold: {check.description or check.check_name}"
+        + (f" {check.metadata['cure'].value}" if "cure" in check.metadata else "")
         for check in failed
     ]
 

@@ -68,7 +68,7 @@ def render(content: Content) -> bytes:
         style_hash=_source_hash(style),
         style=style,
         script=script,
-        content=base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode(),
+        content=base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode(),
     ).encode()
 
 

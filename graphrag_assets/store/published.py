@@ -160,8 +160,7 @@ class Reader:
             found = self.frame(
                 "SELECT number, vector FROM embeddings WHERE kind = $kind ORDER BY number", {"kind": kind}
             )
-            _, dimensions = self.embedding or ("", 0)
-            self._kept[kind] = found["number"].to_numpy(), found["vector"].to_numpy().reshape(-1, dimensions)
+            self._kept[kind] = found["number"].to_numpy(), found["vector"].to_numpy()
         return self._kept[kind]
 
     @cached_property

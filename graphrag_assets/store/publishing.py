@@ -236,7 +236,7 @@ def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:
     # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
     # A vector is hashed first: written out in digits, vectors would take longer than all else.
     hashed = f"(SELECT * REPLACE (hash(vector) AS vector) FROM {EMBEDDINGS.name})"
-    relations = [hashed if name == EMBEDDINGS.name else f'"{name}"' for name in names]
+    relations = [hashed if name == EMBEDDINGS.name else identifier(name) for name in names]
     parts = " UNION ALL ".join(
         f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM {relation} AS t"
         for place, relation in enumerate(relations)

@@ -1,8 +1,6 @@
 """Commands and their options. Each command's work is in a module of its own, imported when it is called."""
 
-import atexit
 import gc
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,6 @@ from graphrag_assets.errors import GraphRAGError
 
 EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "ask")
-
-
-@atexit.register  # before anything else is imported, so that it comes last
-def _end_in_silence() -> None:
-    """Keep what DuckDB 2.0's bindings print when the interpreter ends, pages of "leaked function", off the screen."""
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 class _Commands(click.Group):

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import functools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +28,20 @@ _no_base64: set[tuple[str, str | None]] = set()  # models whose servers have ref
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of a text that fits into a request, with its weight in tokens; most texts are one piece."""
+    """A part of a text that fits into a request; most texts are one piece."""
 
     key: str
     text: str
-    tokens: int
+    encoding: str
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Bytes in UTF-8. No tokenizer makes more tokens of a text, so most limits are kept without counting tokens."""
+        return len(self.text.encode())
+
+    @functools.cached_property
+    def tokens(self) -> int:
+        return len(encode(self.text, self.encoding))
 
 
 class EmbeddingModel:
@@ -82,7 +92,7 @@ class EmbeddingModel:
         pieces = {piece.key: piece for text in texts for piece in self._split(text)}
         stored = await self.ledger.get_many(list(pieces))
         missing = [piece for key, piece in pieces.items() if key not in stored]
-        return [sum(piece.tokens for piece in group) for group in self._batches(missing)]
+        return [_tokens(group) for group in self._batches(missing)]
 
     async def stored_keys(self, texts: Sequence[str]) -> set[str]:
         """The ledger's keys of all that the vectors of the texts are made of, as far as it is stored."""
@@ -146,11 +156,14 @@ class EmbeddingModel:
         self.usage.add(books.task, used(trace) + Usage(ledger_hits=len(group) - paid))
         return vectors
 
-    def _entry(self, books: Entry, piece: _Piece, row: np.ndarray, billed: float) -> Entry:
-        """The ledger's row of a piece; `billed` is what the provider counts per token of ours."""
+    def _entries(self, books: Entry, pieces: list[_Piece], rows: np.ndarray, billed: int) -> Iterator[Entry]:
+        """The ledger's rows of the pieces of one request, whose billed tokens are theirs by their length."""
         assert self._prices is not None
-        vector, cost = row.astype("<f4").tobytes(), self._prices.cost(1) * piece.tokens * billed
-        return replace(books, key=piece.key, vector=vector, prompt_tokens=round(piece.tokens * billed), cost_usd=cost)
+        ends = np.cumsum([piece.size for piece in pieces])
+        shares = np.diff(np.rint(billed * ends / ends[-1]).astype(int), prepend=0).tolist()  # their sum is the bill
+        for piece, row, tokens in zip(pieces, rows, shares, strict=True):
+            vector, cost = row.astype("<f4").tobytes(), self._prices.cost(tokens)
+            yield replace(books, key=piece.key, vector=vector, prompt_tokens=tokens, cost_usd=cost)
 
     async def _ask(
         self, group: list[_Piece], name: str, books: Entry, trace: Trace
@@ -162,7 +175,7 @@ class EmbeddingModel:
         place, looked = (self.options.model, self.options.base_url), time.monotonic()
         base64_wanted = self.options.base64 and provider.speaks_openai(self.options.model)
         encoding = "base64" if base64_wanted and place not in _no_base64 else "float"
-        expected = sum(piece.tokens for piece in group)
+        expected = _tokens(group) if self.limits.counts_tokens else 0
 
         async def attempt() -> tuple[dict[str, np.ndarray], int]:
             found, prices, began = {}, self._prices, time.monotonic()
@@ -173,19 +186,17 @@ class EmbeddingModel:
             missing = [piece for piece in group if piece.key not in found]
             if not missing:
                 return found, 0
-            tokens = sum(piece.tokens for piece in missing)
-            with self.budget.reserve(lambda: prices.cost(tokens), name) as reservation:
+            with self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
                 asked = provider.send_embedding(self.options, [piece.text for piece in missing], encoding)
                 vectors, billed = await send(self._target, asked, trace)
-                billed = billed or tokens
+                billed = billed or _tokens(missing)
                 reservation.settle(prices.cost(billed))
             trace.paid += TokenUsage(billed, 0, prices.cost(billed))
             rows = self._checked(vectors, len(missing))
             self.limits.used(expected, billed)
             entry = replace(books, seconds=(time.monotonic() - began) / len(missing))
-            pairs = list(zip(missing, rows, strict=True))
-            await self.ledger.put(*(self._entry(entry, piece, row, billed / tokens) for piece, row in pairs))
-            return found | {piece.key: row for piece, row in pairs}, len(missing)
+            await self.ledger.put(*self._entries(entry, missing, rows, billed))
+            return found | {piece.key: row for piece, row in zip(missing, rows, strict=True)}, len(missing)
 
         try:
             return await call(self._target, attempt, trace, name, expected)
@@ -213,9 +224,12 @@ class EmbeddingModel:
     def _split(self, text: str) -> list[_Piece]:
         """The text in pieces that fit; an empty one is a space, which every provider takes."""
         text, limit, encoding = text if text.strip() else " ", self.options.item_tokens, self.options.encoding
+        whole = _Piece(self.key(text), text, encoding)
+        if whole.size <= limit:
+            return [whole]
         tokens = encode(text, encoding)
         if len(tokens) <= limit:
-            return [_Piece(self.key(text), text, len(tokens))]
+            return [whole]
         starts = [*tokenizer(encoding).decode_with_offsets(tokens)[1], len(text)]  # of each token, in characters
         pieces, start = [], 0
         while start < len(tokens):
@@ -223,22 +237,26 @@ class EmbeddingModel:
             while len(encode(text[starts[start] : starts[end]], encoding)) > limit:
                 end -= 1  # a word that is cut may be more tokens than the same letters were inside the word
             part = text[starts[start] : starts[end]]
-            pieces.append(_Piece(self.key(part), part, end - start))
+            pieces.append(_Piece(self.key(part), part, encoding))
             start = end
         return pieces
 
     def _batches(self, pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
         """Pieces in groups that keep to both limits of a request."""
         group: list[_Piece] = []
-        tokens = 0
+        size = 0
         for piece in pieces:
-            if group and (len(group) == self.options.batch_size or tokens + piece.tokens > self.options.batch_tokens):
+            if group and (len(group) == self.options.batch_size or size + piece.size > self.options.batch_bytes):
                 yield group
-                group, tokens = [], 0
+                group, size = [], 0
             group.append(piece)
-            tokens += piece.tokens
+            size += piece.size
         if group:
             yield group
+
+
+def _tokens(pieces: Iterable[_Piece]) -> int:
+    return sum(piece.tokens for piece in pieces)
 
 
 def _vectors(hits: dict[str, Hit]) -> dict[str, np.ndarray]:

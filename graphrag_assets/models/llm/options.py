@@ -59,7 +59,8 @@ class EmbeddingOptions:
 
     Attributes:
         dimensions: asked of models that can shorten their vectors; None: the model's own.
-        batch_size, batch_tokens: most texts and tokens of one request.
+        batch_size, batch_bytes: most texts of one request, and most bytes of them in UTF-8, which are more than their
+            tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
         base64: vectors travel as base64 where OpenAI's protocol is spoken, unless the server refuses it: as numbers
             they are three times the bytes and take ten times the CPU to read.
@@ -70,7 +71,7 @@ class EmbeddingOptions:
     api_key: str | None = field(default=None, repr=False)
     dimensions: int | None = None
     batch_size: int = 64
-    batch_tokens: int = 100_000
+    batch_bytes: int = 200_000
     item_tokens: int = 8191
     base64: bool = True
     timeout: float = 120.0

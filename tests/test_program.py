@@ -1,0 +1,38 @@
+"""The command line as a program: what becomes of its status and of what is to be done at its end."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["--version"], 0), (["bogus"], 2), (["sql", "--index", "no.duckdb"], 1)]
+)
+def test_the_process_ends_with_the_status_of_the_command(tmp_path, arguments, status):
+    command = [sys.executable, "-m", "graphrag_assets", *arguments]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == status
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"), [("sys.exit(3)", 3), ("sys.exit()", 0), ("sys.exit('so')", 1), ("1 / 0", 1), ("pass", 0)]
+)
+def test_what_others_do_at_the_end_is_done_and_nothing_is_printed_but_what_they_print(tmp_path, ending, status):
+    program = f"""
+import atexit, sys, threading, time
+from graphrag_assets import __main__, cli
+def main():
+    import duckdb
+    duckdb.sql("SELECT 42").fetchall()
+    atexit.register(print, "at the end")
+    threading.Thread(target=lambda: (time.sleep(0.3), print("thread"))).start()
+    {ending}
+    sys.exit(0)
+cli.main = main
+__main__.run()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == status
+    assert ended.stdout == "thread\nat the end\n"
+    errors = {"sys.exit('so')": "so", "1 / 0": "ZeroDivisionError: division by zero"}
+    assert ended.stderr.splitlines()[-1:] == ([errors[ending]] if ending in errors else [])

@@ -32,7 +32,9 @@ UNFINISHED = [
     dg.DagsterRunStatus.CANCELING,
 ]
 _OPERATIONS = {"index_everything", "refresh_changed", "retry_failed_units", "recluster"}
-_status = dg.DefaultSensorStatus.RUNNING if Settings.load().automation == "on" else dg.DefaultSensorStatus.STOPPED
+_settings = Settings.load()
+_automated = _settings.automation == "on"
+_status = dg.DefaultSensorStatus.RUNNING if _automated else dg.DefaultSensorStatus.STOPPED
 
 
 @dg.sensor(
@@ -163,10 +165,8 @@ def _is_alive(pid: int, began: float) -> bool:
 nightly_refresh = dg.ScheduleDefinition(
     name="nightly_refresh",
     job=refresh_changed,
-    cron_schedule=Settings.load().nightly_cron,
-    default_status=(
-        dg.DefaultScheduleStatus.RUNNING if Settings.load().automation == "on" else dg.DefaultScheduleStatus.STOPPED
-    ),
+    cron_schedule=_settings.nightly_cron,
+    default_status=dg.DefaultScheduleStatus.RUNNING if _automated else dg.DefaultScheduleStatus.STOPPED,
     description="Indexes what changed, retries failed text units, refreshes, publishes. Cron: GRAPHRAG_NIGHTLY_CRON.",
 )
 

@@ -54,12 +54,13 @@ class RunOptions(dg.Config):
 
     @model_validator(mode="after")
     def _is_possible(self) -> "RunOptions":
-        try:
-            Settings.load(**self.given)
-        except SettingsError as error:
-            raise ValueError(
-                f"{error} Given in the run's config as {', '.join(self.given)}. Nothing was done."
-            ) from None
+        if given := self.given:
+            try:
+                Settings.load(**given)
+            except SettingsError as error:
+                raise ValueError(
+                    f"{error} Given in the run's config as {', '.join(given)}. Nothing was done."
+                ) from None
         return self
 
 

@@ -59,6 +59,7 @@ class GraphIndex(DuckDBResource):
     embedding_base_url: str | None = _as_set("embedding_base_url")
     embedding_api_key: str | None = _as_set("embedding_api_key", shown=False)
     _options: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _settings: Settings | None = PrivateAttr(None)
 
     @classmethod
     def of_settings(cls) -> "GraphIndex":
@@ -101,6 +102,9 @@ class GraphIndex(DuckDBResource):
 
     @property
     def settings(self) -> Settings:
+        """The settings: as the environment has them now, or, of an index with options, as it had them then."""
+        if self._settings is not None:
+            return self._settings
         models = ("chat_model", "chat_base_url", "embedding_model", "embedding_base_url")
         own = {name: value for name in models if (value := getattr(self, name)) is not None}
         return Settings.load(**own, **self._options)
@@ -108,7 +112,8 @@ class GraphIndex(DuckDBResource):
     def with_options(self, options: Mapping[str, Any]) -> "GraphIndex":
         """This index with `options` before the environment's settings."""
         index = self.model_copy()
-        index._options = dict(options)
+        index._options, index._settings = dict(options), None
+        index._settings = index.settings
         return index
 
     def at(self, path: Path) -> "GraphIndex":

@@ -14,7 +14,6 @@ import polars as pl
 from graphrag_assets.models.offline import EXTRACTOR, REPORTER
 from graphrag_assets.models.offline.centrality import summarise
 from graphrag_assets.models.offline.embeddings import MODEL, embed
-from graphrag_assets.models.offline.extraction import extract_unit
 from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.models.progress import Progress
 from graphrag_assets.models.records import ReportMaterial, ReportRecord, UnitExtraction
@@ -103,6 +102,8 @@ def offline_backend() -> Backend:
 
 
 def _extract_offline(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+    from graphrag_assets.models.offline.extraction import extract_unit  # its patterns are compiled only when used
+
     listed = list(units)
     progress = Progress("text units", len(listed))
     for unit_id, text in listed:

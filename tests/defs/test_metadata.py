@@ -160,12 +160,12 @@ def test_what_to_do_about_an_error_is_shown_to_its_end():
 
 
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
-    import graphrag_assets.models.backend as backend
+    from graphrag_assets.models.offline import extraction
 
     def fails(text):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(backend, "extract_unit", fails)
+    monkeypatch.setattr(extraction, "extract_unit", fails)
     project.write("one & two/a.txt", TEXT)
     project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
     project.run("scan_input")

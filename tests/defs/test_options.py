@@ -140,18 +140,18 @@ def test_every_option_has_a_default_that_changes_nothing_and_a_description(optio
 
 
 def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monkeypatch):
-    import graphrag_assets.models.backend as backend
+    from graphrag_assets.models.offline import extraction
 
-    whole = backend.extract_unit
+    whole = extraction.extract_unit
 
     def fails(text):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(backend, "extract_unit", fails)
+    monkeypatch.setattr(extraction, "extract_unit", fails)
     project.write("one/a.txt", TEXT)
     project.run("scan_input")
     project.run("index_batches", "one")
-    monkeypatch.setattr(backend, "extract_unit", whole)
+    monkeypatch.setattr(extraction, "extract_unit", whole)
     project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
     project.run("index_batches", "one", ops=of_batch(redo="NOTHING"))
     working = project.index.working

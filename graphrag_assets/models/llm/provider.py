@@ -16,6 +16,7 @@ from typing import Any
 
 from graphrag_assets.models.llm.errors import without_secrets
 from graphrag_assets.models.llm.options import ChatOptions, EmbeddingOptions, Structured
+from graphrag_assets.text import tokenizer
 
 # litellm serialises every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -34,6 +35,8 @@ def litellm() -> Any:
     os.environ.setdefault("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER", "true")
     with _uncollected():
         module: Any = importlib.import_module("litellm")
+        main: Any = importlib.import_module("litellm.main")
+        main.encoding = tokenizer()  # else it loads one of its own with the first call
     module.telemetry = False
     module.suppress_debug_info = True
     module.drop_params = True

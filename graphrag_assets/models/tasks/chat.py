@@ -48,7 +48,15 @@ _TOKENS_PER_REQUEST = 3  # what begins the answer
 
 def prompt_tokens(request: ChatRequest, encoding: str = "o200k_base") -> int:
     """Tokens of the messages of `request` as OpenAI bills them; a schema sent beside them is not counted."""
-    contents = count_tokens([message["content"] for message in request.messages], encoding)
+    return _billed(count_tokens([message["content"] for message in request.messages], encoding))
+
+
+def most_prompt_tokens(request: ChatRequest) -> int:
+    """What `prompt_tokens` cannot exceed, without counting: no text has more tokens than bytes in UTF-8."""
+    return _billed([len(message["content"].encode()) for message in request.messages])
+
+
+def _billed(contents: list[int]) -> int:
     return sum(contents) + _TOKENS_PER_MESSAGE * len(contents) + _TOKENS_PER_REQUEST
 
 

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.models.llm.options import ChatRequest
 from graphrag_assets.models.prompts import Prompts
-from graphrag_assets.models.tasks.chat import NOWHERE, Chat, Origin, ask, prompt_tokens
+from graphrag_assets.models.tasks.chat import NOWHERE, Chat, Origin, ask, most_prompt_tokens, prompt_tokens
 from graphrag_assets.models.tasks.formats import AnswerForm, Text
 from graphrag_assets.text import encode
 
@@ -61,6 +61,9 @@ async def summarize_descriptions(
     distinct = sorted({" ".join(text.split()) for text in descriptions} - {""})
     if len(distinct) < 2:
         return "".join(distinct)
+    whole = summary_request(prompts, title, distinct, options, origin)
+    if most_prompt_tokens(whole) <= options.max_input_tokens:
+        return (await ask(chat, whole, Summary)).description
     room = options.max_input_tokens - prompt_tokens(summary_request(prompts, title, [], options), options.encoding)
     if room < _LEAST_ROOM:
         raise SettingsError(

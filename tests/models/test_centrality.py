@@ -24,6 +24,7 @@ def test_centrality_is_the_mean_similarity_within_the_group():
 
 def test_nothing_has_no_centrality():
     assert centrality([], []).shape == (0,)
+    assert centrality(["!", "…"], [0, 0]).tolist() == [0, 0]
 
 
 def described(*rows: tuple[str, str, str]) -> pl.DataFrame:

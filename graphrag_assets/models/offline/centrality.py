@@ -9,12 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-_FEATURES = 2**18
+_WORD = r"\b\w\w+\b"
 _PAIRS_AT_ONCE = 100_000
+_TEXTS_AT_ONCE = 20_000
 
 
 def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:
     """Mean similarity (TF-IDF cosine, 0 to 1) of each text to the texts of its group, itself included.
+
+    The weights are those of scikit-learn's TfidfVectorizer with `sublinear_tf`: (1 + ln occurrences of the word)
+    · (1 + ln((1 + texts) / (1 + texts with it))), scaled to length 1. To import it takes a second.
 
     Args:
         texts: n texts; equal texts are vectorised once.
@@ -26,15 +30,15 @@ def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:
     if not len(texts):
         return np.zeros(0)
     from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
     distinct = pl.Series("text", list(texts), dtype=pl.String)
     unique = distinct.unique(maintain_order=True)
     position = dict(zip(unique, range(len(unique)), strict=True))
     rows = np.fromiter((position[t] for t in texts), dtype=np.int64, count=len(texts))
     group = np.asarray(groups, dtype=np.int64)
-    counts = HashingVectorizer(n_features=_FEATURES, alternate_sign=False, norm=None).transform(unique)
-    vectors = TfidfTransformer(sublinear_tf=True).fit_transform(counts).tocsr()
+    weights = _word_weights(unique)
+    shape = (len(unique), weights["word"].n_unique())
+    vectors = csr_matrix((weights["weight"], (weights["text"], weights["word"])), shape)
 
     n_groups = int(group.max()) + 1
     members = csr_matrix((np.ones(len(rows)), (group, rows)), shape=(n_groups, len(unique)))
@@ -46,6 +50,23 @@ def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:
         products = vectors[rows[part]].multiply(sums[group[part]]).sum(axis=1)
         scores[part] = np.asarray(products).ravel() / sizes[group[part]]
     return np.round(scores, 9)
+
+
+def _word_weights(texts: pl.Series) -> pl.DataFrame:
+    """text, word (both as numbers from 0), weight: the vectors of the texts."""
+    words = pl.col("word").str.to_lowercase().str.extract_all(_WORD)
+    counts = pl.concat(
+        part.select("text", words)
+        .explode("word", empty_as_null=False)
+        .select("text", pl.col("word").hash())
+        .group_by("text", "word")
+        .len()
+        for part in texts.to_frame("word").with_row_index("text").iter_slices(_TEXTS_AT_ONCE)
+    )
+    counts = counts.with_columns(pl.col("word").rank("dense") - 1).sort("text", "word")  # a sum depends on the order
+    rarity = 1 + ((1 + len(texts)) / (1 + pl.len().over("word"))).log()
+    weights = counts.select("text", "word", weight=(1 + pl.col("len").log()) * rarity)
+    return weights.with_columns(pl.col("weight") / (pl.col("weight") ** 2).sum().over("text").sqrt())
 
 
 def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters: int = 700) -> pl.DataFrame:

@@ -5,6 +5,7 @@ expectation, needs no vocabulary, and so knows no order of texts: a text has the
 All sums are of integers, which makes that exact to the last bit.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,14 @@ import polars as pl
 
 from graphrag_assets.models.offline.single_embedding import (
     CAPITALISED,
-    CHARACTERS_WEIGHT,
     DIMENSIONS,
     LONG_WORD,
     NAME_WEIGHT,
-    NGRAMS,
     PAIR_WEIGHT,
     SCALE,
     STOP_WEIGHT,
     embed_one,
+    hashed,
 )
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.text import terms
@@ -100,17 +100,9 @@ def _one_per_row(lists: pl.Series) -> pl.DataFrame:
 def _hashed(features: pl.Series) -> "sp.csr_matrix":
     """Integer matrix (features, 512): each feature's own cell, and for words their character n-grams."""
     import scipy.sparse as sp
-    from sklearn.feature_extraction.text import HashingVectorizer
 
-    whole = HashingVectorizer(analyzer=_itself, n_features=DIMENSIONS, norm=None)
-    ngrams = HashingVectorizer(analyzer="char_wb", ngram_range=NGRAMS, n_features=DIMENSIONS, norm="l2")
-    words = features.set(features.str.contains(" ", literal=True), "")
-    if features.is_empty():
-        return sp.csr_matrix((0, DIMENSIONS), dtype=np.int64)
-    both = whole.transform(features.to_list()) + CHARACTERS_WEIGHT * ngrams.transform(words.to_list())
-    both.data = np.rint(both.data * SCALE)
-    return both.astype(np.int64)
-
-
-def _itself(feature: str) -> list[str]:
-    return [feature]
+    cells = [hashed(feature) for feature in features]
+    ends = np.cumsum([0, *map(len, cells)])
+    columns = np.fromiter(itertools.chain.from_iterable(cells), np.int32, ends[-1])
+    values = np.fromiter(itertools.chain.from_iterable(c.values() for c in cells), np.int64, ends[-1])
+    return sp.csr_matrix((values, columns, ends), shape=(len(features), DIMENSIONS))

@@ -32,14 +32,14 @@ def embed_one(text: str) -> np.ndarray:
     """The unit vector of a text: float32, shape (512,). A text without a single term gives zeros."""
     sums = np.zeros(DIMENSIONS)
     for feature, weight in _weights(text):
-        for cell, value in _cells(feature).items():
-            sums[cell] += weight * round(value * SCALE)
+        for cell, value in hashed(feature).items():
+            sums[cell] += weight * value
     length = np.sqrt((sums * sums).sum())
     return (sums / (length or 1)).astype(np.float32)
 
 
-def _cells(feature: str) -> dict[int, float]:
-    """The feature's own cell, and for a word those of its character n-grams."""
+def hashed(feature: str) -> dict[int, int]:
+    """The feature's own cell, and for a word those of its character n-grams, with their values in units of 1/256."""
     cells: dict[int, float] = {}
     if " " not in feature:
         for cell, sign in map(_cell, _ngrams(feature)):
@@ -48,7 +48,7 @@ def _cells(feature: str) -> dict[int, float]:
         cells = {cell: CHARACTERS_WEIGHT * n / length for cell, n in cells.items()}
     cell, sign = _cell(feature)
     cells[cell] = cells.get(cell, 0) + sign
-    return cells
+    return {cell: round(value * SCALE) for cell, value in cells.items()}
 
 
 def _weights(text: str) -> Iterator[tuple[str, int]]:

@@ -11,8 +11,11 @@ The kinds of a sentence are one string, so that names and phrases are found by r
     .  end of a clause               |  table cell     z  anything else; other punctuation is itself
 """
 
+import contextlib
 import functools
+import importlib.util
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import resources
@@ -99,10 +102,27 @@ _FUNCTION_WORDS = {
 
 @functools.cache
 def _tagger() -> tuple[object, dict[str, str]]:
-    from textblob.en import lexicon, parser  # imported on first use: it costs a second
+    with _package_not_run("textblob"):  # it would import all of nltk, SciPy and scikit-learn: two seconds
+        from textblob.en import lexicon, parser
 
     "word" in lexicon  # noqa: B015 - the lexicon loads itself on the first look-up
     return parser, lexicon
+
+
+@contextlib.contextmanager
+def _package_not_run(name: str) -> Iterator[None]:
+    """Modules of a package can be imported inside without its own code; whoever imports it later gets it whole."""
+    if name in sys.modules:
+        yield
+        return
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        yield
+    finally:
+        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+            del sys.modules[module]
 
 
 @functools.lru_cache(maxsize=1 << 17)

@@ -24,8 +24,8 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.store.line_tokens import write_line_tokens
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.postings import write_postings
-from graphrag_assets.store.published import POINTER, STABLE_NAME
-from graphrag_assets.store.published_schema import BASE, EMBEDDINGS, PUBLISHED
+from graphrag_assets.store.published import POINTER, STABLE_NAME, PublishedIndex
+from graphrag_assets.store.published_schema import BASE, PUBLISHED
 from graphrag_assets.store.schema import identifier, literal
 from graphrag_assets.store.signs import write_signs
 from graphrag_assets.store.working import WorkingDatabase, is_small
@@ -78,11 +78,12 @@ def _publish(
     with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
-        digest, rows = _build(copy, draft, newest + 1, books)
+        digest, made = _content_digest(copy), _file(folder, newest)
         if newest and not anew and _recorded_digest(working, newest) == digest:
             if not (index_folder / STABLE_NAME).is_file():
                 point_to(index_folder, newest)  # otherwise people may have gone back to an earlier one, and stay there
-            return Publication(newest, _file(folder, newest), False, rows)
+            return Publication(newest, made, False, _rows_of(made))
+        rows = _build(copy, draft, newest + 1, books, digest)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         draft.replace(_file(folder, newest + 1))
@@ -145,6 +146,10 @@ def _numbers(folder: Path) -> Iterator[int]:
     return (int(path.stem.removeprefix("graphrag-")) for path in folder.glob("graphrag-*.duckdb"))
 
 
+def _rows_of(file: Path) -> dict[str, int]:
+    return dict(PublishedIndex(file).reader().rows(_COUNTS).iter_rows())
+
+
 def _recorded_digest(working: WorkingDatabase, number: int) -> str | None:
     # From the working database: a reader in this process may hold the published file open in its own way.
     digests = working.read("SELECT content_digest FROM publications WHERE number = $number", {"number": number})
@@ -170,8 +175,12 @@ SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY 
 """
 
 
-def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> tuple[str, dict[str, int]]:
-    """Fill `draft` from the copy of the working database; returns the content digest and rows per table."""
+_COUNTS = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {identifier(t.name)}" for t in PUBLISHED)
+_PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
+
+
+def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None, digest: str) -> dict[str, int]:
+    """Fill `draft` from the copy of the working database; returns the rows per table."""
     # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all
     # rows twice, and a draft that was not finished is thrown away.
     options = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
@@ -183,18 +192,16 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None) -> 
         ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
         create_tables(connection, dimensions or 1)
         _count_report_tokens(connection)
-        connection.execute(files("graphrag_assets.store").joinpath("sql/publish.sql").read_text())
+        connection.execute(_PUBLISH)
         write_search_tables(connection)
         if books is not None:
             connection.register("books", books)
             connection.execute(_BOOKS)
             connection.unregister("books")
-        digest = _content_digest(connection)
         _record(connection, "publication", number, digest)
-        counts = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {identifier(t.name)}" for t in PUBLISHED)
-        rows = dict(connection.execute(counts).fetchall())
+        rows = dict(connection.execute(_COUNTS).fetchall())
         connection.execute("CHECKPOINT published")
-    return digest, rows
+    return rows
 
 
 def _count_report_tokens(connection: duckdb.DuckDBPyConnection) -> None:
@@ -228,20 +235,39 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_macros(connection)
 
 
-def _content_digest(connection: duckdb.DuckDBPyConnection) -> str:
-    """One hash over the shape of the index and all rows of the tables the others are derived from, in any order."""
-    names = [table.name for table in (*BASE, EMBEDDINGS) if table.name not in _OPERATIONAL]
-    # Macros belong to the shape: a mended one reaches readers with the next publication, whatever else has changed.
-    shape = hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), macros_sql()]).encode()).hexdigest()
-    # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
+_COPIED = [table.name for table in BASE if table.name not in _OPERATIONAL]
+_DIGESTED = {name: f"FROM {identifier(name)}" for name in (*_COPIED, "entity_positions")} | {
+    "numbers": """
+        SELECT table_name, id, human_readable_id FROM numbers
+        WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))
+           OR (table_name = 'documents' AND id IN (SELECT id FROM documents))
+           OR (table_name = 'covariates' AND id IN (SELECT id FROM covariates))""",
     # A vector is hashed first: written out in digits, vectors would take longer than all else.
-    hashed = f"(SELECT * REPLACE (hash(vector) AS vector) FROM {EMBEDDINGS.name})"
-    relations = [hashed if name == EMBEDDINGS.name else identifier(name) for name in names]
+    "embeddings": """
+        SELECT kind, id, model, hash(vector) FROM embeddings
+        WHERE (kind = 'text_unit' AND id IN (SELECT id FROM text_units))
+           OR (kind = 'entity' AND id IN (SELECT id FROM entities))
+           OR (kind = 'community_report' AND id IN (SELECT id FROM community_reports))""",
+}
+"""What of the working database `publish.sql` reads, but for what tells of runs; the rest of it is derived."""
+
+
+def _content_digest(copy: Path) -> str:
+    """One hash over the shape of the index and all rows it is published from, in any order.
+
+    Of the working database: to find that nothing has changed, nothing is built.
+    """
+    # Macros belong to the shape: a mended one reaches readers with the next publication, whatever else has changed.
+    shape = hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()
+    # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
     parts = " UNION ALL ".join(
-        f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM {relation} AS t"
-        for place, relation in enumerate(relations)
+        f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
+        for place, relation in enumerate(_DIGESTED.values())
     )
-    ((digest,),) = connection.execute(
-        f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})", {"shape": shape}
-    ).fetchall()
+    threads = {"threads": 1} if is_small(copy) else {}
+    with duckdb.connect(str(copy), read_only=True, config=_BUILDING | threads) as connection:
+        ((digest,),) = connection.execute(
+            f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
+            {"shape": shape},
+        ).fetchall()
     return str(digest)

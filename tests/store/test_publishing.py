@@ -5,7 +5,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import postings, schema
+from graphrag_assets.store import postings, publishing, schema
 from graphrag_assets.store.published import POINTER, STABLE_NAME
 from graphrag_assets.store.published_schema import PUBLISHED
 from graphrag_assets.store.publishing import publish, roll_back
@@ -155,6 +155,39 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("other")))
     third = publish(working, tmp_path)
     assert (third.number, third.is_new) == (2, True)
+
+
+def test_that_nothing_is_new_is_found_without_building_it(working, tmp_path, monkeypatch):
+    first = publish(working, tmp_path)
+    monkeypatch.delattr(publishing, "_build")
+    again = publish(working, tmp_path)
+    assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
+    assert again.rows["entities"] == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "is_new"),
+    [
+        ("UPDATE entities SET description = 'Ada.' WHERE id = 'ada'", True),
+        ("UPDATE relationships SET weight = 1.25 WHERE id = 'ab'", True),
+        ("UPDATE text_units SET text = 'Ada met Bea.' WHERE id = 'u0'", True),
+        ("UPDATE numbers SET human_readable_id = 7 WHERE id = 'u0'", True),
+        ("INSERT INTO entity_positions VALUES ('ada', 0.5, 0.5)", True),
+        ("INSERT INTO index_settings VALUES ('chat_model', 'another')", True),
+        ("DELETE FROM embeddings WHERE id = 'eve'", True),
+        ("UPDATE embeddings SET model = 'n' WHERE id = 'eve'", True),
+        ("UPDATE embeddings SET fingerprint = 'g' WHERE id = 'eve'", False),  # which is not published
+        ("INSERT INTO numbers (table_name, id, human_readable_id) VALUES ('text_units', 'gone', 99)", False),
+        ("INSERT INTO embeddings BY NAME SELECT 'entity' AS kind, 'gone' AS id, [1.0, 0.0] AS vector", False),
+        ("INSERT INTO index_runs (run_id, stage) VALUES ('r', 's')", False),
+    ],
+)
+def test_what_is_published_makes_a_new_publication_when_it_changes_and_nothing_else(working, tmp_path, change, is_new):
+    publish(working, tmp_path)
+    with working.transaction() as connection:
+        connection.execute(change)
+    assert publish(working, tmp_path).is_new == is_new
+    assert not publish(working, tmp_path).is_new
 
 
 def test_one_number_of_one_vector_makes_a_new_publication(working, tmp_path):

@@ -28,7 +28,7 @@ from graphrag_assets.pipeline.communities import finish_communities, finish_memb
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
-from graphrag_assets.pipeline.reports import ReportInputs, community_reports
+from graphrag_assets.pipeline.reports import ReportInputs, community_reports, compare_written
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
@@ -159,14 +159,8 @@ def update_reports(index: GraphIndex, backend: Backend, run_id: str, redo: bool 
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     previous = previous.clear() if redo else previous
-    reports = community_reports(
-        inputs,
-        previous,
-        backend.write_reports,
-        backend.reporter,
-        settings.report_input_tokens,
-        settings.encoding,
-    )
+    written_by = (backend.reporter, settings.report_input_tokens, settings.encoding)
+    reports = community_reports(inputs, previous, backend.write_reports, *written_by)
     report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
     live = _live_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)
     citations = report_citations(reports, pl.concat([live, report_numbers], how="vertical_relaxed"))
@@ -176,6 +170,8 @@ def update_reports(index: GraphIndex, backend: Backend, run_id: str, redo: bool 
         seconds, used = time.monotonic() - started, usage_sums(backend.usage)
         record_options(connection, None, index.options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
+    (stored,) = index.working.read_tables("community_reports")
+    compare_written(inputs, reports, stored, *written_by)
     by_name = {written.name: frame for written, frame in frames.items()}
     updated = Updated(by_name, changes, backend.usage, time.monotonic() - started)
     return UpdatedReports(updated, reports.join(previous, on="fingerprint", how="semi").height)

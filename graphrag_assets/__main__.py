@@ -14,8 +14,8 @@ def _leave() -> None:
     All else that is to be done at the end is done, threads are waited for. It also keeps what DuckDB 2.0's bindings
     print when they are taken apart, pages of "leaked function", off the screen.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where there is none, as in a service without a log
+        stream.flush()
     os._exit(_status)
 
 

@@ -34,11 +34,6 @@ from graphrag_assets.text import count_tokens
 FOLDER = "publications"
 _DRAFT = ".publishing-"
 _REPORTS_AT_ONCE = 10_000
-_BUILDING: dict[str, Any] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "memory_limit": "4GB",
-}
 _OPERATIONAL = {"batch_state", "index_runs", "index_errors", "imports"}
 
 
@@ -175,6 +170,16 @@ SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY 
 """
 
 
+def _building(copy: Path) -> dict[str, Any]:
+    """DuckDB's configuration for work on a copy of the working database."""
+    return {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": "4GB",
+        **({"threads": 1} if is_small(copy) else {}),
+    }
+
+
 _COUNTS = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {identifier(t.name)}" for t in PUBLISHED)
 _PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
 
@@ -184,8 +189,8 @@ def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None, dig
     # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all
     # rows twice, and a draft that was not finished is thrown away.
     options = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
-    own = {"temp_directory": str(draft.with_suffix(".spill")), **({"threads": 1} if is_small(copy) else {})}
-    with duckdb.connect(config=_BUILDING | own) as connection:
+    config = _building(copy) | {"temp_directory": str(draft.with_suffix(".spill"))}
+    with duckdb.connect(config=config) as connection:
         connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
         connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")
@@ -264,8 +269,7 @@ def _content_digest(copy: Path) -> str:
         f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
         for place, relation in enumerate(_DIGESTED.values())
     )
-    threads = {"threads": 1} if is_small(copy) else {}
-    with duckdb.connect(str(copy), read_only=True, config=_BUILDING | threads) as connection:
+    with duckdb.connect(str(copy), read_only=True, config=_building(copy)) as connection:
         ((digest,),) = connection.execute(
             f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
             {"shape": shape},

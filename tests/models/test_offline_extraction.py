@@ -1,6 +1,4 @@
-"""The embedded default extraction on small texts, with what a reader would extract import subprocess
-import sys
-from them."""
+"""The embedded default extraction on small texts, with what a reader would extract from them."""
 
 import subprocess
 import sys

@@ -1,4 +1,6 @@
 import multiprocessing
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -163,6 +165,15 @@ def test_that_nothing_is_new_is_found_without_building_it(working, tmp_path, mon
     again = publish(working, tmp_path)
     assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
     assert again.rows["entities"] == 3
+
+
+def test_the_digest_covers_all_that_is_published():
+    read = set(re.findall(r"working\.(\w+)", publishing._PUBLISH))
+    claims = files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text()
+    made_of = set(re.findall(r"(?:FROM|JOIN) (\w+)", claims)) & {table.name for table in schema.WORKING}
+    assert made_of == {"covariates", "entities", "entity_aliases", "numbers"}
+    read = read - {"resolved_claims"} | made_of  # the view
+    assert read - publishing._DIGESTED.keys() == publishing._OPERATIONAL
 
 
 @pytest.mark.parametrize(

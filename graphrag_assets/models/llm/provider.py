@@ -4,13 +4,16 @@ import contextlib
 import functools
 import gc
 import importlib
+import inspect
 import json
 import logging
 import os
 import time
+import uuid
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -62,11 +65,59 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+# What a program around this one may have told litellm to do with every call.
+_LISTENERS = (
+    "callbacks",
+    "input_callback",
+    "success_callback",
+    "failure_callback",
+    "_async_input_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+    "cache",
+    "custom_provider_map",
+)
+
+
+def _is_listened_to() -> bool:
+    return any(getattr(litellm(), name, None) for name in _LISTENERS)
+
+
+async def _call(function: Any, subject: Any, **parameters: Any) -> Any:
+    """The answer of litellm's `acompletion` or `aembedding`, about messages or texts.
+
+    Unless somebody listens, without what litellm's decorator does around them (caches, callbacks, budgets, prices of
+    its own): that takes as much CPU as the call itself.
+    """
+    within = inspect.unwrap(function)
+    log = None if _is_listened_to() or within is function else _log(function.__name__, parameters["model"], subject)
+    if log is None:
+        return await function(**parameters)
+    return await within(**parameters, litellm_logging_obj=log, litellm_call_id=log.litellm_call_id)
+
+
+def _log(name: str, model: str, subject: Any) -> Any | None:
+    """The record of a call that litellm's functions fill in, as its decorator makes it; None if it cannot be made."""
+    try:
+        from litellm.litellm_core_utils.litellm_logging import Logging
+
+        return Logging(
+            model=model,
+            messages=subject,
+            stream=False,
+            call_type=name,
+            start_time=datetime.now(),
+            litellm_call_id=str(uuid.uuid4()),
+            function_id="",
+        )
+    except (ImportError, TypeError):  # a later litellm: slower, nothing else
+        return None
+
+
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without litellm's logging of successes, unless somebody listens: it costs half a millisecond per call."""
-    module = litellm()
-    if module.success_callback or module.callbacks or module._async_success_callback:
+    """Without litellm's logging of a stream's success, unless somebody listens: it costs half a millisecond."""
+    if _is_listened_to():
         yield
         return
     try:
@@ -105,13 +156,23 @@ class Failure:
 
 async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> Reply:
     """One chat request, not streamed. Raises whatever litellm raises; `failure` tells what it means."""
-    with _unlogged():
-        response = await litellm().acompletion(**_addressed(options), messages=messages, **parameters)
+    address = _addressed(options)
+    response = await _call(litellm().acompletion, messages, **address, messages=messages, **parameters)
     if not response.choices:
         return Reply("", "stop", None, *_tokens(response), None)
-    choice = response.choices[0]
-    message, cost = choice.message, response._hidden_params.get("response_cost")
-    return Reply(message.content or "", choice.finish_reason or "stop", _refusal(message), *_tokens(response), cost)
+    choice, tokens = response.choices[0], _tokens(response)
+    message, cost = choice.message, _cost(response, options.model)
+    return Reply(message.content or "", choice.finish_reason or "stop", _refusal(message), *tokens, cost)
+
+
+def _cost(response: Any, model: str) -> float | None:
+    """US dollars by litellm's table, which knows of cached and tiered tokens; None if the model is not in it."""
+    if known(model) is None:
+        return None
+    try:
+        return float(litellm().completion_cost(completion_response=response, model=model))
+    except Exception:  # it raises bare ones, when an entry has no price; the caller has prices too
+        return None
 
 
 Chunks = AsyncIterator[Any]
@@ -161,8 +222,9 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
         # As litellm calls vLLM, whose protocol is OpenAI's: by its own HTTP handler. The openai client, which it has
         # for OpenAI itself, takes 0.2 s to get ready and then makes an object of every number.
         address["model"] = f"hosted_vllm/{options.model.removeprefix('openai/')}"
-    with _unlogged():
-        response = await litellm().aembedding(**address, input=texts, encoding_format=encoding_format, **extra)
+    response = await _call(
+        litellm().aembedding, texts, **address, input=texts, encoding_format=encoding_format, **extra
+    )
     rows = sorted(response.data, key=lambda row: row["index"])
     usage = response.usage
     return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0

@@ -254,7 +254,7 @@ class ChatModel:
 
     async def _look_again(self, key: str, request: ChatRequest, looked: float) -> None:
         """Another process may have paid for this answer while the call waited for its turn."""
-        if time.monotonic() - looked < LOOK_AGAIN_SECONDS or not self.ledger.may_have(key):
+        if time.monotonic() - looked < LOOK_AGAIN_SECONDS:
             return
         hit = await self.ledger.get(key)
         if hit and (completion := self._from_ledger(request, hit)):

@@ -132,7 +132,7 @@ class Ledger:
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""
-        return (await self.get_many([key])).get(key)
+        return (await self.get_many([key])).get(key) if self.may_have(key) else None
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
@@ -152,7 +152,7 @@ class Ledger:
     def may_have(self, key: str) -> bool:
         """Whether the key may be stored by now. On SQLite this is known in microseconds, elsewhere it is True.
 
-        For the moment before a request is sent, in which a way through a thread would leave the provider idle.
+        A way through a thread costs more, and right before a request is sent it would leave the provider idle.
         """
         if self._file is None or not self._created:
             return True

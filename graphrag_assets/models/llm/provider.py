@@ -4,7 +4,6 @@ import contextlib
 import functools
 import gc
 import importlib
-import inspect
 import json
 import logging
 import os
@@ -83,29 +82,42 @@ def _is_listened_to() -> bool:
     return any(getattr(litellm(), name, None) for name in _LISTENERS)
 
 
-async def _call(function: Any, subject: Any, **parameters: Any) -> Any:
-    """The answer of litellm's `acompletion` or `aembedding`, about messages or texts.
+async def _chat(options: ChatOptions, **parameters: Any) -> Any:
+    """litellm's answer to a chat request.
 
-    Unless somebody listens, without what litellm's decorator does around them (caches, callbacks, budgets, prices of
-    its own): that takes as much CPU as the call itself.
+    OpenAI's protocol to a server of one's own is prepared at once and not in a thread, and goes without what
+    litellm's decorator does around a call (caches, callbacks, budgets, prices): these take half of its CPU. Other
+    providers may have to log in somewhere before, which takes its time.
     """
-    within = inspect.unwrap(function)
-    log = None if _is_listened_to() or within is function else _log(function.__name__, parameters["model"], subject)
+    parameters |= _addressed(options)
+    log = _log(parameters) if _is_own_server(options) and not _is_listened_to() else None
     if log is None:
-        return await function(**parameters)
-    return await within(**parameters, litellm_logging_obj=log, litellm_call_id=log.litellm_call_id)
+        with _unlogged():
+            return await litellm().acompletion(**parameters)
+    try:
+        return await litellm().completion(
+            **parameters, acompletion=True, litellm_logging_obj=log, litellm_call_id=log.litellm_call_id
+        )
+    except Exception as error:
+        raise litellm().utils.exception_type(
+            model=options.model,
+            original_exception=error,
+            custom_llm_provider="openai",
+            completion_kwargs={},
+            extra_kwargs={},
+        ) from error
 
 
-def _log(name: str, model: str, subject: Any) -> Any | None:
-    """The record of a call that litellm's functions fill in, as its decorator makes it; None if it cannot be made."""
+def _log(parameters: dict[str, Any]) -> Any | None:
+    """The record that litellm keeps of a call, as its decorator makes it; None if it cannot be made."""
     try:
         from litellm.litellm_core_utils.litellm_logging import Logging
 
         return Logging(
-            model=model,
-            messages=subject,
+            model=parameters["model"],
+            messages=parameters["messages"],
             stream=False,
-            call_type=name,
+            call_type="acompletion",
             start_time=datetime.now(),
             litellm_call_id=str(uuid.uuid4()),
             function_id="",
@@ -116,7 +128,7 @@ def _log(name: str, model: str, subject: Any) -> Any | None:
 
 @contextlib.contextmanager
 def _unlogged() -> Iterator[None]:
-    """Without litellm's logging of a stream's success, unless somebody listens: it costs half a millisecond."""
+    """Without litellm's logging of successes, unless somebody listens: it costs half a millisecond per call."""
     if _is_listened_to():
         yield
         return
@@ -156,8 +168,7 @@ class Failure:
 
 async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> Reply:
     """One chat request, not streamed. Raises whatever litellm raises; `failure` tells what it means."""
-    address = _addressed(options)
-    response = await _call(litellm().acompletion, messages, **address, messages=messages, **parameters)
+    response = await _chat(options, messages=messages, **parameters)
     if not response.choices:
         return Reply("", "stop", None, *_tokens(response), None)
     choice, tokens = response.choices[0], _tokens(response)
@@ -169,6 +180,8 @@ def _cost(response: Any, model: str) -> float | None:
     """US dollars by litellm's table, which knows of cached and tiered tokens; None if the model is not in it."""
     if known(model) is None:
         return None
+    if (cost := response._hidden_params.get("response_cost")) is not None:
+        return float(cost)
     try:
         return float(litellm().completion_cost(completion_response=response, model=model))
     except Exception:  # it raises bare ones, when an entry has no price; the caller has prices too
@@ -222,9 +235,8 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
         # As litellm calls vLLM, whose protocol is OpenAI's: by its own HTTP handler. The openai client, which it has
         # for OpenAI itself, takes 0.2 s to get ready and then makes an object of every number.
         address["model"] = f"hosted_vllm/{options.model.removeprefix('openai/')}"
-    response = await _call(
-        litellm().aembedding, texts, **address, input=texts, encoding_format=encoding_format, **extra
-    )
+    with _unlogged():
+        response = await litellm().aembedding(**address, input=texts, encoding_format=encoding_format, **extra)
     rows = sorted(response.data, key=lambda row: row["index"])
     usage = response.usage
     return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0

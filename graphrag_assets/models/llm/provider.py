@@ -75,6 +75,8 @@ _LISTENERS = (
     "_async_failure_callback",
     "cache",
     "custom_provider_map",
+    "max_budget",
+    "model_fallbacks",
 )
 
 

@@ -96,9 +96,8 @@ class PlanningChat:
     def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[str], UnitExtraction], encoding: str):
         self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
         self._texts: dict[str, str] = {}
-        self._lengths: dict[
-            str, int
-        ] = {}  # what stands in for an answer, with the tokens the answer is expected to have
+        # Conversations that end with what stands in for an answer: the tokens that the answer is expected to have.
+        self._lengths: dict[tuple[str, ...], int] = {}
 
     def remembering(self, units: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """The text units (id, text), remembered: a request names its unit, and what stands in needs its text."""
@@ -119,14 +118,16 @@ class PlanningChat:
             guessed = request.task.endswith("_continue") if extraction else self.tally.follows_guesses(request.task)
             self.tally.planned[key] = Planned(request.task, request.batch, self._tokens(request), length, not guessed)
         answer = self._stand_in(request, text, length)
-        self._lengths[answer.model_dump_json()] = length
+        self._lengths[(*_contents(request), answer.model_dump_json())] = length
         return Completion("", answer)
 
     def _tokens(self, request: ChatRequest) -> int:
         """Tokens of the prompt; an answer in it that is not given yet counts with its expected length."""
-        given = tuple(message for message in request.messages if message["content"] not in self._lengths)
-        expected = [self._lengths[m["content"]] for m in request.messages if m["content"] in self._lengths]
-        return prompt_tokens(replace(request, messages=given), self.encoding) + sum(expected)
+        contents = _contents(request)
+        lengths = [self._lengths.get(contents[: place + 1]) for place in range(len(contents))]
+        given = tuple(m for m, length in zip(request.messages, lengths, strict=True) if length is None)
+        expected = sum(length for length in lengths if length is not None)
+        return prompt_tokens(replace(request, messages=given), self.encoding) + expected
 
     def _stand_in(self, request: ChatRequest, text: str, length: int) -> BaseModel:
         if request.response_model is Summary:
@@ -151,6 +152,10 @@ class PlanningChat:
             for c in found.claims
         ]
         return ExtractClaims(claims=claims)
+
+
+def _contents(request: ChatRequest) -> tuple[str, ...]:
+    return tuple(message["content"] for message in request.messages)
 
 
 def _filler(tokens: int) -> str:

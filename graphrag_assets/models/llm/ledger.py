@@ -156,10 +156,13 @@ class Ledger:
         """
         if self._file is None or not self._created:
             return True
-        with self._peeking:
-            if self._peek is None:
-                self._peek = sqlite3.connect(self._file, check_same_thread=False, timeout=60)
-            return bool(self._peek.execute("SELECT 1 FROM llm_calls WHERE key = ?", (key,)).fetchall())
+        try:
+            with self._peeking:
+                if self._peek is None:
+                    self._peek = sqlite3.connect(self._file, check_same_thread=False, timeout=0.1)
+                return bool(self._peek.execute("SELECT 1 FROM llm_calls WHERE key = ?", (key,)).fetchall())
+        except sqlite3.Error:
+            return True  # reading it tells what is wrong
 
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""

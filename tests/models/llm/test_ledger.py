@@ -151,6 +151,15 @@ def test_a_ledger_that_cannot_be_used_says_which_and_what_to_do(tmp_path: Path) 
         Ledger(broken).spent_today()
 
 
+def test_a_ledger_that_breaks_while_it_is_in_use_says_so_too(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    run(ledger.put(entry("a", response="Ada")))
+    ledger.close()
+    (tmp_path / "ledger.db").write_text("this is no database" * 100)
+    with pytest.raises(LedgerError, match="file is not a database"):
+        run(ledger.get("a"))
+
+
 def test_the_password_of_the_ledger_is_never_shown() -> None:
     with pytest.raises(LedgerError) as caught:
         Ledger("postgresql+psycopg://team:hunter22@127.0.0.1:1/ledger").lookup_many(["a"])

@@ -91,17 +91,17 @@ async def _chat(options: ChatOptions, **parameters: Any) -> Any:
     litellm's decorator does around a call (caches, callbacks, budgets, prices): these take half of its CPU. Other
     providers may have to log in somewhere before, which takes its time.
     """
-    parameters |= _addressed(options)
-    log = _log(parameters) if _is_own_server(options) and not _is_listened_to() else None
+    asked = dict(**_addressed(options), **parameters)  # an address among the parameters is an error
+    log = _log(asked) if _is_own_server(options) and not _is_listened_to() else None
     if log is None:
         with _unlogged():
-            return await litellm().acompletion(**parameters)
+            return await litellm().acompletion(**asked)
     try:
         return await litellm().completion(
-            **parameters, acompletion=True, litellm_logging_obj=log, litellm_call_id=log.litellm_call_id
+            **asked, acompletion=True, litellm_logging_obj=log, litellm_call_id=log.litellm_call_id
         )
     except Exception as error:
-        raise litellm().utils.exception_type(
+        raise litellm().exception_type(
             model=options.model,
             original_exception=error,
             custom_llm_provider="openai",
@@ -110,14 +110,14 @@ async def _chat(options: ChatOptions, **parameters: Any) -> Any:
         ) from error
 
 
-def _log(parameters: dict[str, Any]) -> Any | None:
+def _log(asked: dict[str, Any]) -> Any | None:
     """The record that litellm keeps of a call, as its decorator makes it; None if it cannot be made."""
     try:
         from litellm.litellm_core_utils.litellm_logging import Logging
 
         return Logging(
-            model=parameters["model"],
-            messages=parameters["messages"],
+            model=asked["model"],
+            messages=asked["messages"],
             stream=False,
             call_type="acompletion",
             start_time=datetime.now(),

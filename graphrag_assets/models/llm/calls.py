@@ -52,32 +52,36 @@ async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace
         RetriesExhausted: failed too often or for too long.
         RequestRejected, RefusedAnswer: the provider does not take this request.
     """
-    limits, number, began = target.limits, next(_numbers), 0.0
-    for retry in itertools.count():
-        try:
-            async with limits.slot(tokens) as waited:
-                trace.seconds_waiting += waited
+    limits, number, began, attempts = target.limits, next(_numbers), 0.0, itertools.count()
+    while True:
+        async with limits.slot() as waited:
+            trace.seconds_waiting += waited
+            for retry in attempts:
+                trace.seconds_waiting += await limits.turn(tokens)
                 began = began or time.monotonic()  # its time does not run while it waits for its first turn
-                trace.check()
-                result = await request()
-        except ModelError:
-            raise
-        except Exception as error:
-            failed = provider.failure(error, target.api_key)
-        else:
-            limits.answered()
-            return result
-        wait = _reaction(target, failed, what, number, retry)
-        elapsed = time.monotonic() - began
-        options = limits.options
-        if retry >= options.max_retries or elapsed + wait > options.deadline_seconds:
-            raise RetriesExhausted(
-                f"{what}: {target} did not answer in {retry + 1} attempts and {elapsed:.0f} seconds. Last: "
-                f"{_status(failed)}{failed.message} Run again later: only what is missing is asked for."
-            )
-        trace.seconds_waiting += wait
+                try:
+                    trace.check()
+                    result = await request()
+                except ModelError:
+                    raise
+                except Exception as error:
+                    failed = provider.failure(error, target.api_key)
+                else:
+                    limits.answered()
+                    return result
+                wait = _reaction(target, failed, what, number, retry)
+                elapsed = time.monotonic() - began
+                options = limits.options
+                if retry >= options.max_retries or elapsed + wait > options.deadline_seconds:
+                    raise RetriesExhausted(
+                        f"{what}: {target} did not answer in {retry + 1} attempts and {elapsed:.0f} seconds. Last: "
+                        f"{_status(failed)}{failed.message} Run again later: only what is missing is asked for."
+                    )
+                trace.seconds_waiting += wait
+                if limits.circuit.ever_answered:
+                    break
+                await limits.circuit.sleep(wait)  # in its slot: a server that is not there is not asked by all calls
         await limits.circuit.sleep(wait)
-    raise AssertionError("unreachable")
 
 
 async def send(target: Target, request: Awaitable[R], trace: Trace) -> R:

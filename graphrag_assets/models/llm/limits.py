@@ -89,7 +89,7 @@ class Circuit:
         self._opened = 0.0
         self._given_up = 0
         self._attempts: dict[int, int] = {}
-        self._ever_succeeded = False
+        self.ever_answered = False
         self._sleepers: set[asyncio.Future[None]] = set()
 
     def check(self) -> None:
@@ -112,7 +112,7 @@ class Circuit:
 
     def answered(self) -> None:
         """The server answered, whatever the answer is worth."""
-        self._ever_succeeded = True
+        self.ever_answered = True
         self._attempts.clear()
 
     def succeeded(self) -> None:
@@ -121,7 +121,7 @@ class Circuit:
 
     def attempt_failed(self, call: int, error: str) -> None:
         """One attempt of a call failed and will be retried."""
-        if self._ever_succeeded:
+        if self.ever_answered:
             return
         self._attempts[call] = self._attempts.get(call, 0) + 1
         hopeless = sum(n >= self._ATTEMPTS_WITHOUT_SUCCESS for n in self._attempts.values())
@@ -186,8 +186,8 @@ class Limits:
         return self._tokens is not None
 
     @asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[float]:
-        """A place to send one request from; gives the seconds waited for it.
+    async def slot(self) -> AsyncIterator[float]:
+        """A place to send requests from, one after the other; gives the seconds waited for it.
 
         Raises:
             CircuitOpen: the model is not called any more.
@@ -199,10 +199,15 @@ class Limits:
         if slots is None:
             slots = self._slots[loop] = asyncio.Semaphore(self.options.concurrency)
         async with slots:
-            await self._wait_turn(tokens)
             yield self._clock() - began
 
-    async def _wait_turn(self, tokens: int) -> None:
+    async def turn(self, tokens: int = 0) -> float:
+        """Wait until a request of so many tokens may be sent; returns the seconds waited.
+
+        Raises:
+            CircuitOpen: the model is not called any more.
+        """
+        began = self._clock()
         waits = [rate.reserve(n) for rate, n in ((self._requests, 1), (self._tokens, tokens)) if rate]
         await self.circuit.sleep(max(waits, default=0.0))
         while (pause := self._paused_until - self._clock()) > 0:
@@ -210,6 +215,7 @@ class Limits:
         start = max(self._clock(), self._next_start)
         self._next_start = start + max(self._spacing, self._pace.seconds())
         await self.circuit.sleep(start - self._clock())
+        return self._clock() - began
 
     def used(self, reserved_tokens: int, tokens: int) -> None:
         """A request that had reserved so many tokens used this many."""

@@ -284,6 +284,8 @@ def failure(error: Exception, *secrets: str | None) -> Failure:
     """What an exception of a request means."""
     status = getattr(error, "status_code", None)
     status = int(status) if isinstance(status, int | str) and str(status).isdigit() else None
+    if unconnected := _unconnected(error):  # litellm tells it as a 500
+        return Failure("retry", None, without_secrets(unconnected, *secrets))
     message = without_secrets(_said(error), *secrets)
     name = type(error).__name__
     if "ContentPolicy" in name:
@@ -301,6 +303,18 @@ def failure(error: Exception, *secrets: str | None) -> Failure:
     if status is None and name in ("APIConnectionError", "APIError", "MidStreamFallbackError"):
         return Failure("retry", None, message)
     return Failure("rejected", status, message)
+
+
+def _unconnected(error: BaseException | None) -> str | None:
+    """Why there is no connection, and the cure; None if that is not what went wrong."""
+    from aiohttp import ClientConnectorError
+
+    while error is not None and not isinstance(error, ClientConnectorError):
+        error = error.__cause__ or error.__context__
+    if error is None:
+        return None
+    reason = error.strerror or error.os_error
+    return f"cannot connect to {error.host}:{error.port}: {reason}. Check that the server runs, and the base URL."
 
 
 def _said(error: Exception) -> str:

@@ -1,11 +1,10 @@
-"""One clear error within seconds when every call would fail, and no stop when only one does."""
+"""One clear error after few attempts when every call would fail, and no stop when only one does."""
 
 import asyncio
-import time
 
 import pytest
 
-from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected, provider
+from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected
 from tests.models.llm.conftest import Extraction, Lab, ask, run
 
 
@@ -22,8 +21,6 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     else:
         lab.server.models = {"another"}
     model = lab.chat(api_key="sk-wrong-key-0123456789")
-    provider.litellm()  # its import is no part of the time in which the error is told
-    began = time.monotonic()
 
     async def all_at_once() -> list:
         asked = (model.complete(ask(f"Text {n}.")) for n in range(200))
@@ -37,20 +34,20 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
         raise errors[0]
     assert len(lab.server.chats) <= 25
     assert "wrong-key" not in str(errors[0])
-    assert time.monotonic() - began < 5
 
 
-def test_a_server_that_is_not_there_is_told_within_seconds(lab: Lab) -> None:
+def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab: Lab) -> None:
     model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
 
     async def all_at_once() -> list:
         return await asyncio.gather(*(model.complete(ask(f"Text {n}.")) for n in range(200)), return_exceptions=True)
 
-    began = time.monotonic()
     errors = run(all_at_once())
+    with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
+        raise errors[0]
     assert {type(error) for error in errors} == {CircuitOpen}
-    assert "127.0.0.1:9" in str(errors[0])
-    assert time.monotonic() - began < 5
+    assert "HTTP" not in str(errors[0])  # nobody answered
+    assert model.usage.total.retries <= 50  # of 1,600: two for each of the 25 calls that are let in
 
 
 def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:

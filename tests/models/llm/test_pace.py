@@ -37,6 +37,7 @@ def test_requests_that_could_start_together_start_one_after_the_other(monkeypatc
 
         async def one() -> None:
             async with limits.slot():
+                await limits.turn()
                 times.append(loop.time())
 
         await asyncio.gather(*(one() for _ in range(40)))

@@ -24,13 +24,17 @@ install-dev: .venv/.installed-dev
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+# uv takes a quarter of pip's time. Where it cannot reach the packages (it does not read pip's settings), pip does it all.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '$(1)'; } || $(PIP) -e '$(1)'
+
 .venv/.installed: pyproject.toml | .venv/bin/python
-	@echo "Installing into .venv: one to three minutes, 1.2 GB."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "Installing into .venv: half a minute to three minutes, 1.2 GB."
+	$(call INSTALL,.)
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(call INSTALL,.[dev])
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed
@@ -41,11 +45,14 @@ demo: .venv/.installed
 dev: .venv/.installed
 	$(BIN)/dagster dev
 
+# One more than there are cores: some tests wait for servers and browsers.
+PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
+
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 test-fast: .venv/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow"
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

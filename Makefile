@@ -32,12 +32,12 @@ COMPILE = $(BIN)/python -m compileall -q graphrag_assets
 
 .venv/.installed: pyproject.toml | .venv/bin/python
 	@echo "Installing into .venv: half a minute to three minutes, 1.2 GB."
-	$(call INSTALL,.)
+	@$(call INSTALL,.)
 	@$(COMPILE)
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml | .venv/bin/python
-	$(call INSTALL,.[dev])
+	@$(call INSTALL,.[dev])
 	@$(COMPILE)
 	@touch $@ .venv/.installed
 

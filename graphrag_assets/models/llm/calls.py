@@ -107,7 +107,9 @@ def _reaction(target: Target, failed: provider.Failure, what: str, number: int, 
         limits.circuit.check()
     if failed.kind == "limited":
         return limits.limited(retry, failed.retry_after)
-    limits.circuit.attempt_failed(number, f"{target}: {said}")
+    # Where nobody is, those that will come need not try when all that are under way have.
+    enough = limits.under_way if failed.kind == "unconnected" else None
+    limits.circuit.attempt_failed(number, f"{target}: {said}", enough)
     return max(failed.retry_after or 0.0, limits.backoff(retry))
 
 

@@ -78,7 +78,7 @@ class Circuit:
     """Stops all calls when all of them would fail.
 
     It opens at once for what cannot heal (`open`), and when `failures` different calls have failed in a row:
-    for good, or, as long as no call has ever succeeded, three times each.
+    for good, or, as long as nothing was ever answered, three times each.
     """
 
     _ATTEMPTS_WITHOUT_SUCCESS = 3
@@ -119,14 +119,14 @@ class Circuit:
         """A call has its valid answer."""
         self._given_up = 0
 
-    def attempt_failed(self, call: int, error: str) -> None:
-        """One attempt of a call failed and will be retried."""
+    def attempt_failed(self, call: int, error: str, enough: int | None = None) -> None:
+        """One attempt of a call failed and will be retried. `enough`: fewer calls than `failures` that stop all."""
         if self.ever_answered:
             return
         self._attempts[call] = self._attempts.get(call, 0) + 1
         hopeless = sum(n >= self._ATTEMPTS_WITHOUT_SUCCESS for n in self._attempts.values())
-        if hopeless >= self._failures:
-            self.open(f"No call has succeeded and {hopeless} have failed several times each. Last error: {error}")
+        if hopeless >= min(self._failures, enough or self._failures):
+            self.open(f"No call has succeeded, and each of {hopeless} has failed several times. Last error: {error}")
 
     def gave_up(self, error: str) -> None:
         """A call failed for good."""
@@ -164,6 +164,7 @@ class Limits:
     def __init__(self, options: LimitOptions = DEFAULT_LIMITS, clock: Clock = time.monotonic):
         self.options = options
         self.circuit = Circuit(options.circuit_failures, options.circuit_seconds, clock)
+        self.under_way = 0  # calls that have a slot
         self._clock = clock
         self._requests = Rate(options.requests_per_minute, clock=clock) if options.requests_per_minute else None
         self._tokens = Rate(options.tokens_per_minute, clock=clock) if options.tokens_per_minute else None
@@ -199,7 +200,11 @@ class Limits:
         if slots is None:
             slots = self._slots[loop] = asyncio.Semaphore(self.options.concurrency)
         async with slots:
-            yield self._clock() - began
+            self.under_way += 1
+            try:
+                yield self._clock() - began
+            finally:
+                self.under_way -= 1
 
     async def turn(self, tokens: int = 0) -> float:
         """Wait until a request of so many tokens may be sent; returns the seconds waited.

@@ -162,7 +162,7 @@ class Reply:
 class Failure:
     """Why a request failed: what to do about it, and what the provider said."""
 
-    kind: str  # "retry", "limited" (429), "fatal" (every call will fail), "rejected", "refused"
+    kind: str  # "retry", "unconnected", "limited" (429), "fatal" (every call will fail), "rejected", "refused"
     status: int | None
     message: str
     retry_after: float | None = None
@@ -285,7 +285,7 @@ def failure(error: Exception, *secrets: str | None) -> Failure:
     status = getattr(error, "status_code", None)
     status = int(status) if isinstance(status, int | str) and str(status).isdigit() else None
     if unconnected := _unconnected(error):  # litellm tells it as a 500
-        return Failure("retry", None, without_secrets(unconnected, *secrets))
+        return Failure("unconnected", None, without_secrets(unconnected, *secrets))
     message = without_secrets(_said(error), *secrets)
     name = type(error).__name__
     if "ContentPolicy" in name:

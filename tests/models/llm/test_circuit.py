@@ -1,11 +1,15 @@
 """One clear error after few attempts when every call would fail, and no stop when only one does."""
 
 import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected
+from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected, provider
 from tests.models.llm.conftest import Extraction, Lab, ask, run
+from tests.openai_server import running
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,44 @@ def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab:
     assert {type(error) for error in errors} == {CircuitOpen}
     assert "HTTP" not in str(errors[0])  # nobody answered
     assert model.usage.total.calls == 25  # those that are let in at once have tried it for all
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_few_calls_do_not_wait_long_for_a_server_that_is_not_there(lab: Lab, calls: int) -> None:
+    chat = lab.chat(base_url="http://127.0.0.1:9/v1")
+
+    async def all_at_once() -> list:
+        return await asyncio.gather(*(chat.complete(ask(f"Text {n}.")) for n in range(calls)), return_exceptions=True)
+
+    assert {type(error) for error in run(all_at_once())} == {CircuitOpen}
+    assert chat.usage.total.retries < 8 * calls
+    embedding = lab.embedding(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(CircuitOpen, match="Check that the server runs"):
+        run(embedding.embed(["Ada"]))
+
+
+def test_a_server_that_answers_is_given_time(lab: Lab) -> None:
+    lab.server.fail_next(*["503"] * 6)
+    assert run(lab.chat().complete(ask())).text
+    assert len(lab.server.chats) == 7
+
+
+def test_a_server_that_was_there_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures, told = [], provider.failure
+    monkeypatch.setattr(provider, "failure", lambda *error: failures.append(told(*error)) or failures[-1])
+    with running() as server:
+        lab = Lab(server, tmp_path)
+        model = lab.chat(limits={"max_retries": 1000, "backoff_max_seconds": 0.05})
+        run(model.complete(ask("Before.")))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(run, model.complete(ask("While it restarts.")))
+        while len(failures) < 5 and not asked.done():
+            time.sleep(0.01)
+        with running(port=server.port):
+            assert asked.result(60).text
+    assert {failure.kind for failure in failures} == {"unconnected"}
+    lab.ledger.close()
 
 
 def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:

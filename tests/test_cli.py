@@ -118,6 +118,16 @@ def test_a_failed_text_unit_is_tried_again_by_the_next_index(project):
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
 
 
+def test_a_model_whose_server_is_not_there_is_told_of(project):
+    project.write("one/a.txt", TEXT)
+    nobody = {"GRAPHRAG_CHAT_MODEL": "openai/model", "GRAPHRAG_CHAT_BASE_URL": "http://127.0.0.1:9/v1"}
+    printed = run(project, "index", status=1, **nobody)
+    assert "0 indexed, 1 failed, 0 unchanged" in printed
+    assert "cannot connect to 127.0.0.1:9" in printed
+    assert "Check that the server runs" in printed
+    assert "0 of 1 text units" in printed
+
+
 def test_another_input_folder_does_not_replace_the_index_unasked(project, tmp_path):
     project.write("one/a.txt", TEXT)
     run(project, "index")

@@ -172,13 +172,15 @@ def _summarise(
         _print_stages(index, [run.run_id for run in runs.values()])
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_gone} of them gone from the folder)" if n_gone else ""
+    failed = {name: run for name, run in runs.items() if not run.success}
+    n_failed = len(failed.keys() - {_REFRESH})
     console.print(
-        f"Batches: {len(todo)} indexed{removed}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
+        f"Batches: {len(todo) - n_failed} indexed{removed}, {f'{n_failed} failed, ' if n_failed else ''}{n_kept} "
+        f"unchanged. Rows in index_errors: {skipped}. "
         f"Indexing took {seconds:.1f} s.",
         highlight=False,
         soft_wrap=True,
     )
-    failed = {name: run for name, run in runs.items() if not run.success}
     for name, run in failed.items():
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {_reason(run)}"), soft_wrap=True)
     published = runs[_REFRESH].asset_materializations_for_node("published_index") if _REFRESH not in failed else []

@@ -126,7 +126,7 @@ class Circuit:
         self._attempts[call] = self._attempts.get(call, 0) + 1
         hopeless = sum(n >= self._ATTEMPTS_WITHOUT_SUCCESS for n in self._attempts.values())
         if hopeless >= min(self._failures, enough or self._failures):
-            self.open(f"No call has succeeded, and each of {hopeless} has failed several times. Last error: {error}")
+            self.open(f"No call has succeeded; tried several times: {hopeless}. Last error: {error}")
 
     def gave_up(self, error: str) -> None:
         """A call failed for good."""

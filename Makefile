@@ -11,7 +11,7 @@ export PYTHONWARNINGS := ignore::FutureWarning
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
-	@echo "make test    the whole test suite, on all cores (about ten minutes on two)"
+	@echo "make test    the whole test suite, on all cores (about twelve minutes on two)"
 	@echo "make test-fast  without the slow ones"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"

@@ -4,8 +4,8 @@
     python -m benchmarks.model_calls --calls 500 --rounds 5
 
 The test server runs in a process of its own and answers repeated requests from memory. CPU is that of this process at
-no latency, the least of the rounds: other work on the machine only adds to it. Throughput is against a server that
-answers after 200 ms, the best of the rounds, as a share of concurrency / latency.
+no latency, the least of the rounds, each of which has all ways in turn: other work on the machine only adds to it.
+Throughput is against a server that answers after 200 ms, the best of the rounds, as a share of concurrency / latency.
 
     litellm as it comes   acompletion, concurrency held by a semaphore
     litellm as we call it the same with our settings of litellm
@@ -44,7 +44,8 @@ def main() -> None:
     provider.introduce("openai/test-model", "chat")
     rounds = range(options.rounds + 1)  # the first fills the server's memory
     with server_process("--remember") as url:
-        cpu = {name: min(way(url, options.calls)[0] for _ in rounds) for name, way in ways.items()}
+        costs = [{name: way(url, options.calls)[0] for name, way in ways.items()} for _ in rounds]
+    cpu = {name: min(cost[name] for cost in costs) for name in ways}
     with server_process("--remember", "--latency", str(LATENCY)) as url:
         ideal = CONCURRENCY / LATENCY
         shares = {name: max(way(url, options.calls)[1] for _ in rounds) / ideal for name, way in ways.items()}

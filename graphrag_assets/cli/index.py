@@ -174,9 +174,9 @@ def _summarise(
     removed = f" ({n_gone} of them gone from the folder)" if n_gone else ""
     failed = {name: run for name, run in runs.items() if not run.success}
     n_failed = len(failed.keys() - {_REFRESH})
+    left = f", {n_failed} failed" if n_failed else ""
     console.print(
-        f"Batches: {len(todo) - n_failed} indexed{removed}, {f'{n_failed} failed, ' if n_failed else ''}{n_kept} "
-        f"unchanged. Rows in index_errors: {skipped}. "
+        f"Batches: {len(todo) - n_failed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
         f"Indexing took {seconds:.1f} s.",
         highlight=False,
         soft_wrap=True,

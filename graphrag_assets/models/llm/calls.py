@@ -70,13 +70,7 @@ async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace
                     limits.answered()
                     return result
                 wait = _reaction(target, failed, what, number, retry)
-                elapsed = time.monotonic() - began
-                options = limits.options
-                if retry >= options.max_retries or elapsed + wait > options.deadline_seconds:
-                    raise RetriesExhausted(
-                        f"{what}: {target} did not answer in {retry + 1} attempts and {elapsed:.0f} seconds. Last: "
-                        f"{_status(failed)}{failed.message} Run again later: only what is missing is asked for."
-                    )
+                _check_patience(target, failed, what, retry, time.monotonic() - began, wait)
                 trace.seconds_waiting += wait
                 if limits.circuit.ever_answered:
                     break
@@ -111,6 +105,18 @@ def _reaction(target: Target, failed: provider.Failure, what: str, number: int, 
     enough = limits.under_way if failed.kind == "unconnected" else None
     limits.circuit.attempt_failed(number, f"{target}: {said}", enough)
     return max(failed.retry_after or 0.0, limits.backoff(retry))
+
+
+def _check_patience(
+    target: Target, failed: provider.Failure, what: str, retry: int, elapsed: float, wait: float
+) -> None:
+    """Raise `RetriesExhausted` when an attempt after `wait` seconds would be one too many, or too late."""
+    options = target.limits.options
+    if retry >= options.max_retries or elapsed + wait > options.deadline_seconds:
+        raise RetriesExhausted(
+            f"{what}: {target} did not answer in {retry + 1} attempts and {elapsed:.0f} seconds. Last: "
+            f"{_status(failed)}{failed.message} Run again later: only what is missing is asked for."
+        )
 
 
 def _status(failed: provider.Failure) -> str:

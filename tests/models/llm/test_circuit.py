@@ -7,9 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.models.llm import CircuitOpen, InvalidAnswer, RequestRejected, provider
+from graphrag_assets.models.llm import ChatModel, CircuitOpen, InvalidAnswer, RequestRejected, provider
 from tests.models.llm.conftest import Extraction, Lab, ask, run
 from tests.openai_server import running
+
+
+def asked_at_once(model: ChatModel, calls: int) -> list:
+    """What became of so many different questions: completions and errors."""
+
+    async def all_at_once() -> list:
+        asked = (model.complete(ask(f"Text {n}.")) for n in range(calls))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return run(all_at_once())
 
 
 @pytest.mark.parametrize(
@@ -25,12 +35,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     else:
         lab.server.models = {"another"}
     model = lab.chat(api_key="sk-wrong-key-0123456789")
-
-    async def all_at_once() -> list:
-        asked = (model.complete(ask(f"Text {n}.")) for n in range(200))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    errors = run(all_at_once())
+    errors = asked_at_once(model, 200)
 
     assert {type(error) for error in errors} == {CircuitOpen}
     assert len({str(error) for error in errors}) == 1
@@ -42,11 +47,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
 
 def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab: Lab) -> None:
     model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
-
-    async def all_at_once() -> list:
-        return await asyncio.gather(*(model.complete(ask(f"Text {n}.")) for n in range(200)), return_exceptions=True)
-
-    errors = run(all_at_once())
+    errors = asked_at_once(model, 200)
     with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
         raise errors[0]
     assert {type(error) for error in errors} == {CircuitOpen}
@@ -57,11 +58,7 @@ def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab:
 @pytest.mark.parametrize("calls", [1, 3])
 def test_a_few_calls_do_not_wait_long_for_a_server_that_is_not_there(lab: Lab, calls: int) -> None:
     chat = lab.chat(base_url="http://127.0.0.1:9/v1")
-
-    async def all_at_once() -> list:
-        return await asyncio.gather(*(chat.complete(ask(f"Text {n}.")) for n in range(calls)), return_exceptions=True)
-
-    assert {type(error) for error in run(all_at_once())} == {CircuitOpen}
+    assert {type(error) for error in asked_at_once(chat, calls)} == {CircuitOpen}
     assert chat.usage.total.retries < 8 * calls
     embedding = lab.embedding(base_url="http://127.0.0.1:9/v1")
     with pytest.raises(CircuitOpen, match="Check that the server runs"):

@@ -13,6 +13,7 @@ from graphrag_assets.ids import stable_id, with_id
 from graphrag_assets.interop.repair_graph import RepairedGraph, key_of, repair_claims, repair_graph
 from graphrag_assets.interop.repair_texts import Counts, Texts, repair_texts
 from graphrag_assets.interop.source import Source
+from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.chunking import count_sentences
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
@@ -110,6 +111,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
         row_number=pl.lit(None, pl.Int64),
         content_hash=pl.Series(hashes, dtype=pl.String),
         format=pl.lit(schema.IMPORTED),
+        language=pl.Series([language_of(text) for text in documents["text"]], dtype=pl.String),
         n_tokens=pl.Series(count_tokens(documents["text"].to_list()), dtype=pl.Int64),
     )
 

@@ -9,6 +9,7 @@ from typing import Protocol
 import polars as pl
 
 from graphrag_assets.ids import stable_id
+from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.formats import (
     LoadOptions,
     Problem,
@@ -35,6 +36,7 @@ DOCUMENTS = pl.Schema(
         "raw_data": pl.String,
         "content_hash": pl.String,
         "format": pl.String,
+        "language": pl.String,
         "n_tokens": pl.Int64,
     }
 )
@@ -97,6 +99,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "raw_data": item.raw_data,
                     "content_hash": stable_id("content", title, item.text, item.raw_data),
                     "format": format_of(source),
+                    "language": language_of(item.text),
                     "n_tokens": len(encode(item.text, options.encoding)),
                 }
             )

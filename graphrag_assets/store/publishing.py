@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
+from graphrag_assets.languages import language_of
 from graphrag_assets.store.line_tokens import write_line_tokens
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.postings import write_postings
@@ -63,6 +64,7 @@ def publish(
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(index_folder / "publishing.lock"):  # two at once would give two files one number
         remove_drafts(index_folder)
+        fill_languages(working)
         return _publish(working, index_folder, folder, keep, books, anew)
 
 
@@ -88,6 +90,18 @@ def _publish(
     for number in sorted(_numbers(folder))[:-keep]:
         _file(folder, number).unlink(missing_ok=True)
     return Publication(newest + 1, _file(folder, newest + 1), True, rows)
+
+
+def fill_languages(working: WorkingDatabase) -> None:
+    """Find the language of documents that were loaded before documents had one."""
+    lacking = working.read("SELECT id, text FROM documents WHERE language IS NULL")
+    if lacking.is_empty():
+        return
+    found = lacking.select("id", language=pl.Series(map(language_of, lacking["text"]), dtype=pl.String))
+    with working.transaction() as connection:
+        connection.register("found", found)
+        connection.execute("UPDATE documents SET language = f.language FROM found f WHERE documents.id = f.id")
+        connection.unregister("found")
 
 
 def remove_drafts(index_folder: Path) -> None:

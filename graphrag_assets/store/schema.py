@@ -86,6 +86,7 @@ DOCUMENTS = table(
     ("raw_data", "JSON", "The other columns of a structured file's row."),
     ("content_hash", "VARCHAR", "Hash of title, text and raw_data; tells an edit."),
     ("format", "VARCHAR", "File format it was read from."),
+    ("language", "VARCHAR", "Language of the text, ISO 639-1; und where it cannot be told."),
     ("n_tokens", "BIGINT", "Tokens of the text."),
 )
 

@@ -84,6 +84,7 @@ def test_a_text_file_is_one_document(tmp_path: Path) -> None:
         "raw_data": None,
         "content_hash": stable_id("content", "Great Eastern", "She sailed.\n  She came back.\n", None),
         "format": "txt",
+        "language": "en",
         "n_tokens": count_tokens(["She sailed.\n  She came back.\n"])[0],
     }
     assert loaded.errors.height == 0

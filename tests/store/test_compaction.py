@@ -31,6 +31,7 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
             "raw_data": None,
             "content_hash": "h",
             "format": "txt",
+            "language": "en",
             "n_tokens": 8,
         }
     )

@@ -39,6 +39,7 @@ DOCUMENTS = pl.DataFrame(
         "raw_data": None,
         "content_hash": "h",
         "format": "txt",
+        "language": "en",
         "n_tokens": 8,
     }
 )
@@ -286,3 +287,13 @@ def test_a_lost_link_is_mended_though_nothing_is_new(working, tmp_path):
     (tmp_path / STABLE_NAME).unlink()
     publish(working, tmp_path)
     assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
+
+
+def test_documents_loaded_before_documents_had_a_language_get_one(working: WorkingDatabase, tmp_path: Path) -> None:
+    with working.transaction() as connection:
+        connection.execute("ALTER TABLE documents DROP COLUMN language")
+        connection.execute("UPDATE documents SET text = 'Die Kunden beschwerten sich über verspätete Lieferungen.'")
+    older = WorkingDatabase(working.path.rename(tmp_path / "older.duckdb"))  # another process would find it so
+    publish(older, tmp_path / "index")
+    assert older.read("SELECT DISTINCT language FROM documents").rows() == [("de",)]
+    assert rows(tmp_path / "index", "SELECT DISTINCT language FROM documents") == [("de",)]

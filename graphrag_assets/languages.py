@@ -1,0 +1,101 @@
+"""Languages: which one a text is written in, its stop words, and the stems of its words.
+
+Languages are ISO 639-1 codes. `UNKNOWN` stands for a language that cannot be told; its words have no stems and no
+stop words.
+"""
+
+import functools
+
+import Stemmer
+import stop_words as stop_word_lists
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from graphrag_assets.models.offline.stop_words import STOP_WORDS
+
+UNKNOWN = "und"
+
+_SNOWBALL = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+_WITHOUT_STEMMER = ("bg", "cs", "fa", "he", "ja", "ko", "sk", "th", "uk", "vi", "zh")
+LANGUAGES = tuple(sorted((*_SNOWBALL, *_WITHOUT_STEMMER)))
+"""The languages that are told apart. With all 140 of the model, short English passages are taken for dialects."""
+
+_CHARACTERS = 1_000
+_CONFIDENCE = 0.5
+
+
+def language_of(text: str) -> str:
+    """The language of a text, judged by its first 1,000 characters: an ISO 639-1 code of `LANGUAGES`, or `UNKNOWN`.
+
+    >>> language_of("Die Kunden beschwerten sich über verspätete Lieferungen.")
+    'de'
+    >>> language_of("Cyrus Field")
+    'und'
+    """
+    language, _ = _identifier().classify(text.strip()[:_CHARACTERS])
+    return str(language)
+
+
+@functools.cache
+def _identifier() -> LanguageIdentifier:
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=_CONFIDENCE)
+    identifier.set_languages(LANGUAGES)
+    return identifier
+
+
+@functools.cache
+def stop_words(language: str) -> frozenset[str]:
+    """Words that carry grammar instead of content, in lower case; none for a language without a list."""
+    if language == "en":
+        return STOP_WORDS
+    code = {"no": "nb"}.get(language, language)
+    if code not in stop_word_lists.LANGUAGE_MAPPING:
+        return frozenset()
+    return frozenset(word.lower() for word in stop_word_lists.get_stop_words(code))
+
+
+def stem(word: str, language: str) -> str:
+    """The Snowball stem of a lower-case word; the word itself in a language without a stemmer.
+
+    >>> stem("complaints", "en")
+    'complaint'
+    """
+    return stems([word], language)[0]
+
+
+def stems(words: list[str], language: str) -> list[str]:
+    """`stem` of each word."""
+    if language not in _SNOWBALL:
+        return words
+    # A stemmer of its own for each call: two threads must not share one. Distinct words need no cache.
+    found: list[str] = Stemmer.Stemmer(_SNOWBALL[language], 0).stemWords(words)
+    return found

@@ -23,8 +23,8 @@ from graphrag_assets.store.working import Changes
 if TYPE_CHECKING:
     from graphrag_assets.models.llm import Usage
 
-CORPUS_VERSION = 1
-"""Raised when loading or chunking makes something else of the same files."""
+CORPUS_VERSION = 2
+"""Raised when loading, chunking or contexts make something else of the same files."""
 GONE = "gone"
 """Stands for the content of a batch that is not in the folder."""
 

@@ -45,6 +45,7 @@ _SOURCES: dict[str, dict[str, str]] = {
         "batch": "documents.batch",
         "document_id": "documents.id",
         "ordinal start_char end_char text n_tokens n_sentences": "documents.text",
+        "context": "documents.title documents.text",
     },
     "entity_mentions": {
         "id": "text_units.id text_units.text",
@@ -135,7 +136,8 @@ _SOURCES: dict[str, dict[str, str]] = {
     },
     "embeddings": {
         "id": "text_units.id entities.id community_reports.id",
-        "fingerprint vector": "text_units.text entities.title entities.description community_reports.full_content",
+        "fingerprint vector": "text_units.context text_units.text entities.title entities.description "
+        "community_reports.full_content",
     },
 }
 

@@ -29,7 +29,7 @@ class UpdatedEmbeddings(NamedTuple):
 def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others."""
     started = time.monotonic()
-    text_units = index.working.read("SELECT id, text FROM text_units")
+    text_units = index.working.read("SELECT id, context, text FROM text_units")
     entities = index.working.read("SELECT id, title, description FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
     stored = index.working.read(

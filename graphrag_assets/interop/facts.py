@@ -15,6 +15,7 @@ from graphrag_assets.interop.repair_texts import Counts, Texts, repair_texts
 from graphrag_assets.interop.source import Source
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.chunking import count_sentences
+from graphrag_assets.pipeline.unit_contexts import joined
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
 
@@ -57,7 +58,7 @@ def facts_of(source: Source, batch: str, taken: dict[str, pl.Series], counts: Co
         "covariates": _ids(claims, "covariates", batch, taken, counts),
     }
     documents = _documents(texts.documents, batch).pipe(_renamed, ids["documents"], "id")
-    units = _text_units(texts.text_units, batch).pipe(_renamed, ids["text_units"], "id")
+    units = _text_units(texts, batch).pipe(_renamed, ids["text_units"], "id")
     units = _renamed(units, ids["documents"], "document_id")
     lineage = units.select("batch", "document_id", text_unit_id="id")
     frames = {
@@ -116,9 +117,21 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
     )
 
 
-def _text_units(units: pl.DataFrame, batch: str) -> pl.DataFrame:
+def _text_units(texts: Texts, batch: str) -> pl.DataFrame:
+    units = texts.text_units
     n_sentences = pl.Series([count_sentences(text) for text in units["text"]], dtype=pl.Int64)
-    return units.with_columns(batch=pl.lit(batch), n_sentences=n_sentences, extractor=pl.lit(schema.IMPORTED))
+    # A document without a title bears its id for one, and what the graph says is no document of theirs.
+    stands_in = (pl.col("title") == pl.col("id")) | pl.col("id").is_in(["", _INVENTED])
+    titled = texts.documents.filter(~stands_in).drop_nulls("title")
+    titles = titled.select(
+        document_id="id", context=pl.Series([joined(title, []) for title in titled["title"]], dtype=pl.String)
+    )
+    return units.join(titles, on="document_id", how="left", maintain_order="left").with_columns(
+        pl.col("context").fill_null(""),
+        batch=pl.lit(batch),
+        n_sentences=n_sentences,
+        extractor=pl.lit(schema.IMPORTED),
+    )
 
 
 def _mentions(rows: pl.DataFrame, unit_ids: pl.DataFrame, lineage: pl.DataFrame, table: str) -> pl.DataFrame:

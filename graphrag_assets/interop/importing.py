@@ -53,7 +53,7 @@ from graphrag_assets.store.publishing import Publication
 
 PREFIX = "imported-"
 _EMBEDDED = (
-    "SELECT id, text FROM text_units",
+    "SELECT id, context, text FROM text_units",
     "SELECT id, title, description FROM entities",
     "SELECT id, full_content FROM community_reports",
 )
@@ -199,6 +199,9 @@ def _write_vectors(index: GraphIndex, source: Source, model: str, counts: Counts
         return
     text_units, entities, reports = index.working.read_all(*_EMBEDDED)
     texts = embedding_texts(text_units, entities, reports, model)
+    # The vectors that come with text units are of the text alone; they are used as they are, not paid for again.
+    alone = embedding_texts(text_units.with_columns(context=pl.lit("")), entities, reports, model)
+    texts = texts.drop("text").join(alone.select("kind", "id", "text"), on=["kind", "id"])
     given = pl.concat(
         [
             source.text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),

@@ -7,7 +7,8 @@ import polars as pl
 
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
-from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, load_documents
+from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
+from graphrag_assets.pipeline.unit_contexts import heading_contexts
 
 
 class BatchFacts(NamedTuple):
@@ -26,8 +27,10 @@ def read_corpus(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The batch's documents, its text units (not extracted yet), and its errors."""
     loaded = load_documents(batch, files, load)
-    text_units = chunk_documents(loaded.documents, chunk).with_columns(extractor=pl.lit(None, pl.String))
-    return loaded.documents, text_units, loaded.errors
+    text_units = chunk_documents(loaded.documents, chunk)
+    titled = loaded.documents.with_columns(given_titles(loaded.documents))
+    contexts = heading_contexts(titled, text_units)
+    return loaded.documents, text_units.with_columns(contexts, extractor=pl.lit(None, pl.String)), loaded.errors
 
 
 class KnownFacts(NamedTuple):

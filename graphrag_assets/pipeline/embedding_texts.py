@@ -1,4 +1,4 @@
-"""Which texts are embedded, and which of them are new: an embedding is kept while its text and model stay."""
+"""Selects the texts to embed. An embedding is kept as long as its text and its model stay."""
 
 import polars as pl
 
@@ -8,17 +8,23 @@ from graphrag_assets.ids import stable_id
 def embedding_texts(
     text_units: pl.DataFrame, entities: pl.DataFrame, reports: pl.DataFrame, model: str
 ) -> pl.DataFrame:
-    """The texts to embed: text of text units, "title:description" of entities, full content of reports.
+    """The texts to embed: context and text of text units, "title:description" of entities, full content of reports.
 
     Returns:
         kind, id, text, model, fingerprint (hash of text and model), sorted by kind and id.
     """
     texts = pl.concat(
         [
-            text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),
+            text_units.select(kind=pl.lit("text_unit"), id="id", text=_in_context()),
             entities.select(kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")),
             reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
         ]
     ).sort("kind", "id")
     prints = [stable_id("embedding", model, text) for text in texts["text"]]
     return texts.with_columns(pl.Series("fingerprint", prints, dtype=pl.String), model=pl.lit(model))
+
+
+def _in_context() -> pl.Expr:
+    """The context, a line break and the text; the text alone where there is no context."""
+    context = pl.when(pl.col("context") != "").then("context")
+    return pl.concat_str(context, "text", separator="\n", ignore_nulls=True)

@@ -22,7 +22,7 @@ from graphrag_assets.pipeline.formats import (
 )
 from graphrag_assets.text import encode
 
-__all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "load_documents"]
+__all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "given_titles", "load_documents"]
 
 DOCUMENTS = pl.Schema(
     {
@@ -154,4 +154,18 @@ def _title(record: Record, source: str) -> str:
     if title:
         return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
     path = PurePosixPath(source)
-    return path.stem if record.row_number is None else f"{path.name} ({record.row_number})"
+    return path.stem if record.row_number is None else _row_name(source, record.row_number)
+
+
+def _row_name(source: str, row_number: int) -> str:
+    return f"{PurePosixPath(source).name} ({row_number})"
+
+
+def given_titles(documents: pl.DataFrame) -> pl.Series:
+    """The titles of documents (columns as `DOCUMENTS`); null where a file's name and a row's number stand in for one.
+
+    A row's number tells where a document is found, nothing of what it is about.
+    """
+    rows = documents.select("title", "source", "row_number").iter_rows()
+    given = [None if row is not None and title == _row_name(source, row) else title for title, source, row in rows]
+    return pl.Series("title", given, dtype=pl.String)

@@ -147,7 +147,7 @@ CLAIMS = Layout(
 )
 SOURCES = Layout(
     "Sources",
-    {"id": "human_readable_id", "text": "text"},
+    {"id": "human_readable_id", "context": "context", "text": "text"},
     title="document_title",
     text="text",
     counted="line_tokens",

@@ -49,10 +49,10 @@ def ranked_text_units(
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The text units in the order given, with the title and the file of their documents."""
+    """The text units in the order given, with their contexts and the title and the file of their documents."""
     frame = reader.rows(
         f"""
-        SELECT t.human_readable_id, t.id, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
+        SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
                t.line_tokens, d.title AS document_title, d.source
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))

@@ -28,7 +28,7 @@ _COUNTED = (
         "line_tokens",
         "human_readable_id, subject_id, object_id, status, start_date, end_date, description",
     ),
-    _Counted("text_units", "line_tokens", "human_readable_id, text"),
+    _Counted("text_units", "line_tokens", "human_readable_id, context, text"),
     _Counted("community_reports", "line_tokens", "human_readable_id, title, full_content"),
     _Counted("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
 )

@@ -30,11 +30,8 @@ def count_terms(kind: str, numbered_texts: pl.DataFrame) -> Postings:
 
 
 _TEXTS = {
-    # With the title of the document: a passage often says "it" of what only the title names.
-    "text_unit": (
-        "SELECT t.human_readable_id AS number, concat_ws(' ', d.title, t.text) AS text "
-        "FROM text_units t LEFT JOIN documents d ON d.id = t.document_id"
-    ),
+    # With its context: a passage often says "it" of what only the title or a heading names.
+    "text_unit": "SELECT human_readable_id AS number, concat_ws(' ', context, text) AS text FROM text_units",
     "entity": "SELECT human_readable_id AS number, title || ' ' || description AS text FROM entities",
     "community_report": (
         "SELECT human_readable_id AS number, regexp_replace(full_content, '\\[Data: [^\\]]*\\]', '', 'g') AS text "

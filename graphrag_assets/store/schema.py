@@ -101,6 +101,11 @@ TEXT_UNITS = table(
     ("start_char", "BIGINT", "First character in documents.text, from 0."),
     ("end_char", "BIGINT", "Character after the last one: text = documents.text[start_char:end_char]."),
     ("text", "VARCHAR", "The text of the unit."),
+    (
+        "context",
+        "VARCHAR",
+        "What the unit stands under: document title › headings. Searched and embedded with the text, not part of it.",
+    ),
     ("n_tokens", "BIGINT", "Tokens of the text."),
     ("n_sentences", "BIGINT", "Sentences with at least one letter or digit."),
     EXTRACTOR,

@@ -110,6 +110,7 @@ def _text_units() -> list[dict[str, Any]]:
                 "start_char": start,
                 "end_char": start + len(text),
                 "text": text,
+                "context": f"Document {document}",
             }
         )
     return rows
@@ -246,7 +247,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
 
 def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFrame:
     texts = {
-        "text_unit": [row["text"] for row in rows["text_units"]],
+        "text_unit": [f"{row['context']}\n{row['text']}" for row in rows["text_units"]],
         "entity": [f"{row['title']}:{row['description']}" for row in rows["entities"]],
         "community_report": [row["full_content"] for row in rows["community_reports"]],
     }

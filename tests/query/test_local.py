@@ -41,7 +41,7 @@ def test_sections_come_in_the_order_of_graphrag_with_its_headings(reader: Reader
         "Sources",
     ]
     assert "-----Entities-----\nid|entity|description|number of relationships\n1|Niagara|" in context.text
-    assert "-----Sources-----\nid|text\n0|The Agamemnon and the Niagara met" in context.text
+    assert "-----Sources-----\nid|context|text\n0|Document 0|The Agamemnon and the Niagara met" in context.text
 
 
 def test_relationships_inside_the_selection_come_first_then_by_links_then_by_weight(reader: Reader) -> None:
@@ -104,7 +104,7 @@ def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
 
 
 def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
-    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["sources"]
+    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=120)).frames["sources"]
     assert sources.height == 6
     assert 0 < sources["in_context"].sum() < 6
 

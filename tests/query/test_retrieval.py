@@ -152,7 +152,7 @@ def test_stop_words_are_searched_only_when_there_is_nothing_else() -> None:
 
 def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
     question = Question("What did the oil of the lamps cost?")
-    matrix = embeddings.embed([text for _, text, _ in TEXT_UNITS])
+    matrix = embeddings.embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
     expected = np.argsort(-(matrix @ question.vector(embeddings.MODEL)), kind="stable").tolist()
     assert by_vector(reader, "text_unit", question, 10) == expected
     assert expected[0] == 5

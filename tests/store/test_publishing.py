@@ -22,6 +22,7 @@ UNITS = pl.DataFrame(
         "start_char": [0, 13],
         "end_char": [12, 25],
         "text": ["Ada met Ben.", "Ben met Eve."],
+        "context": "d",
         "n_tokens": [4, 4],
         "n_sentences": [1, 1],
         "extractor": "x",

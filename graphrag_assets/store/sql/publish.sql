@@ -61,10 +61,13 @@ WITH entities_of AS (
 ), covariates_of AS (
     SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
 )
-SELECT t.*, n.number AS human_readable_id, coalesce(e.entity_ids, []) AS entity_ids,
+-- Rows from before there were contexts, such as imported ones, have the title for one.
+SELECT t.* REPLACE (coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
+       coalesce(e.entity_ids, []) AS entity_ids,
        coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
 FROM working.text_units t
 JOIN unit_numbers n USING (id)
+LEFT JOIN working.documents d ON d.id = t.document_id
 LEFT JOIN entities_of e ON e.text_unit = n.number
 LEFT JOIN relationships_of r ON r.text_unit = n.number
 LEFT JOIN covariates_of c ON c.text_unit = n.number

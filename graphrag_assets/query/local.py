@@ -18,15 +18,16 @@ from graphrag_assets.query.options import (
     check_text,
     check_whole,
 )
+from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
-from graphrag_assets.query.retrieval import Question, entities_for, prepare, rankings
+from graphrag_assets.query.retrieval import Question, called_entities, entities_for, fuse
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,
-    ranked_text_units,
     relationships_around,
     reports_about,
     sources,
+    text_units_of,
 )
 from graphrag_assets.store.published import Reader
 
@@ -168,8 +169,7 @@ def local_context(
         QueryError: there is no entity of a name that is to be included or excluded.
     """
     started = time.perf_counter()
-    prepare(reader, question)
-    text_units = later(lambda: rankings(reader, "text_unit", question, _MOST_TEXT_UNITS, scope))
+    passages = rank_passages(reader, question, _MOST_TEXT_UNITS, scope)
     entities = entities_for(
         reader,
         question,
@@ -177,11 +177,12 @@ def local_context(
         scope,
         include=options.include_entity_names,
         exclude=options.exclude_entity_names,
+        passages=passages.scores,
     )
     reports = later(lambda: reports_about(reader, entities, scope))
     relationships = later(lambda: _relationships(reader, question, entities, options, scope))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
-    units = ranked_text_units(reader, question, known, _MOST_TEXT_UNITS, scope, text_units.result())
+    units = _text_units(reader, passages.numbers, options, scope)
     texts = later(lambda: sources(reader, units, scope))
     claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
@@ -197,6 +198,14 @@ def local_context(
     if not options.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
     return Context("local", question.text, sections, time.perf_counter() - started)
+
+
+def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scope: Scope) -> list[int]:
+    """The passages found for the question; with entities to include, fused with the text units that name these."""
+    included = called_entities(reader, options.include_entity_names, scope)
+    if not included:
+        return passages
+    return fuse(passages, text_units_of(reader, included, _MOST_TEXT_UNITS, scope))[:_MOST_TEXT_UNITS]
 
 
 def _relationships(

@@ -1,7 +1,7 @@
-"""Finding rows by what they say: BM25 and vectors in SQL, fused by rank; and entities named in a question."""
+"""Finds rows by what they say, with BM25 and vectors, and the entities that a question names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,15 +20,18 @@ from graphrag_assets.store.signs import signs
 from graphrag_assets.text import terms_of, title_key
 
 FUSION_K = 60
-HASHED_WEIGHT = 2 / 3
 CANDIDATES = 100
 COMPARED = 1_000
 """Vectors compared exactly of those that the sign bits choose; one in 500 where that is more."""
 
 _LONGEST_TITLE = 8
-_TEXT_UNITS = 50  # whose entities are candidates where a filter keeps descriptions from being searched
+_TEXT_UNITS = 20  # whose entities are candidates
 # Whose texts a search of the kind reads; a text that stems from outside the scope is not even searched.
 _SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_report": "community_report"}
+
+
+Scores = dict[int, float]
+"""Scores by number of the row, best first."""
 
 
 @dataclass(frozen=True)
@@ -104,30 +107,47 @@ def prepare(reader: Reader, question: Question) -> None:
 
 
 def search(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` (text_unit, entity, community_report) that fit the question best, best first.
-
-    BM25 and cosine similarity are fused by reciprocal rank.
-    """
+    """The rows of `kind` (text_unit, entity, community_report) that fit the question best by their text, best first."""
     candidates = max(CANDIDATES, limit)
     prepare(reader, question)
-    vectors = later(lambda: by_vector(reader, kind, question, candidates, scope))
-    words = by_words(reader, kind, question, candidates, scope)
-    return fuse(words, vectors.result(), weights=(1, vector_weight(reader)))[:limit]
+    vectors = later(lambda: vector_scores(reader, kind, question, candidates, scope))
+    words = word_scores(reader, kind, question, candidates, scope)
+    return list(text_scores(words, vectors.result(), vector_weight(reader)))[:limit]
 
 
-def rankings(
-    reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING
-) -> tuple[list[int], list[int]]:
-    """The rows of `kind` by BM25, and by cosine similarity."""
-    return by_words(reader, kind, question, limit, scope), by_vector(reader, kind, question, limit, scope)
+def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
+    """BM25 and cosine similarity together: each as a part of its greatest, vectors times `weight`.
+
+    With a weight of 0, vectors only order the rows that have the same words, and those that have none of them.
+    """
+    if not any(score > 0 for score in words.values()):
+        weight = 1.0
+    by_words, by_vectors = _scaled(words), _scaled(vectors)
+    scores = {n: by_words.get(n, 0.0) + weight * by_vectors.get(n, 0.0) for n in (by_words | by_vectors)}
+    order = sorted(scores, key=lambda n: (-round(scores[n], 9), -round(by_vectors.get(n, 0.0), 6), n))
+    return {number: scores[number] for number in order}
+
+
+def _scaled(scores: Scores) -> Scores:
+    """The positive scores as parts of the greatest."""
+    greatest = max(scores.values(), default=0.0)
+    return {number: score / greatest for number, score in scores.items() if score > 0}
 
 
 def vector_weight(reader: Reader) -> float:
-    """What a vote of the vectors counts against one of BM25: less where they know of a text only its words too."""
-    return HASHED_WEIGHT if reader.embedding and reader.embedding[0] == embeddings.MODEL else 1.0
+    """The weight of vectors beside BM25: none for hashed n-grams, which know only the words that BM25 counts too.
+
+    Any weight of theirs makes a ranking worse than BM25 alone (`python -m benchmarks.retrieval_quality`).
+    """
+    return 0.0 if reader.embedding and reader.embedding[0] == embeddings.MODEL else 1.0
 
 
 def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
+    """The rows of `kind` by BM25, best first."""
+    return list(word_scores(reader, kind, question, limit, scope))
+
+
+def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number.
 
     How rare a term is counts over the whole index, whatever the scope.
@@ -135,9 +155,9 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: S
     searched = _SEARCHED[kind]
     terms, rarity = _known_terms(reader, question).get(kind, ([], []))
     if not terms:
-        return []
+        return {}
     _, mean = reader.posting_statistics[kind]
-    return reader.numbers(
+    found = reader.rows(
         f"""
         SELECT number, sum(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
         FROM postings JOIN (SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity) USING (term)
@@ -153,6 +173,7 @@ def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: S
             **scope.parameters(searched),
         },
     )
+    return dict(found.iter_rows())
 
 
 def _known_terms(reader: Reader, question: Question) -> dict[str, tuple[list[int], list[float]]]:
@@ -174,6 +195,11 @@ def _known_terms(reader: Reader, question: Question) -> dict[str, tuple[list[int
 
 
 def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
+    """The rows of `kind` by cosine similarity, best first."""
+    return list(vector_scores(reader, kind, question, limit, scope))
+
+
+def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
     All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
@@ -183,7 +209,7 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
             length.
     """
     if reader.embedding is None:
-        return []
+        return {}
     model, dimensions = reader.embedding
     vector = question.vector(model)
     if len(vector) != dimensions:
@@ -192,13 +218,13 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
             "it was when the index was made, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
         )
     if not vector.any():
-        return []
+        return {}
     if reader.keeps_vectors(kind):
         return _of_kept(reader, kind, vector, limit, scope)
     return _of_stored(reader, kind, vector, limit, scope)
 
 
-def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> list[int]:
+def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
     """By vectors in memory: DuckDB takes eight times as long for the same products."""
     numbers, vectors = reader.vectors(kind)
     if (allowed := scope.allowed(_SEARCHED[kind])) is not None:
@@ -208,11 +234,11 @@ def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: S
     if len(similarity) > limit > 0:
         least = np.partition(similarity, -limit)[-limit]
         numbers, similarity = numbers[similarity >= least], similarity[similarity >= least]
-    ranked: list[int] = numbers[np.argsort(-similarity, kind="stable")][:limit].tolist()
-    return ranked
+    order = np.argsort(-similarity, kind="stable")[:limit]
+    return dict(zip(numbers[order].tolist(), similarity[order].tolist(), strict=True))
 
 
-def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> list[int]:
+def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
     """By vectors in the file: all of them, or those chosen by their sign bits."""
     searched = _SEARCHED[kind]
     given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
@@ -225,14 +251,15 @@ def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope:
         rows, _ = reader.posting_statistics.get(kind, (0, 1.0))
         given["compared"] = max(COMPARED, rows // 500, limit)
         condition = f"number IN (SELECT number FROM {kind}_signs WHERE {condition} ORDER BY {distance} LIMIT $compared)"
-    return reader.numbers(
+    found = reader.rows(
         f"""
-        SELECT number, array_inner_product(vector, $vector::FLOAT[{len(vector)}]) AS similarity
+        SELECT number, round(array_inner_product(vector, $vector::FLOAT[{len(vector)}]), 6)::DOUBLE AS similarity
         FROM embeddings WHERE kind = $kind AND {condition}
-        ORDER BY round(similarity, 6) DESC, number LIMIT $limit
+        ORDER BY similarity DESC, number LIMIT $limit
         """,
         given,
     )
+    return dict(found.iter_rows())
 
 
 def fuse(*rankings: Sequence[int], weights: Sequence[float] | None = None, k: int = FUSION_K) -> list[int]:
@@ -250,9 +277,44 @@ def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING
     A name inside a longer one that is found too does not count: not Eastern where Great Eastern stands.
     """
     found = _called(reader, list(question.title_keys), scope)
-    spans = {span for key, _ in found for span in question.title_keys[key]}
-    outermost = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
-    return list(dict.fromkeys(number for key, number in found if not outermost.isdisjoint(question.title_keys[key])))
+    outermost = _outermost(question, {key for key, _ in found})
+    return list(dict.fromkeys(number for key, number in found if key in outermost))
+
+
+def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
+    """The keys that stand somewhere in the question outside of a longer one."""
+    spans = {span for key in keys for span in question.title_keys[key]}
+    outer = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
+    return {key for key in keys if not outer.isdisjoint(question.title_keys[key])}
+
+
+def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> dict[int, float]:
+    """The things named in the question that passages are about: the hashes of their names, and how rare each is.
+
+    How rare a name is (`passage_subjects.rarity`) counts over the whole index, whatever the scope.
+    """
+    called = _called(reader, list(question.title_keys), scope)
+    titles = reader.rows(
+        "SELECT human_readable_id, md5_number_lower(title_key) FROM entities "
+        "WHERE human_readable_id IN (SELECT unnest($entities::INT[]))",
+        {"entities": [entity for _, entity in called]},
+    )
+    main_names = dict(titles.iter_rows())
+    names = {key: {number_of(key)} for key in question.title_keys}
+    for key, entity in called:
+        names[key].add(main_names[entity])
+    found = reader.rows(
+        f"""
+        SELECT DISTINCT name, rarity FROM passage_subjects
+        WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")} ORDER BY name
+        """,
+        {"names": sorted(set().union(*names.values())), **scope.parameters("text_unit")},
+    )
+    rarities = dict(found.iter_rows())
+    known = {key for key, _ in called} | {key for key in names if not names[key].isdisjoint(rarities)}
+    return {
+        name: rarities[name] for key in sorted(_outermost(question, known)) for name in names[key] if name in rarities
+    }
 
 
 def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:
@@ -288,17 +350,22 @@ def entities_for(
     scope: Scope = EVERYTHING,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    passages: Scores | None = None,
 ) -> list[int]:
-    """Exactly `top_k` entities (fewer only if there are no more): those to include, those named, then by fusion.
+    """Exactly `top_k` entities, fewer only if there are no more.
+
+    First those to include, then those that the question names, then by two rankings fused: what is said of them, and
+    how well the passages that name them fit.
 
     Args:
         include: titles or accepted aliases of entities that come first, whatever the question says.
         exclude: titles or aliases of entities that do not come at all.
+        passages: the text units found for the question.
 
     Raises:
         QueryError: a name stands for no entity in the scope, or is to be included and excluded.
     """
-    wanted, unwanted = _all_called(reader, include, scope), _all_called(reader, exclude, scope)
+    wanted, unwanted = called_entities(reader, include, scope), called_entities(reader, exclude, scope)
     if both := set(wanted) & set(unwanted):
         names = reader.rows(
             "SELECT title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
@@ -306,14 +373,10 @@ def entities_for(
         )
         raise QueryError(f"To include and to exclude: {', '.join(names['title'])}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
-    vectors = later(lambda: by_vector(reader, "entity", question, candidates, scope))
-    words = by_words(reader, "entity", question, candidates, scope)
+    in_passages = later(lambda: _entities_in(reader, passages or {}, candidates, scope))
+    described = search(reader, "entity", question, candidates, scope)
     named = named_entities(reader, question, scope)
-    rankings, weights = [words, vectors.result()], [1, vector_weight(reader)]
-    if scope.limits_text:
-        rankings.append(_entities_of_best_text(reader, question, candidates, scope))
-        weights.append(1)
-    found = fuse(*rankings, weights=weights)
+    found = fuse(described, in_passages.result())
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
     numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]
@@ -330,24 +393,29 @@ def entities_for(
     return numbers
 
 
-def _entities_of_best_text(reader: Reader, question: Question, limit: int, scope: Scope) -> list[int]:
-    """The entities in the text units that fit the question best: those whose descriptions must not be searched."""
-    units = search(reader, "text_unit", question, _TEXT_UNITS, scope)
+def _entities_in(reader: Reader, passages: Scores, limit: int, scope: Scope) -> list[int]:
+    """The entities that the passages name, by the sum of the passages' scores, less for common entities."""
+    best = list(passages.items())[:_TEXT_UNITS]
     return reader.numbers(
         f"""
         SELECT t.entity
-        FROM entity_text_units t JOIN (
-            SELECT unnest($units::INT[]) AS text_unit, generate_subscripts($units::INT[], 1) AS place
+        FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity JOIN (
+            SELECT unnest($units::INT[]) AS text_unit, unnest($scores::DOUBLE[]) AS score
         ) u USING (text_unit)
         WHERE {scope.allows("entity", "t.entity")}
         GROUP BY t.entity
-        ORDER BY min(u.place), arg_min(t.n_relationships, u.place) DESC, t.entity LIMIT $limit
+        ORDER BY round(sum(u.score) / log2(1 + any_value(e.frequency)), 12) DESC, t.entity LIMIT $limit
         """,
-        {"units": units, "limit": limit, **scope.parameters("entity")},
+        {
+            "units": [number for number, _ in best],
+            "scores": [score for _, score in best],
+            "limit": limit,
+            **scope.parameters("entity"),
+        },
     )
 
 
-def _all_called(reader: Reader, names: Sequence[str], scope: Scope) -> list[int]:
+def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[int]:
     """The entities of these titles or accepted aliases, in order.
 
     Raises:

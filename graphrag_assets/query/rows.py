@@ -8,7 +8,6 @@ from typing import Literal
 import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import Question, fuse, rankings, vector_weight
 from graphrag_assets.query.scoped import entities_in, relationships_in
 from graphrag_assets.store.published import Reader
 
@@ -17,21 +16,9 @@ MOST_CLAIMS = 200
 Ranking = Literal["weight", "rank"]
 
 
-def ranked_text_units(
-    reader: Reader,
-    question: Question,
-    entities: list[int],
-    limit: int,
-    scope: Scope = EVERYTHING,
-    found: tuple[list[int], list[int]] | None = None,
-) -> list[int]:
-    """Text units for the question, best first.
-
-    Three rankings are fused: the entities' text units (by the entities' order, then by how many of the entity's
-    relationships they state), BM25, and vectors. So a fact is found even when none of its entities is. `found` are the
-    latter two, where they are known already.
-    """
-    by_entity = reader.numbers(
+def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope = EVERYTHING) -> list[int]:
+    """The text units that name the entities, by the entities' order, then by how many relationships they state."""
+    return reader.numbers(
         f"""
         SELECT t.text_unit
         FROM entity_text_units t JOIN (
@@ -44,8 +31,6 @@ def ranked_text_units(
         """,
         {"entities": entities, "limit": limit, **scope.parameters("text_unit")},
     )
-    words, vectors = found or rankings(reader, "text_unit", question, limit, scope)
-    return fuse(by_entity, words, vectors, weights=(1, 1, vector_weight(reader)))[:limit]
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:

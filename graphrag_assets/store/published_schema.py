@@ -153,6 +153,24 @@ ENTITY_NAMES = table(
     ("entity", "INTEGER", "human_readable_id of the entity."),
     ("frequency", "BIGINT", "Number of text units that name the entity."),
 )
+PASSAGE_SUBJECTS = table(
+    "passage_subjects",
+    "Which text units are about a thing: their title, a heading or an opening definition names it.",
+    "name text_unit",
+    ("name", "UBIGINT", "md5_number_lower of the thing's normalized name; of an entity, its title_key."),
+    ("title", "VARCHAR", "The thing's name as written."),
+    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("weight", "DOUBLE", "1 / number of text units about the thing."),
+    ("rarity", "DOUBLE", "1 / log2(1 + number of text units that name the thing)."),
+)
+PASSAGE_NAMES = table(
+    "passage_names",
+    "Which text units name a thing that others are about. Searches walk from here to passage_subjects.",
+    "text_unit name",
+    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("name", "UBIGINT", "As in passage_subjects."),
+    ("weight", "DOUBLE", "Share of the text unit's rank that passes to the thing: its rarity, at most 1 in all."),
+)
 POSTINGS = table(
     "postings",
     "The inverted index for BM25: which text contains which term, how often.",
@@ -241,6 +259,8 @@ SEARCH = (
     ENTITY_COMMUNITIES,
     COMMUNITY_WEIGHTS,
     ENTITY_NAMES,
+    PASSAGE_SUBJECTS,
+    PASSAGE_NAMES,
     POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,

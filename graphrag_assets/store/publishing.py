@@ -24,6 +24,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
 from graphrag_assets.store.line_tokens import write_line_tokens
 from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import POINTER, STABLE_NAME, PublishedIndex
 from graphrag_assets.store.published_schema import BASE, PUBLISHED
@@ -250,6 +251,7 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """What is derived from the texts and vectors of the published index open in `connection`; macros and views."""
     write_line_tokens(connection)
     write_postings(connection)
+    write_passage_graph(connection)
     write_signs(connection)
     write_macros(connection)
 

@@ -1,0 +1,90 @@
+"""Derives the graph that passages are ranked through: which text units are about a thing, and which name it.
+
+A text unit is about what its document's title and its headings name, and about the first thing it names when it begins
+with a definition of it ("Cyrus Field was an American …"). Only such things link text units: from one that names a thing
+to those about it. What a text merely mentions links nothing, since in most collections that is no evidence: a ranking
+through it loses to plain BM25 on news (docs/query.md has the figures).
+"""
+
+import re
+from importlib.resources import files
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.ids import number_of
+from graphrag_assets.pipeline.unit_contexts import SEPARATOR
+from graphrag_assets.text import terms_of, title_key
+
+MAX_HEADED = 32
+"""Text units under one title or heading; a name with more ("Introduction", a whole book) says too little about each."""
+MAX_DEFINITIONS = 2
+"""Text units that begin with a definition of one thing; a name with more is a common subject, not a defined one."""
+MAX_TEXTS = 1_000
+"""Texts that are searched for a title; one whose rarest word is in more names nothing in particular."""
+
+_SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+# "X is a …" in the languages whose words are stemmed and whose copula stands between name and noun: verbs, articles.
+_COPULAS = (
+    ("is|was|are|were", "a|an|the|one"),
+    ("ist|war|sind|waren", "ein|eine|einer|eines|der|die|das"),
+    ("est|était|sont|étaient|fut", "un|une|des|le|la|les"),
+    ("es|era|fue|son|eran", "un|una|unos|unas|el|la|los|las"),
+    ("è|era|fu|sono|erano", "un|uno|una|il|lo|la|i|gli|le"),
+    ("é|era|foi|são|eram", "um|uma|o|a|os|as"),
+    ("is|was|zijn|waren", "een|de|het"),
+    ("är|var", "en|ett|den|det"),
+)
+_WITHOUT_ARTICLE = r"^\W*(?:\([^)]*\)\s*)?(?:[—–]|является|являлся|являлась|был|была|是)"
+DEFINITION = "|".join(
+    [*(rf"^[^\n]*?[^\p{{L}}](?:{verbs}) (?:{articles})[^\p{{L}}]" for verbs, articles in _COPULAS), _WITHOUT_ARTICLE]
+)
+"""What follows a name that a sentence defines, as a regular expression of DuckDB."""
+
+
+def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill passage_subjects and passage_names.
+
+    Args:
+        connection: has the published index open, with entities, texts, bridge tables and postings in it.
+    """
+    connection.register("given_headings", _headings(connection))
+    connection.execute("CREATE TEMP TABLE headings AS FROM given_headings")
+    connection.unregister("given_headings")
+    given = {
+        "max_texts": MAX_TEXTS,
+        "definition": DEFINITION,
+        "max_definitions": MAX_DEFINITIONS,
+        "max_headed": MAX_HEADED,
+    }
+    for statement in connection.extract_statements(_SQL):
+        connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+    connection.execute("DROP TABLE headings")
+
+
+def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """text_unit, name, form, terms: a row for each title and heading of a text unit, and for it without a qualifier."""
+    contexts = connection.sql(
+        "SELECT human_readable_id AS text_unit, unnest(string_split(context, $separator)) AS part FROM text_units",
+        params={"separator": SEPARATOR},
+    ).pl()
+    forms = [(part, form) for part in contexts["part"].unique() for form in names_of(part)]
+    rows = [
+        (part, form, number_of(title_key(form)), [number_of(f"text_unit {term}") for term in dict.fromkeys(terms)])
+        for part, form in forms
+        if (terms := terms_of(form))
+    ]
+    schema = pl.Schema({"part": pl.String, "form": pl.String, "name": pl.UInt64, "terms": pl.List(pl.UInt64)})
+    named = pl.DataFrame(rows, schema, orient="row")
+    return contexts.join(named, on="part").select("text_unit", "name", "form", "terms")
+
+
+def names_of(title: str) -> list[str]:
+    """What a title or heading names: itself, and itself without a qualifier in parentheses at its end.
+
+    >>> names_of("Lilu (mythology)")
+    ['Lilu (mythology)', 'Lilu']
+    """
+    short = _QUALIFIER.sub("", title)
+    return [name for name in dict.fromkeys([title, short]) if name]

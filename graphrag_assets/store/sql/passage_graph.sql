@@ -1,0 +1,88 @@
+-- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
+-- Before it, from Python: the temporary table `headings` (text_unit, name, form, terms), a row for each title and
+-- heading that a text unit stands under; `name` is its hashed key, `terms` are its hashed search terms.
+
+-- An entity has one name here, whichever of its aliases is written.
+CREATE TEMP TABLE main_names AS
+SELECT n.name AS written, arg_max(md5_number_lower(e.title_key), (e.frequency, -e.human_readable_id)) AS name
+FROM entity_names n JOIN entities e ON e.human_readable_id = n.entity GROUP BY n.name;
+
+CREATE TEMP TABLE headed AS
+SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name
+FROM headings h LEFT JOIN main_names m ON m.written = h.name;
+
+-- Titles and headings in the text of others: no extraction is needed to see them. Of each, the rarest term leads to the
+-- texts that may have it.
+CREATE TEMP TABLE titles_in_text AS
+WITH forms AS (
+    SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.terms
+    FROM headings h LEFT JOIN main_names m ON m.written = h.name
+), rarest AS (
+    SELECT f.name, f.form, arg_min(t.term, t.texts) AS term
+    FROM (SELECT name, form, terms, unnest(terms) AS term FROM forms) f JOIN posting_terms t USING (term)
+    GROUP BY f.name, f.form, f.terms HAVING count(*) = len(f.terms) AND min(t.texts) <= $max_texts
+), candidates AS (
+    SELECT r.name, r.form, p.number AS text_unit FROM rarest r JOIN postings p USING (term)
+), texts AS (
+    SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
+    FROM text_units WHERE human_readable_id IN (SELECT text_unit FROM candidates)
+)
+SELECT DISTINCT c.name, c.text_unit
+FROM (
+    SELECT c.name, c.form, c.text_unit, t.text, instr(t.text, c.form) AS place
+    FROM candidates c JOIN texts t USING (text_unit)
+) c
+WHERE place > 0 AND NOT regexp_matches(text[place - 1] || text[place + length(form)], '[\p{L}\p{N}]');
+
+CREATE TEMP TABLE mentioned AS
+SELECT md5_number_lower(e.title_key) AS name, t.text_unit
+FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+UNION SELECT name, text_unit FROM titles_in_text;
+
+-- A text unit that begins with a definition of the first thing it names is about that thing.
+CREATE TEMP TABLE defined AS
+WITH openings AS (
+    SELECT human_readable_id AS text_unit,
+           left(regexp_replace(left(text, 1000), '^(\s*#[^\n]*\n)+\s*', ''), 400) AS opening
+    FROM text_units
+), written AS (
+    SELECT m.text_unit_number AS text_unit, m.title AS form, md5_number_lower(e.title_key) AS name
+    FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
+    UNION
+    SELECT t.text_unit, e.title, md5_number_lower(e.title_key)
+    FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+), placed AS (
+    SELECT text_unit, name, opening, instr(opening, form) AS place, length(form) AS length
+    FROM written JOIN openings USING (text_unit)
+), first_named AS (
+    SELECT text_unit, arg_min(name, (place, -length)) AS name,
+           arg_min(opening[place + length:place + length + 200], (place, -length)) AS following
+    FROM placed WHERE place BETWEEN 1 AND 80 GROUP BY text_unit
+)
+SELECT name, text_unit FROM first_named WHERE regexp_matches(following, $definition)
+QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
+
+INSERT INTO passage_subjects
+WITH subjects AS (
+    SELECT name, text_unit FROM headed QUALIFY count(*) OVER (PARTITION BY name) <= $max_headed
+    UNION SELECT name, text_unit FROM defined
+), frequencies AS (
+    SELECT name, count(*) AS frequency FROM (FROM mentioned UNION SELECT name, text_unit FROM subjects)
+    WHERE name IN (SELECT name FROM subjects) GROUP BY name
+)
+SELECT name, coalesce(e.title, h.title), text_unit, 1 / count(*) OVER (PARTITION BY name), 1 / log2(1 + frequency)
+FROM subjects JOIN frequencies USING (name)
+LEFT JOIN (SELECT md5_number_lower(title_key) AS name, title FROM entities) e USING (name)
+LEFT JOIN (SELECT name, min(form) AS title FROM headings GROUP BY name) h USING (name)
+ORDER BY name, text_unit;
+
+INSERT INTO passage_names
+WITH led AS (
+    SELECT m.text_unit, m.name, s.rarity
+    FROM mentioned m JOIN (SELECT DISTINCT name, rarity FROM passage_subjects) s USING (name)
+    ANTI JOIN passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
+)
+SELECT text_unit, name, rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1) FROM led
+ORDER BY text_unit, name;
+
+DROP TABLE main_names; DROP TABLE headed; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;

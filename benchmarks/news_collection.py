@@ -6,111 +6,23 @@ in two events, or of two companies in one kind of event; none repeats a headline
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
-_ONSETS = [
-    "Bar",
-    "Cal",
-    "Den",
-    "Dor",
-    "Fen",
-    "Gal",
-    "Hal",
-    "Har",
-    "Ives",
-    "Kel",
-    "Lan",
-    "Lor",
-    "Mar",
-    "Mer",
-    "Nor",
-    "Oak",
-    "Pel",
-    "Quin",
-    "Ren",
-    "Sal",
-    "Tor",
-    "Ul",
-    "Ver",
-    "Wal",
-    "Wex",
-    "Yar",
-]
-_CODAS = [
-    "bury",
-    "by",
-    "combe",
-    "den",
-    "field",
-    "ford",
-    "gate",
-    "ham",
-    "ington",
-    "ley",
-    "low",
-    "mere",
-    "mont",
-    "mouth",
-    "ridge",
-    "stead",
-    "ton",
-    "vale",
-    "wick",
-    "worth",
-]
-_FIRST = [
-    "Ada",
-    "Amir",
-    "Boris",
-    "Carla",
-    "Dmitri",
-    "Elena",
-    "Farid",
-    "Grace",
-    "Hugo",
-    "Ines",
-    "Jonas",
-    "Kofi",
-    "Lena",
-    "Marta",
-    "Nadia",
-    "Omar",
-    "Petra",
-    "Rosa",
-    "Tomas",
-    "Vera",
-]
-_LAST = [
-    "Abara",
-    "Brandt",
-    "Castell",
-    "Dahl",
-    "Eriksen",
-    "Faulk",
-    "Grieve",
-    "Hoxha",
-    "Imber",
-    "Jurado",
-    "Kessler",
-    "Lindqvist",
-    "Moreau",
-    "Nystrom",
-    "Okafor",
-]
-_TRADES = [
-    "Foods",
-    "Motors",
-    "Energy",
-    "Robotics",
-    "Freight",
-    "Textiles",
-    "Pharma",
-    "Airlines",
-    "Bank",
-    "Steel",
-    "Media",
-    "Software",
-]
+_ONSETS, _CODAS, _FIRST, _LAST, _TRADES, _THINGS, _PARTS, _GRIEVANCES, _OFFENSES, _DAYS = (
+    line.split(",")
+    for line in """\
+Bar,Cal,Den,Dor,Fen,Gal,Hal,Har,Ives,Kel,Lan,Lor,Mar,Mer,Nor,Oak,Pel,Quin,Ren,Sal,Tor,Ul,Ver,Wal,Wex,Yar
+bury,by,combe,den,field,ford,gate,ham,ington,ley,low,mere,mont,mouth,ridge,stead,ton,vale,wick,worth
+Ada,Amir,Boris,Carla,Dmitri,Elena,Farid,Grace,Hugo,Ines,Jonas,Kofi,Lena,Marta,Nadia,Omar,Petra,Rosa,Tomas,Vera
+Abara,Brandt,Castell,Dahl,Eriksen,Faulk,Grieve,Hoxha,Imber,Jurado,Kessler,Lindqvist,Moreau,Nystrom,Okafor
+Foods,Motors,Energy,Robotics,Freight,Textiles,Pharma,Airlines,Bank,Steel,Media,Software
+scooters,heaters,car seats,batteries,drones,tents,pumps,cameras,bicycles,ovens,lamps,tablets
+wiring,brakes,cooling systems,billing systems,valves,data centers,sensors,bearings,hinges
+night shifts,pension cuts,overtime pay,unsafe machines,canceled leave,outsourcing
+late filings,price fixing,polluting a river,misleading labels,leaking customer data,insider trades
+Monday,Tuesday,Wednesday,Thursday,Friday""".splitlines()
+)
 
 _EVENTS = {
     "recall": (
@@ -144,41 +56,6 @@ _EVENTS = {
         "lost service because of {part}",
     ),
 }
-_THINGS = [
-    "scooters",
-    "heaters",
-    "car seats",
-    "batteries",
-    "drones",
-    "tents",
-    "pumps",
-    "cameras",
-    "bicycles",
-    "ovens",
-    "lamps",
-    "tablets",
-]
-_PARTS = [
-    "wiring",
-    "brakes",
-    "a cooling system",
-    "a billing system",
-    "valves",
-    "a data center",
-    "sensors",
-    "bearings",
-    "hinges",
-]
-_GRIEVANCES = ["night shifts", "pension cuts", "overtime pay", "unsafe machines", "canceled leave", "outsourcing"]
-_OFFENSES = [
-    "late filings",
-    "price fixing",
-    "polluting a river",
-    "misleading labels",
-    "leaking customer data",
-    "insider trades",
-]
-_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
 _BACKGROUND = (
     "Analysts at {o} expect little effect on earnings this year.",
     "{person}, chief executive of {c}, declined to comment.",
@@ -211,9 +88,9 @@ class Collection:
 def collection(n_articles: int = 800, n_questions: int = 150, seed: int = 7) -> Collection:
     """The collection that the seed determines."""
     draw = random.Random(seed)
-    places = _distinct(draw, 60, lambda: draw.choice(_ONSETS) + draw.choice(_CODAS))
-    companies = _distinct(draw, 150, lambda: f"{draw.choice(_ONSETS)}{draw.choice(_CODAS)} {draw.choice(_TRADES)}")
-    people = _distinct(draw, 200, lambda: f"{draw.choice(_FIRST)} {draw.choice(_LAST)}")
+    places = _distinct(60, lambda: draw.choice(_ONSETS) + draw.choice(_CODAS))
+    companies = _distinct(150, lambda: f"{draw.choice(_ONSETS)}{draw.choice(_CODAS)} {draw.choice(_TRADES)}")
+    people = _distinct(200, lambda: f"{draw.choice(_FIRST)} {draw.choice(_LAST)}")
     popular = [1 / (place + 1) ** 0.8 for place in range(len(companies))]  # Zipf
 
     def company(*others: str) -> str:
@@ -266,8 +143,8 @@ def _same(told: list[tuple[str, str, str]], tale: str) -> list[int]:
     return [place for place, (_, _, other) in enumerate(told) if other == tale]
 
 
-def _distinct(draw: random.Random, n: int, make: object) -> list[str]:
+def _distinct(n: int, make: Callable[[], str]) -> list[str]:
     made: dict[str, None] = {}
     while len(made) < n:
-        made[make()] = None  # type: ignore[operator]
+        made[make()] = None
     return list(made)

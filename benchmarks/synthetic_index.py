@@ -254,9 +254,11 @@ SELECT b.entity, b.unit, coalesce(s.n, 0)
 FROM named b LEFT JOIN stated s ON s.entity = b.entity AND s.text_unit = b.unit ORDER BY ALL;
 
 INSERT INTO text_units BY NAME
-SELECT 'unit-' || number AS id, number AS human_readable_id, 'batch-' || number % 20 AS batch,
-       'document-' || number // 10 AS document_id, number % 10 AS ordinal, text, 700 AS n_tokens
-FROM unit_texts ORDER BY number;
+SELECT 'unit-' || u.number AS id, u.number AS human_readable_id, 'batch-' || u.number % 20 AS batch,
+       'document-' || u.number // 10 AS document_id, u.number % 10 AS ordinal, u.text, 700 AS n_tokens,
+       -- Each stands under the name of an entity: every third entity links passages.
+       'Document ' || u.number // 10 || ' › ' || e.title AS context
+FROM unit_texts u JOIN entity_texts e ON e.number = 3 * u.number ORDER BY u.number;
 
 INSERT INTO documents BY NAME
 SELECT 'document-' || range AS id, range AS human_readable_id, 'Document ' || range AS title,

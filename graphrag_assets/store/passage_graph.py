@@ -21,7 +21,7 @@ MAX_HEADED = 32
 MAX_DEFINITIONS = 2
 """Text units that begin with a definition of one thing; a name with more is a common subject, not a defined one."""
 MAX_TEXTS = 1_000
-"""Texts that are searched for a title; one whose rarest word is in more names nothing in particular."""
+"""Texts that have the rarest word of a title; a title of more frequent words names nothing in particular."""
 
 _SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
@@ -75,8 +75,11 @@ def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
         for part, form in forms
         if (terms := terms_of(form))
     ]
-    schema = pl.Schema({"part": pl.String, "form": pl.String, "name": pl.UInt64, "terms": pl.List(pl.UInt64)})
-    named = pl.DataFrame(rows, schema, orient="row")
+    named = pl.DataFrame(
+        rows,
+        {"part": pl.String(), "form": pl.String(), "name": pl.UInt64(), "terms": pl.List(pl.UInt64())},
+        orient="row",
+    )
     return contexts.join(named, on="part").select("text_unit", "name", "form", "terms")
 
 

@@ -11,27 +11,30 @@ CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name
 FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 
--- Titles and headings in the text of others: no extraction is needed to see them. Of each, the rarest term leads to the
--- texts that may have it.
+-- Titles and headings in the text of others: no extraction is needed to see them. Of each, the two rarest terms lead
+-- to the texts that may have it.
 CREATE TEMP TABLE titles_in_text AS
 WITH forms AS (
-    SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.terms
-    FROM headings h LEFT JOIN main_names m ON m.written = h.name
+    SELECT row_number() OVER () AS number, * FROM (
+        SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.terms
+        FROM headings h LEFT JOIN main_names m ON m.written = h.name
+    )
 ), rarest AS (
-    SELECT f.name, f.form, arg_min(t.term, t.texts) AS term
-    FROM (SELECT name, form, terms, unnest(terms) AS term FROM forms) f JOIN posting_terms t USING (term)
-    GROUP BY f.name, f.form, f.terms HAVING count(*) = len(f.terms) AND min(t.texts) <= $max_texts
+    SELECT f.number, t.term
+    FROM (SELECT number, terms, unnest(terms) AS term FROM forms) f JOIN posting_terms t USING (term)
+    QUALIFY count(*) OVER (PARTITION BY f.number) = len(f.terms)  -- a text with all of them exists
+        AND min(t.texts) OVER (PARTITION BY f.number) <= $max_texts
+        AND row_number() OVER (PARTITION BY f.number ORDER BY t.texts, t.term) <= 2
 ), candidates AS (
-    SELECT r.name, r.form, p.number AS text_unit FROM rarest r JOIN postings p USING (term)
+    SELECT f.name, f.form, p.number AS text_unit
+    FROM rarest r JOIN postings p USING (term) JOIN forms f ON f.number = r.number
+    GROUP BY f.number, f.name, f.form, f.terms, p.number HAVING count(*) = least(len(f.terms), 2)
 ), texts AS (
     SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
     FROM text_units WHERE human_readable_id IN (SELECT text_unit FROM candidates)
 )
-SELECT DISTINCT c.name, c.text_unit
-FROM (
-    SELECT c.name, c.form, c.text_unit, t.text, instr(t.text, c.form) AS place
-    FROM candidates c JOIN texts t USING (text_unit)
-) c
+SELECT DISTINCT name, text_unit
+FROM (SELECT c.*, t.text, instr(t.text, c.form) AS place FROM candidates c JOIN texts t USING (text_unit))
 WHERE place > 0 AND NOT regexp_matches(text[place - 1] || text[place + length(form)], '[\p{L}\p{N}]');
 
 CREATE TEMP TABLE mentioned AS

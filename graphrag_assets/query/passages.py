@@ -7,7 +7,7 @@ first half names only what leads there. Where no passage is about what others na
 that of the text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -39,8 +39,10 @@ START_POWER = 3
 """The walk starts at the best passages by the third power of their scores: the first few, unless all are alike."""
 MAX_HOPS = 3
 """From passage to passage. Farther ones would get less than an eighth of the rank together."""
-MAX_EDGES = 2_000
-"""Of a hop, the heaviest ones; bounds the work where passages name hundreds of things."""
+FOLLOWED_PASSAGES = 20
+"""At each hop, those of the highest rank so far."""
+MAX_EDGES = 1_000
+"""At each hop, the heaviest; bounds the work where passages name hundreds of things."""
 
 
 @dataclass(frozen=True)
@@ -110,88 +112,107 @@ def _first(scores: Scores, limit: int) -> Scores:
 
 
 def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tuple[Scores, dict[int, list[int]]]:
-    """The PageRank of the passages that the walk reaches, and through which things it reaches them."""
-    starts = {number: score**START_POWER for number, score in list(text.items())[:START_PASSAGES] if score > 0}
-    things = named_things(reader, question, scope)
-    naming, about = _neighborhood(reader, list(starts), list(things), scope)
-    passages = np.unique(np.concatenate([np.array(list(starts), np.int64), naming["text_unit"], about["text_unit"]]))
-    names = np.unique(np.concatenate([np.array(list(things), np.uint64), naming["name"], about["name"]]))
-    if not len(passages):
-        return {}, {}
-    # Nodes: the passages, then the things.
-    restart = np.zeros(len(passages) + len(names))
-    restart[np.searchsorted(passages, list(starts))] = list(starts.values())
-    restart[len(passages) + np.searchsorted(names, np.array(list(things), np.uint64))] = list(things.values())
-    if not restart.any():
-        return {}, {}
-    to_things = len(passages) + np.searchsorted(names, naming["name"])
-    from_things = len(passages) + np.searchsorted(names, about["name"])
-    ranks = personalized_pagerank(
-        np.concatenate([np.searchsorted(passages, naming["text_unit"]), from_things]),
-        np.concatenate([to_things, np.searchsorted(passages, about["text_unit"])]),
-        np.concatenate([naming["weight"], about["weight"]]),
-        restart,
-    )
-    reached: dict[int, list[int]] = {}
-    carrying = ranks[from_things] > 0
-    for name, unit in zip(about["name"][carrying].tolist(), about["text_unit"][carrying].tolist(), strict=True):
-        reached.setdefault(unit, []).append(name)
-    found = zip(passages.tolist(), ranks[: len(passages)].tolist(), strict=True)
-    return {number: rank for number, rank in found if rank > 0}, reached
+    """The PageRank of the passages that the walk reaches, and the things through which it reaches them.
 
-
-def _neighborhood(
-    reader: Reader, passages: list[int], names: list[int], scope: Scope
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The edges of up to `MAX_HOPS` hops from these passages and names: what passages name, and what is about names.
-
-    Both with the columns text_unit, name, weight. No edge leads to a passage outside of the scope.
+    The graph around the question is read hop by hop. Only the passages of the highest rank so far are followed: what
+    lies beyond the others would get next to nothing from them.
     """
-    naming, about = [_NO_EDGES], [_NO_EDGES]
-    new_passages, new_names = set(passages), set(names)
-    seen_passages: set[int] = set()
-    seen_names: set[int] = set()
+    graph = _Neighborhood(
+        {number: score**START_POWER for number, score in list(text.items())[:START_PASSAGES] if score > 0},
+        named_things(reader, question, scope),
+    )
+    graph.add_about(_about(reader, set(graph.things), scope))
+    followed: set[int] = set()
     for _ in range(MAX_HOPS):
-        about.append(_about(reader, new_names, scope))
-        seen_names |= new_names
-        new_passages = new_passages.union(about[-1]["text_unit"].tolist()) - seen_passages
-        naming.append(_naming(reader, new_passages))
-        seen_passages |= new_passages
-        new_passages, new_names = set(), set(naming[-1]["name"].tolist()) - seen_names
+        next_ones = [number for number in graph.ranks() if number not in followed][:FOLLOWED_PASSAGES]
+        new_names = graph.add_naming(_naming(reader, next_ones))
         if not new_names:
             break
-    about.append(_about(reader, new_names, scope))
-    return _joined(naming), _joined(about)
+        followed.update(next_ones)
+        graph.add_about(_about(reader, new_names, scope))
+    return graph.ranks(), graph.reached
 
 
-_NO_EDGES = {"text_unit": np.array([], np.int64), "name": np.array([], np.uint64), "weight": np.array([], np.float64)}
+Edges = Mapping[str, np.ndarray]
+"""Columns text_unit, name, weight."""
 
 
-def _naming(reader: Reader, passages: set[int]) -> dict[str, np.ndarray]:
-    if not passages:
-        return _NO_EDGES
+class _Neighborhood:
+    """The part of the passage graph that has been read, and the walk on it.
+
+    Attributes:
+        things: the rarity of the things named in the question, by hashed name.
+        reached: by passage the hashed names of the things that lead to it.
+    """
+
+    def __init__(self, starts: Scores, things: dict[int, float]) -> None:
+        self.starts, self.things = starts, things
+        self.reached: dict[int, list[int]] = {}
+        self._passages = {number: node for node, number in enumerate(starts)}
+        self._names = {name: node for node, name in enumerate(things)}
+        self._naming: list[tuple[int, int, float]] = []  # passage, name, weight
+        self._about: list[tuple[int, int, float]] = []  # name, passage, weight
+
+    def add_naming(self, edges: Edges) -> set[int]:
+        """Add what passages name; returns the names not seen before."""
+        new = {name for name in edges["name"].tolist() if name not in self._names}
+        for unit, name, weight in _rows(edges):
+            self._naming.append((_node(self._passages, unit), _node(self._names, name), weight))
+        return new
+
+    def add_about(self, edges: Edges) -> None:
+        """Add the passages that are about names."""
+        for unit, name, weight in _rows(edges):
+            self._about.append((_node(self._names, name), _node(self._passages, unit), weight))
+            self.reached.setdefault(unit, []).append(name)
+
+    def ranks(self) -> Scores:
+        """The PageRank of the passages, best first, ties by number."""
+        if not self._passages:
+            return {}
+        count = len(self._passages)  # nodes: the passages, then the things
+        restart = np.zeros(count + len(self._names))
+        restart[: len(self.starts)] = list(self.starts.values())
+        restart[count : count + len(self.things)] = list(self.things.values())
+        if not restart.any():
+            return {}
+        naming = np.array(self._naming).reshape(-1, 3)
+        about = np.array(self._about).reshape(-1, 3)
+        ranks = personalized_pagerank(
+            np.concatenate([naming[:, 0], about[:, 0] + count]).astype(int),
+            np.concatenate([naming[:, 1] + count, about[:, 1]]).astype(int),
+            np.concatenate([naming[:, 2], about[:, 2]]),
+            restart,
+        )
+        found = {number: float(ranks[node]) for number, node in self._passages.items() if ranks[node] > 0}
+        return dict(sorted(found.items(), key=lambda pair: (-round(pair[1], 12), pair[0])))
+
+
+def _rows(edges: Edges) -> Iterator[tuple[int, int, float]]:
+    return zip(edges["text_unit"].tolist(), edges["name"].tolist(), edges["weight"].tolist(), strict=True)
+
+
+def _node(nodes: dict[int, int], key: int) -> int:
+    return nodes.setdefault(key, len(nodes))
+
+
+def _naming(reader: Reader, passages: list[int]) -> Edges:
     return reader.arrays(
-        "SELECT text_unit::BIGINT AS text_unit, name, weight FROM passage_names "
-        "WHERE text_unit IN (SELECT unnest($units::INT[])) ORDER BY weight DESC, text_unit, name LIMIT $limit",
-        {"units": sorted(passages), "limit": MAX_EDGES},
+        "SELECT text_unit, name, weight FROM passage_names WHERE text_unit IN (SELECT unnest($units::INT[])) "
+        "ORDER BY weight DESC, text_unit, name LIMIT $limit",
+        {"units": passages, "limit": MAX_EDGES},
     )
 
 
-def _about(reader: Reader, names: set[int], scope: Scope) -> dict[str, np.ndarray]:
-    if not names:
-        return _NO_EDGES
+def _about(reader: Reader, names: set[int], scope: Scope) -> Edges:
     return reader.arrays(
         f"""
-        SELECT text_unit::BIGINT AS text_unit, name, weight FROM passage_subjects
+        SELECT text_unit, name, weight FROM passage_subjects
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
-        ORDER BY weight DESC, text_unit, name LIMIT $limit
+        ORDER BY weight DESC, name, text_unit LIMIT $limit
         """,
         {"names": sorted(names), "limit": MAX_EDGES, **scope.parameters("text_unit")},
     )
-
-
-def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {column: np.concatenate([part[column] for part in parts]) for column in _NO_EDGES}
 
 
 def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:

@@ -293,28 +293,21 @@ def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) 
 
     How rare a name is (`passage_subjects.rarity`) counts over the whole index, whatever the scope.
     """
-    called = _called(reader, list(question.title_keys), scope)
-    titles = reader.rows(
-        "SELECT human_readable_id, md5_number_lower(title_key) FROM entities "
-        "WHERE human_readable_id IN (SELECT unnest($entities::INT[]))",
-        {"entities": [entity for _, entity in called]},
-    )
-    main_names = dict(titles.iter_rows())
-    names = {key: {number_of(key)} for key in question.title_keys}
-    for key, entity in called:
-        names[key].add(main_names[entity])
-    found = reader.rows(
+    keys = {number_of(key): key for key in question.title_keys}
+    subjects = reader.rows(
         f"""
-        SELECT DISTINCT name, rarity FROM passage_subjects
-        WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")} ORDER BY name
+        SELECT DISTINCT written, name, rarity FROM (
+            SELECT written, written AS name FROM (SELECT unnest($keys::UBIGINT[]) AS written)
+            UNION SELECT name, subject FROM entity_names WHERE name IN (SELECT unnest($keys::UBIGINT[]))
+        ) JOIN passage_subjects USING (name)
+        WHERE {scope.allows("text_unit", "text_unit")} ORDER BY written, name
         """,
-        {"names": sorted(set().union(*names.values())), **scope.parameters("text_unit")},
+        {"keys": list(keys), **scope.parameters("text_unit")},
     )
-    rarities = dict(found.iter_rows())
-    known = {key for key, _ in called} | {key for key in names if not names[key].isdisjoint(rarities)}
-    return {
-        name: rarities[name] for key in sorted(_outermost(question, known)) for name in names[key] if name in rarities
-    }
+    found = [(keys[written], name, rarity) for written, name, rarity in subjects.iter_rows()]
+    called = {key for key, _ in _called(reader, list(question.title_keys), scope)}
+    outermost = _outermost(question, called.union(key for key, _, _ in found))
+    return {name: rarity for key, name, rarity in found if key in outermost}
 
 
 def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:

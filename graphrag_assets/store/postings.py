@@ -52,7 +52,7 @@ WITH names AS (
     SELECT title_key AS name, title_key FROM entities
     UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
 )
-SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency
+SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency, md5_number_lower(e.title_key)
 FROM names n JOIN entities e USING (title_key) ORDER BY ALL
 """
 

@@ -152,6 +152,7 @@ ENTITY_NAMES = table(
     ("name", "UBIGINT", "md5_number_lower of the normalised name."),
     ("entity", "INTEGER", "human_readable_id of the entity."),
     ("frequency", "BIGINT", "Number of text units that name the entity."),
+    ("subject", "UBIGINT", "The entity's name in passage_subjects, whichever of its names this is."),
 )
 PASSAGE_SUBJECTS = table(
     "passage_subjects",

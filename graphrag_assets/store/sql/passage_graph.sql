@@ -4,8 +4,7 @@
 
 -- An entity has one name here, whichever of its aliases is written.
 CREATE TEMP TABLE main_names AS
-SELECT n.name AS written, arg_max(md5_number_lower(e.title_key), (e.frequency, -e.human_readable_id)) AS name
-FROM entity_names n JOIN entities e ON e.human_readable_id = n.entity GROUP BY n.name;
+SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM entity_names GROUP BY name;
 
 CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name

@@ -14,6 +14,7 @@ from graphrag_assets.errors import GraphRAGError
 
 EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "ask")
+RANKINGS = ("graph", "text", "words", "vectors")
 
 
 class _Commands(click.Group):
@@ -83,6 +84,36 @@ def query(
     given |= {"batches": batches or None, "documents": documents or None}
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)
+
+
+@main.command()
+@click.argument("question")
+@click.option("--k", type=int, default=10, show_default=True, help="Number of passages.")
+@click.option(
+    "--method",
+    type=click.Choice(RANKINGS),
+    default="graph",
+    show_default=True,
+    help="How passages are ranked. text: by words and vectors; words: BM25.",
+)
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
+@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the passages with all columns as JSON.")
+def retrieve(
+    question: str,
+    k: int,
+    method: str,
+    path: Path | None,
+    batches: tuple[str, ...],
+    documents: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Show the passages that fit QUESTION best, and why: their ranks by words, by vectors and by the graph."""
+    from graphrag_assets.cli.retrieve import run_retrieve
+
+    filters = {name: given for name, given in (("batches", batches), ("documents", documents)) if given}
+    run_retrieve(question, k, method, path, filters, as_json)
 
 
 @main.command()

@@ -14,6 +14,7 @@ from graphrag_assets.query import methods
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import ConversationHistory
+from graphrag_assets.query.passages import RankingMethod
 from graphrag_assets.query.request import METHODS, Request, request
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream, Emit, Work
@@ -124,6 +125,30 @@ class GraphRAG:
         """`context` for asynchronous callers."""
         return await AsyncAnswerStream(*self._contexts(method, question, options)).wait()
 
+    def retrieve(self, question: str, k: int = 10, method: RankingMethod = "graph", **options: Any) -> pl.DataFrame:
+        """The `k` passages (text units) that fit the question best, without an answer.
+
+        Args:
+            method: graph: through what passages name and what they are about, as local search ranks them. text: by
+                words and vectors, as basic search does. words: BM25 alone. vectors: cosine similarity alone.
+            options: a filter (`filter`, or `batches`, `documents`, `metadata`, `entity_types`), `history`, `timeout`.
+
+        Returns:
+            rank, score (graph: PageRank; text: BM25 and cosine as parts of their greatest; words: BM25; vectors:
+            cosine), document, source, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about (the
+            things that the walk reached the passage through), context, text, human_readable_id, id; best first.
+
+        Raises:
+            QueryError: the question, an option or its value is not allowed, or the timeout is over.
+        """
+        return AnswerStream(*self._retrieving(question, {"k": k, "method": method, **options})).wait()
+
+    async def aretrieve(
+        self, question: str, k: int = 10, method: RankingMethod = "graph", **options: Any
+    ) -> pl.DataFrame:
+        """`retrieve` for asynchronous callers."""
+        return await AsyncAnswerStream(*self._retrieving(question, {"k": k, "method": method, **options})).wait()
+
     def questions(self, history: Any = (), count: int = 5, **options: Any) -> list[str]:
         """Up to `count` questions worth asking next, of those that the data answers.
 
@@ -163,7 +188,7 @@ class GraphRAG:
     def _answering(
         self, method: str, question: Any, options: Mapping[str, Any], streaming: bool
     ) -> tuple[Work[Answer], Any]:
-        asked = request(method, question, options)
+        asked = request(method if method == "ask" else _known(method), question, options)
         told = asked.common.callbacks
         streaming = streaming or getattr(told, "on_token", None) is not None
         return self._begun(asked, methods.answer, streaming), told
@@ -171,6 +196,10 @@ class GraphRAG:
     def _contexts(self, method: str, question: Any, options: Mapping[str, Any]) -> tuple[Work[Context], Any]:
         asked = request(_known(method), question, options)
         return self._begun(asked, methods.context), asked.common.callbacks
+
+    def _retrieving(self, question: Any, options: Mapping[str, Any]) -> tuple[Work[pl.DataFrame], Any]:
+        asked = request("retrieve", question, options)
+        return self._begun(asked, methods.retrieve), asked.common.callbacks
 
     def _suggesting(self, history: Any, count: int, options: Mapping[str, Any]) -> tuple[Work[list[str]], Any]:
         given = [history] if isinstance(history, str) else history

@@ -17,7 +17,8 @@ from graphrag_assets.query.drift import DriftOptions, Step, example_report, next
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.global_search import GlobalOptions, batched, global_context
 from graphrag_assets.query.local import REPORTS, LocalOptions, local_context
-from graphrag_assets.query.request import request
+from graphrag_assets.query.passages import passage_frame, rank_passages
+from graphrag_assets.query.request import RetrieveOptions, request
 from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.rows import level_reports, report_rows, report_tree
@@ -45,6 +46,23 @@ async def context(search: Search) -> Context:
     async def work() -> Context:
         await search.begin()
         return await _context(search)
+
+    return await search.within(search.request.common.timeout, work())
+
+
+async def retrieve(search: Search) -> pl.DataFrame:
+    """The best passages, as `passages.passage_frame` describes them."""
+
+    async def work() -> pl.DataFrame:
+        await search.begin()
+        asked, options = search.request.retrieval, search.request.options
+        assert isinstance(options, RetrieveOptions)
+        if options.method != "words":
+            await search.embed(asked)
+        ranked = await search.retrieve(
+            rank_passages, search.reader, asked, options.k, search.scope, method=options.method
+        )
+        return await search.retrieve(passage_frame, search.reader, ranked)
 
     return await search.within(search.request.common.timeout, work())
 

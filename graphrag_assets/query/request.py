@@ -14,7 +14,8 @@ from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.local import LocalOptions
-from graphrag_assets.query.options import check_flags, check_number, check_text, check_whole
+from graphrag_assets.query.options import check_choice, check_flags, check_number, check_text, check_whole
+from graphrag_assets.query.passages import RANKING_METHODS, RankingMethod
 from graphrag_assets.query.retrieval import Question
 
 METHODS = ("local", "global", "drift", "basic")
@@ -30,6 +31,17 @@ class AskOptions:
         check_whole(self, "max_context_tokens", least=1)
 
 
+@dataclass(frozen=True, slots=True)
+class RetrieveOptions(BasicOptions):
+    """`retrieve` gives the `k` best passages by a ranking: graph, text, words or vectors."""
+
+    method: RankingMethod = "graph"
+
+    def __post_init__(self) -> None:
+        check_whole(self, "k", least=1)
+        check_choice(self, "method", *RANKING_METHODS)
+
+
 MethodOptions = LocalOptions | GlobalOptions | DriftOptions | BasicOptions | AskOptions
 OPTIONS: Mapping[str, type[MethodOptions]] = {
     "local": LocalOptions,
@@ -37,6 +49,7 @@ OPTIONS: Mapping[str, type[MethodOptions]] = {
     "drift": DriftOptions,
     "basic": BasicOptions,
     "ask": AskOptions,
+    "retrieve": RetrieveOptions,
 }
 
 

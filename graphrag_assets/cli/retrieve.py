@@ -1,0 +1,52 @@
+"""`retrieve`: the passages that fit a question best, without an answer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.query import GraphRAG
+
+_CHARACTERS = 240  # of a passage, on the screen
+
+
+def run_retrieve(
+    question: str, k: int, method: str, path: Path | None, filters: Mapping[str, Any], as_json: bool
+) -> None:
+    """Print the passages as a table, or as JSON with all columns."""
+    found = GraphRAG(path).retrieve(question, k, method, **filters)  # type: ignore[arg-type]
+    if as_json:
+        print(found.write_json())
+    elif found.is_empty():
+        Console(stderr=True).print("No passage has a word of the question.")
+    else:
+        Console().print(_table(found))
+
+
+def _table(found: pl.DataFrame) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_lines=True)
+    for heading in ("#", "words", "vectors", "graph"):
+        table.add_column(heading, justify="right")
+    table.add_column("passage", overflow="fold")
+    for row in found.iter_rows(named=True):
+        ranks = [_number(row[name]) for name in ("rank", "rank_by_words", "rank_by_vectors", "rank_by_graph")]
+        table.add_row(*ranks, _passage(row))
+    return table
+
+
+def _passage(row: Mapping[str, Any]) -> Text:
+    place = f", characters {row['start_char']}-{row['end_char']}" if row["start_char"] is not None else ""
+    text = " ".join(row["text"].split())
+    shown = Text.assemble((row["document"] or "", "bold"), f" {row['source']}{place}\n")
+    if row["about"]:
+        shown.append(f"found through: {', '.join(row['about'])}\n", "italic")
+    return shown.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
+
+
+def _number(rank: int | None) -> str:
+    return "" if rank is None else str(rank)

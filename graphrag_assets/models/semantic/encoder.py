@@ -275,7 +275,7 @@ def _tokenizer(export: Export) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise SettingsError(f"{export.name} needs {error.name}: {INSTALL}") from None
+        raise SettingsError(f"{export.name} needs {error.name}, which is not installed: {INSTALL}") from None
     try:
         tokenizer = Tokenizer.from_file(str(export.tokenizer_file))
     except Exception as error:
@@ -291,7 +291,7 @@ def _session(export: Export) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise SettingsError(f"{export.name} needs {error.name}: {INSTALL}") from None
+        raise SettingsError(f"{export.name} needs {error.name}, which is not installed: {INSTALL}") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
     options.log_severity_level = 3  # errors, which are raised too

@@ -187,7 +187,8 @@ def _pooling(folder: Path) -> tuple[tuple[str, ...], int | None, bool]:
         paths = {str(module["type"]).rpartition(".")[2]: module["path"] for module in modules}
     except (TypeError, KeyError):
         raise SettingsError(
-            f"{folder / 'modules.json'} is damaged: it is no list of modules with type and path."
+            f"{folder / 'modules.json'} is damaged: it is no list of modules with type and path. "
+            "Copy it from the model's source again."
         ) from None
     if set(paths) - _MODULES:  # such as Dense: sentence-transformers exports these into the model itself
         return (), None, True

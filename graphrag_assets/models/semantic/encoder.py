@@ -117,11 +117,7 @@ class Encoder:
             SettingsError: the model gives no usable vector.
         """
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        workers = min(threads or _processors(), len(texts))
-        if workers <= 1:
-            for row, text in enumerate(texts):
-                vectors[row] = self._embed(self.export.passage_prompt, text)
-            return vectors
+        workers = threads or _processors()
         progress, step = Progress("texts embedded", len(texts)), workers * _TEXTS_PER_THREAD
         embed = functools.partial(self._embed, self.export.passage_prompt)
         with ThreadPoolExecutor(workers) as pool:
@@ -175,8 +171,8 @@ class Encoder:
             left = len(content) - start
             end = _before_word(words, start, start + -(-left // -(-left // room)))  # the fewest windows, equally long
             window = self._encode(prompt + text[starts[start] : starts[end]])
-            while len(window) > limit:  # a part may have more tokens than it had within the text
-                end -= len(window) - limit
+            while len(window) > limit and end > start + 1:  # a part may have more tokens than within the text
+                end = max(start + 1, end - (len(window) - limit))
                 window = self._encode(prompt + text[starts[start] : starts[end]])
             windows.append(window)
             start = end

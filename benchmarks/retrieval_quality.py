@@ -135,11 +135,8 @@ def _sources(rag: GraphRAG, method: str, question: str, **options: int) -> list[
 
 def _table(collection: Collection, rag: GraphRAG) -> Table:
     units = rag.sql("SELECT human_readable_id, document_id, text FROM text_units").rows()
-    rows_are_documents = all(
-        "\n" not in text[:1] and name.endswith(".jsonl") for name, text in collection.files.items()
-    )
-    unit_of = {number: document if rows_are_documents else str(number) for number, document, _ in units}
-    gold = [{unit_of[_containing(units, text)] for text in texts} for _, texts in collection.questions]
+    place_of = {number: document if collection.by_document else str(number) for number, document, _ in units}
+    gold = [{place_of[_containing(units, text)] for text in texts} for _, texts in collection.questions]
     table = Table(title=f"{collection.name}: {len(gold)} questions, {len(units):,} text units", title_justify="left")
     for heading in ("method", "recall@5", "all@8", "recall@5 against BM25"):
         table.add_column(heading, justify="left" if heading == "method" else "right")

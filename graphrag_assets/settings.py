@@ -21,6 +21,10 @@ def variable(name: str) -> str:
     return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 
+ONNX = "onnx:"
+"""What names of embedding models begin with that run in this process."""
+
+
 class Settings(BaseSettings):
     """The options, read once per process. `Settings.load()` turns a bad value into a clear error."""
 
@@ -60,7 +64,9 @@ class Settings(BaseSettings):
         "", description="Language model as litellm names it (openai/gpt-…, ollama/…); unset: the embedded default."
     )
     embedding_model: str = Field(
-        "", description="Embedding model as litellm names it; unset: hashed n-grams, with no model at all."
+        "",
+        description="Embedding model: onnx:minilm (packaged, on this machine), onnx:/path of a sentence-transformers "
+        "ONNX export, or a server's as litellm names it; unset: hashed n-grams, with no model at all.",
     )
     chat_base_url: str = Field("", description="OpenAI-compatible server of the chat model; key: _CHAT_API_KEY.")
     embedding_base_url: str = Field(
@@ -136,6 +142,16 @@ class Settings(BaseSettings):
     def entity_type_list(self) -> tuple[str, ...]:
         """The entity types, one by one."""
         return tuple(kind.strip() for kind in self.entity_types.split(",") if kind.strip())
+
+    @property
+    def embeds_locally(self) -> bool:
+        """Whether the embedding model runs in this process: it costs nothing and needs no ledger."""
+        return self.embedding_model.startswith(ONNX)
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether indexing calls models of a provider, which may cost money."""
+        return bool(self.chat_model) or (bool(self.embedding_model) and not self.embeds_locally)
 
     @cached_property
     def index_folder(self) -> Path:

@@ -69,6 +69,10 @@ ELSEWHERE = {
         "it needs a key; a server of the tests stands in for the provider",
         "tests/defs/test_language_models.py::test_every_stage_is_made_by_the_models",
     ),
+    ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:minilm"): (
+        "it takes half a minute of a processor",
+        "tests/defs/test_local_embeddings.py::test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked",
+    ),
     (
         "docs/models.md",
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG_EMBEDDING_MODEL=openai/text-embedding-3-small",

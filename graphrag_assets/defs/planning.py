@@ -55,9 +55,10 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
     found = scan(index)
     todo = found.due if batches is None else batches
     settings, tally = index.settings, planning.tally_of(index.settings)
-    if not settings.chat_model and not settings.embedding_model:
+    if not settings.calls_models:
         costs = planning.cost_frame(settings, tally)
-        return CostPlan(todo, costs, ("No model is set, so nothing is paid for.",))
+        why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
+        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.",))
     with TemporaryDirectory(prefix="graphrag-preview-") as folder:
         copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)

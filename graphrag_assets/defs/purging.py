@@ -135,7 +135,7 @@ def needed_answers(index: GraphIndex) -> set[str]:
     """
     settings = index.settings
     keys: set[str] = set()
-    if not settings.chat_model and not settings.embedding_model:
+    if not settings.calls_models:
         return keys
     from graphrag_assets.models.needed import looking_up
 

@@ -36,6 +36,8 @@ def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
     """
     if index_model == embeddings.MODEL:
         return embeddings.embed
+    if _is_local(index_model):
+        return lambda texts: _embed_locally(index_model, texts)
     _comparable(index_model)
     from graphrag_assets.models.event_loop import wait_for
 
@@ -50,6 +52,8 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
     """
     if index_model == embeddings.MODEL:
         return await asyncio.to_thread(embeddings.embed, list(texts)), Usage()
+    if _is_local(index_model):
+        return await asyncio.to_thread(_embed_locally, index_model, texts), Usage()
     _comparable(index_model)
     from graphrag_assets.models.language import embedding_model
     from graphrag_assets.settings import Settings
@@ -58,6 +62,19 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
     vectors = await model.embed(texts, task="embed_question")
     used = model.usage.total
     return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+
+
+def _is_local(index_model: str) -> bool:
+    from graphrag_assets.settings import ONNX
+
+    return index_model.startswith(ONNX)
+
+
+def _embed_locally(index_model: str, texts: Sequence[str]) -> np.ndarray:
+    from graphrag_assets.models import semantic
+    from graphrag_assets.settings import Settings
+
+    return semantic.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
 
 
 def _comparable(index_model: str) -> None:

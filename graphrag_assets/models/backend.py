@@ -4,7 +4,7 @@ Unset settings mean the embedded default. Assets ask for a `Backend` and never f
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -76,15 +76,33 @@ def backend_for(
 
     `anew_since`: the chat model is asked again where its answer in the ledger is older than this time (ISO, UTC).
     """
-    backend = offline_backend()
-    if settings.chat_model or settings.embedding_model:
+    backend = with_local_embeddings(offline_backend(), settings)
+    if settings.calls_models:
         from graphrag_assets.models import language  # what talks to providers loads only when asked for
 
         if settings.chat_model:
             backend = language.with_chat(backend, settings, batch, run_id, keys, anew_since)
-        if settings.embedding_model:
+        if settings.embedding_model and not settings.embeds_locally:
             backend = language.with_embeddings(backend, settings, run_id, keys)
     return backend
+
+
+def with_local_embeddings(backend: Backend, settings: Settings, dry_run: bool = False) -> Backend:
+    """`backend` with vectors by the ONNX model of the settings, if they name one; in a dry run vectors are zeros.
+
+    Raises:
+        SettingsError: a file of the model is missing or damaged.
+    """
+    if not settings.embeds_locally:
+        return backend
+    from graphrag_assets.models import semantic
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        if dry_run or not texts:
+            return np.zeros((len(texts), 1), np.float32)
+        return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
+
+    return replace(backend, embedding_model=semantic.read_export(settings.embedding_model).name, embed=embed)
 
 
 def books_of(settings: Settings) -> pl.DataFrame | None:

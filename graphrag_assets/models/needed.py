@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphrag_assets.models.backend import Backend, offline_backend
+from graphrag_assets.models.backend import Backend, offline_backend, with_local_embeddings
 from graphrag_assets.models.event_loop import wait_for
 from graphrag_assets.models.language import chat_model, embedding_model, with_tasks
 from graphrag_assets.models.llm.options import ChatRequest, Completion
@@ -37,10 +37,10 @@ class LookingUp:
 
 def looking_up(settings: Settings, keys: set[str]) -> Backend:
     """The backend of the settings, which sends nothing and adds the keys of the answers it finds to `keys`."""
-    backend = offline_backend()
+    backend = with_local_embeddings(offline_backend(), settings, dry_run=True)
     if settings.chat_model:
         backend = with_tasks(backend, settings, LookingUp(chat_model(settings), keys), None, None)
-    if settings.embedding_model:
+    if settings.embedding_model and not settings.embeds_locally:
         model = embedding_model(settings)
 
         def embed(texts: Sequence[str]) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.backend import Backend, Extracted, offline_backend
+from graphrag_assets.models.backend import Backend, Extracted, offline_backend, with_local_embeddings
 from graphrag_assets.models.event_loop import wait_for
 from graphrag_assets.models.language import (
     chat_model,
@@ -51,7 +51,7 @@ def planning_backend(settings: Settings, batch: str | None, tally: Tally) -> Bac
 
     Rows carry the fingerprints that the real models' rows carry, so the dry run sees what is new as the real one.
     """
-    backend = offline_backend()
+    backend = with_local_embeddings(offline_backend(), settings, dry_run=True)
     if settings.chat_model:
         chat = PlanningChat(chat_model(settings), tally, extract_unit, settings.encoding)
         asking = with_tasks(backend, settings, chat, batch, None)
@@ -60,7 +60,7 @@ def planning_backend(settings: Settings, batch: str | None, tally: Tally) -> Bac
             return asking.extract(chat.remembering(units))
 
         backend = replace(asking, extract=extract)
-    if settings.embedding_model:
+    if settings.embedding_model and not settings.embeds_locally:
         model = embedding_model(settings)
 
         def embed(texts: Sequence[str]) -> np.ndarray:
@@ -125,7 +125,9 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
         )
         said.append(f"Answers of {task}: {basis}.")
     for model, task in ((settings.chat_model, "community_report"), (settings.embedding_model, EMBED)):
-        if model:
+        if task == EMBED and settings.embeds_locally:
+            said.append(f"{model} runs on this machine: nothing is paid for vectors.")
+        elif model:
             said.append(f"{model}: {_price_in_words(prices_of(settings, task))}.")
     if settings.budget_usd is not None:
         spent = ledger_of(settings).spent_today()

@@ -133,6 +133,19 @@ def test_the_embedded_default_costs_nothing(project):
     assert plan.notes == ("No model is set, so nothing is paid for.",)
 
 
+def test_vectors_made_on_this_machine_cost_nothing_and_reach_no_server(small, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")  # the base URL of the embedding server stays set
+    plan = plan_index(small.index)
+    assert server.requests == []
+    assert "embed" not in plan.costs["task"]
+    assert plan.costs["calls"].sum() > 0
+    assert "onnx:minilm runs on this machine: nothing is paid for vectors." in plan.notes
+    monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
+    plan = plan_index(small.index)
+    assert plan.costs.is_empty()
+    assert plan.notes == ("onnx:minilm runs on this machine, so nothing is paid for.",)
+
+
 def test_the_job_shows_the_preview_as_metadata_of_its_output(small):
     result = small.run("preview_cost")
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]

@@ -181,7 +181,17 @@ def test_threads_share_one_object(rag: GraphRAG) -> None:
 
 
 def test_importing_the_query_module_imports_nothing_heavy() -> None:
-    heavy = ["dagster", "litellm", "textblob", "sklearn", "scipy", "igraph", "leidenalg", "graphrag_assets.pipeline"]
+    heavy = [
+        "dagster",
+        "litellm",
+        "textblob",
+        "sklearn",
+        "scipy",
+        "igraph",
+        "leidenalg",
+        "onnxruntime",
+        "graphrag_assets.pipeline",
+    ]
     code = f"import sys, graphrag_assets.query; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,0 +1,103 @@
+"""An index whose vectors are made on this machine, and questions to it."""
+
+import pytest
+
+from graphrag_assets.errors import QueryError, SettingsError
+from graphrag_assets.query import GraphRAG
+from tests.defs.test_language_models import BATCHES, contents, use
+from tests.onnx_exports import TABLE, write_export
+from tests.openai_server import running
+
+QUESTION = "Who commanded the Great Eastern?"
+
+
+@pytest.fixture
+def documents(project):
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    return project
+
+
+def models(project) -> set[tuple]:
+    return set(project.sql("SELECT DISTINCT model, len(vector) FROM embeddings"))
+
+
+def test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked(documents, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+    documents.index_all()
+    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
+    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in documents.sql("SELECT name, value FROM index_settings")
+    for setting in ("onnx:minilm", "", "openai/another", "onnx:/nowhere"):
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
+        found = GraphRAG().context("basic", "Which scientist built a measuring device?", k=1)
+        assert "galvanometer" in found.frames["sources"]["text"].item()
+
+
+def test_a_second_run_embeds_nothing_and_writes_no_row(documents, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+    documents.index_all()
+    before = contents(documents)
+    documents.index_all()
+    assert contents(documents) == before
+    written = documents.index.working.read(
+        "SELECT inserted + deleted AS n FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at"
+    )
+    assert written["n"].to_list()[1:] == [0]
+
+
+def test_an_index_of_a_folder_is_asked_by_the_model_of_that_content_wherever_it_is(documents, monkeypatch, tmp_path):
+    folder = write_export(tmp_path / "colors")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
+    documents.index_all()
+    ((model, dimensions),) = models(documents)
+    assert model.startswith("onnx:colors#")
+    assert dimensions == 3
+    folder.rename(tmp_path / "elsewhere")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{tmp_path / 'elsewhere'}")
+    assert GraphRAG().basic(QUESTION).answer
+    for setting in ("", "onnx:minilm", f"onnx:{folder}", "openai/test-embedding"):
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
+        with pytest.raises(QueryError, match=f"The index was embedded with {model}"):
+            GraphRAG().basic(QUESTION)
+
+
+def test_an_index_with_hashed_vectors_is_asked_with_them_whatever_is_set(documents, monkeypatch):
+    documents.index_all()
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+    assert GraphRAG().basic(QUESTION).answer
+    documents.run("refresh_graph")
+    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
+
+
+def test_a_changed_model_embeds_everything_again_and_says_so(documents, monkeypatch, tmp_path, caplog):
+    folder = write_export(tmp_path / "colors")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
+    documents.index_all()
+    (before,) = models(documents)
+    write_export(folder, table=TABLE + 1)
+    with caplog.at_level("WARNING"):
+        documents.run("refresh_graph")
+    (after,) = models(documents)
+    assert after[0] != before[0]
+    assert any(before[0] in record.message and after[0] in record.message for record in caplog.records)
+
+
+def test_a_missing_model_stops_indexing_before_anything_is_paid_for(documents, monkeypatch):
+    with running() as server:
+        use(monkeypatch, server)
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:/nowhere")
+        with pytest.raises(SettingsError, match="onnx:/nowhere: /nowhere does not exist"):
+            documents.run("scan_input")
+        assert server.requests == []
+
+
+def test_chat_by_a_server_goes_with_vectors_made_here(documents, monkeypatch):
+    with running() as server:
+        use(monkeypatch, server)
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
+        documents.index_all()
+        assert server.embeddings == []
+        before = len(server.requests)
+        assert GraphRAG().local(QUESTION).model == "openai/test-chat"
+        assert len(server.requests) == before + 1
+    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}

@@ -5,6 +5,7 @@ the text; it is no part of it: quotes and character spans are of the text alone.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -68,16 +69,30 @@ def _plain(title: str) -> str:
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())
 
 
-def heading_path(found: list[Heading], start: int) -> list[str]:
-    """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
-    path: list[Heading] = []
-    for heading in found:
-        if heading.start > start:
-            break
-        path = [outer for outer in path if outer.level < heading.level]
-        if heading.start < start:
-            path.append(heading)
-    return [heading.title for heading in path]
+class Outline:
+    """The headings of a text, and which of them are in force where."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._paths: list[tuple[Heading, ...]] = []  # from each heading on: its parents and itself
+        path: tuple[Heading, ...] = ()
+        for heading in headings(text):
+            path = (*_above(path, heading.level), heading)
+            self._starts.append(heading.start)
+            self._paths.append(path)
+
+    def path(self, start: int) -> list[str]:
+        """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
+        place = bisect_right(self._starts, start) - 1
+        path = self._paths[place] if place >= 0 else ()
+        if path and path[-1].start == start:
+            path = path[:-1]
+        return [heading.title for heading in path]
+
+
+def _above(path: tuple[Heading, ...], level: int) -> tuple[Heading, ...]:
+    """The headings of `path` that stay in force below a heading of `level`."""
+    return tuple(outer for outer in path if outer.level < level)
 
 
 def joined(title: str, path: list[str]) -> str:
@@ -108,9 +123,9 @@ def heading_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Se
         text_units: document_id, start_char (null: only the title counts).
     """
     titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
-    headings_of = {id_: headings(text or "") for id_, text in documents.select("id", "text").iter_rows()}
+    outlines = {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
     contexts = [
-        joined(titles.get(document, ""), heading_path(headings_of.get(document, []), -1 if start is None else start))
+        joined(titles[document], outlines[document].path(-1 if start is None else start))
         for document, start in text_units.select("document_id", "start_char").iter_rows()
     ]
     return pl.Series("context", contexts, dtype=pl.String)

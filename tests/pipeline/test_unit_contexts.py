@@ -8,8 +8,8 @@ from graphrag_assets.models.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
     MAX_DOCUMENT_TOKENS,
+    Outline,
     heading_contexts,
-    heading_path,
     headings,
     joined,
     placed_units,
@@ -38,7 +38,7 @@ The Great Eastern sailed.
 
 
 def path_at(text: str, passage: str) -> list[str]:
-    return heading_path(headings(text), text.index(passage))
+    return Outline(text).path(text.index(passage))
 
 
 def test_headings_have_their_levels_and_places():

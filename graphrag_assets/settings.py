@@ -54,6 +54,12 @@ class Settings(BaseSettings):
     chunk_size: int = Field(1200, ge=50, description="Most tokens of a text unit.")
     chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighbours; chunking=tokens only.")
 
+    text_unit_context: Literal["headings", "none", "model"] = Field(
+        "headings",
+        description="What is searched and shown with the text of a text unit. headings: document title › headings; "
+        "none: nothing; model: these, and its place in the document in words of the chat model.",
+    )
+
     min_concept_mentions: int = Field(
         2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
     )
@@ -123,6 +129,11 @@ class Settings(BaseSettings):
             raise SettingsError(
                 f"GRAPHRAG_CHUNK_OVERLAP={settings.chunk_overlap} must be smaller than "
                 f"GRAPHRAG_CHUNK_SIZE={settings.chunk_size}."
+            )
+        if settings.text_unit_context == "model" and not settings.chat_model:
+            raise SettingsError(
+                "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
+                "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
             )
         return settings
 

@@ -13,11 +13,12 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import Backend
+from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_facts
+from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ def chunk_options(settings: Settings) -> ChunkOptions:
 
 def deciding_options(index: GraphIndex) -> tuple[object, ...]:
     """Everything but the files that decides what is made of a batch."""
-    settings = index.settings
+    settings, backend = index.settings, index.backend()
+    by_model = settings.text_unit_context == "model"
+    contexts = (settings.text_unit_context, backend.context_writer if by_model else "")
     converters = bool(importlib.util.find_spec("markitdown"))  # installing them mends files they can read
-    return load_options(settings), chunk_options(settings), index.backend().extractor, converters, CORPUS_VERSION
+    return load_options(settings), chunk_options(settings), backend.extractor, contexts, converters, CORPUS_VERSION
 
 
 def batch_digest(index: GraphIndex, batch: str) -> str:
@@ -106,7 +109,13 @@ def _index_batch(
     settings = index.settings
     digest = batch_digest(index, batch)
     files = index.input_folder.files(batch)
-    documents, text_units, errors = read_corpus(batch, files, load_options(settings), chunk_options(settings))
+    with_contexts = settings.text_unit_context != "none"
+    documents, text_units, errors = read_corpus(
+        batch, files, load_options(settings), chunk_options(settings), with_contexts
+    )
+    if settings.text_unit_context == "model":
+        text_units, failures = _written_contexts(index, batch, documents, text_units, backend, redo)
+        errors = pl.concat([errors, failures], how="diagonal_relaxed")
     stored = known_facts(index.working, batch, backend.extractor)
     if redo in (Redo.EXTRACTION, Redo.EVERYTHING):
         stored = {name: frame.clear() for name, frame in stored.items()}
@@ -125,3 +134,19 @@ def _index_batch(
     options = index.options if index.input_folder.has(batch) else {}  # they go with the batch
     changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, used, options)
     return IndexedBatch(frames, errors, changes, backend.usage)
+
+
+def _written_contexts(
+    index: GraphIndex, batch: str, documents: pl.DataFrame, text_units: pl.DataFrame, backend: Backend, redo: Redo
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The text units with contexts by the chat model, and the index_errors rows of those it failed to write."""
+    known = known_contexts(index.working, batch)
+    left_alone = failed_units(index.working, batch, unit_contexts.STAGE) if redo is Redo.NOTHING else None
+    return unit_contexts.write_contexts(
+        documents,
+        text_units,
+        known.clear() if redo is Redo.EVERYTHING else known,
+        backend.write_contexts,
+        backend.context_writer,
+        left_alone,
+    )

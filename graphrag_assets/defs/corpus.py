@@ -21,6 +21,7 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 
 source_files = dg.AssetSpec(
@@ -77,9 +78,10 @@ def index_batch(
 
 def batch_metadata(batch: str, indexed: IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
-    failed = pl.col("stage") == "extract"
+    failed, without_context = pl.col("stage") == "extract", pl.col("stage") == STAGE
     more = {
-        "documents": errors_metadata("skipped", indexed.errors.filter(~failed), batch),
+        "documents": errors_metadata("skipped", indexed.errors.filter(~failed & ~without_context), batch),
+        "text_units": errors_metadata("failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata("failed_text_units", indexed.errors.filter(failed), batch),
             **usage_metadata(indexed.usage),

@@ -36,6 +36,14 @@ class Chunking(Enum):
     SENTENCES = "sentences"
 
 
+class TextUnitContext(Enum):
+    """What is searched and shown with the text of a text unit."""
+
+    HEADINGS = "headings"
+    NONE = "none"
+    MODEL = "model"
+
+
 class RunOptions(dg.Config):
     """Settings for one run; `settings_of` names the fields that are settings."""
 
@@ -97,6 +105,7 @@ class BatchOptions(RedoOptions):
         "chunking",
         "chunk_size",
         "chunk_overlap",
+        "text_unit_context",
     )
     redoes: ClassVar[tuple[Redo, ...]] = (Redo.NOTHING, Redo.FAILED_UNITS, Redo.EXTRACTION, Redo.EVERYTHING)
 
@@ -110,6 +119,10 @@ class BatchOptions(RedoOptions):
     chunk_size: int | None = Field(default=None, description=f"Most tokens of a text unit, from 50. {_BATCH}")
     chunk_overlap: int | None = Field(
         default=None, description=f"Tokens shared by neighbours, from 0; with TOKENS only. {_BATCH}"
+    )
+    text_unit_context: TextUnitContext | None = Field(
+        default=None,
+        description=f"HEADINGS, NONE or MODEL: what is searched with a text. MODEL: a call per text unit. {_BATCH}",
     )
     redo: Redo = Field(
         default=Redo.FAILED_UNITS,

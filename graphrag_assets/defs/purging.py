@@ -21,6 +21,9 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import LEDGER_NAME, books_of
+from graphrag_assets.models.records import PlacedUnit
+from graphrag_assets.pipeline.loading import given_titles
+from graphrag_assets.pipeline.unit_contexts import heading_contexts, placed_units
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
@@ -142,9 +145,13 @@ def needed_answers(index: GraphIndex) -> set[str]:
     with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
         copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
-        units = copy.working.read("SELECT batch, id, text FROM text_units ORDER BY batch, id")
+        documents, units = copy.working.read_tables("documents", "text_units")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
-            backend = looking_up(copy.of(str(batch)).settings, keys)
+            own = copy.of(str(batch)).settings
+            backend = looking_up(own, keys)
+            if own.text_unit_context == "model":
+                for _ in backend.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
+                    pass
             for _ in backend.extract(of_batch.select("id", "text").iter_rows()):
                 pass  # the mentions are in the database; looking their answers up is the point
         backend = looking_up(copy.of(None).settings, keys)
@@ -156,6 +163,12 @@ def needed_answers(index: GraphIndex) -> set[str]:
         update_reports(copy, backend, _RUN)
         update_embeddings(copy, backend, _RUN)
     return keys
+
+
+def _placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
+    """The text units as their contexts were written from: with those of headings."""
+    titled = documents.with_columns(given_titles(documents))
+    return placed_units(documents, text_units.with_columns(heading_contexts(titled, text_units)))
 
 
 @contextlib.contextmanager

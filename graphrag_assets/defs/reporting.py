@@ -19,7 +19,7 @@ PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80
 CURE_CHARACTERS = 400  # an error and what to do about it are read, not glanced at
 # The event log is for ever: what documents say stays out of it.
-_PRIVATE = {"text", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
+_PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _COSTS = {"graphrag/cost": "model-calls"}
 """The tag of assets that may cost money: the UI filters by it."""

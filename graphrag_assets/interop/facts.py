@@ -128,6 +128,7 @@ def _text_units(texts: Texts, batch: str) -> pl.DataFrame:
     )
     return units.join(titles, on="document_id", how="left", maintain_order="left").with_columns(
         pl.col("context").fill_null(""),
+        context_fingerprint=pl.lit(None, pl.String),
         batch=pl.lit(batch),
         n_sentences=n_sentences,
         extractor=pl.lit(schema.IMPORTED),

@@ -16,7 +16,7 @@ from graphrag_assets.models.offline.centrality import summarise
 from graphrag_assets.models.offline.embeddings import MODEL, embed
 from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.models.progress import Progress
-from graphrag_assets.models.records import ReportMaterial, ReportRecord, UnitExtraction
+from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord, UnitExtraction
 from graphrag_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Backend:
         summarise: from descriptions (key, title, description, n) to one description per key.
         write_reports: a report per material, in order.
         embed: unit vectors, float32 (n, dimensions), of n texts.
+        write_contexts: from text units to the place of each in its document in words, or why it failed, as it comes;
+            nothing of the embedded default, for which the headings are the context.
         meters: what count the calls, tokens and cost of models; none of the embedded default.
     """
 
@@ -57,6 +59,8 @@ class Backend:
     write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
     embedding_model: str
     embed: Callable[[Sequence[str]], np.ndarray]
+    context_writer: str = ""
+    write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
     meters: "tuple[UsageMeter, ...]" = ()
 
     @property

@@ -39,10 +39,12 @@ from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.models.offline.reports import write_reports as extractive_reports
 from graphrag_assets.models.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.models.prompts import Prompts
-from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord
 from graphrag_assets.models.tasks.answers import ChatAnswerer
 from graphrag_assets.models.tasks.chat import Chat, Origin, stops_the_run
 from graphrag_assets.models.tasks.claims import ClaimOptions
+from graphrag_assets.models.tasks.contexts import TASK as CONTEXT_TASK
+from graphrag_assets.models.tasks.contexts import ContextOptions, write_context
 from graphrag_assets.models.tasks.extraction import ExtractionOptions, extract_text_unit
 from graphrag_assets.models.tasks.reports import ReportOptions, write_report
 from graphrag_assets.models.tasks.summaries import SummaryOptions, summarize_descriptions
@@ -169,7 +171,7 @@ def with_tasks(
     run_id: str | None,
     meter: UsageMeter | None = None,
 ) -> Backend:
-    """`backend` with extraction, summaries and reports asked of `chat`, as the settings want them.
+    """`backend` with extraction, summaries, reports and contexts asked of `chat`, as the settings want them.
 
     `meter`: what counts the use of `chat`, for the lines on progress.
     """
@@ -177,6 +179,7 @@ def with_tasks(
     extraction, claims = extraction_options(settings)
     summaries = SummaryOptions(language=language, encoding=settings.encoding)
     reports = ReportOptions(settings.report_words, language)
+    contexts = ContextOptions(language=language, encoding=settings.encoding)
 
     def extract(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
         async def one(unit: tuple[str, str]) -> Extracted:
@@ -208,6 +211,17 @@ def with_tasks(
                 written[place] = replace(report, writer=REPORTER) if ranked else report
         return [written[place] for place in range(len(materials))]
 
+    def write_contexts(units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
+        async def one(unit: PlacedUnit) -> str:
+            return await write_context(chat, prompts, unit, contexts, Origin(batch, unit.id, run_id))
+
+        # The first of each document goes ahead: it brings the document into the provider's prompt cache.
+        ahead = list({unit.document: unit for unit in reversed(units)}.values())
+        others = set(units) - set(ahead)
+        for group in (ahead, [unit for unit in units if unit in others]):
+            for unit, written in as_they_come(one, group, "text unit contexts", meter):
+                yield unit.id, written
+
     return replace(
         backend,
         extractor=_fingerprint(settings, prompts, _EXTRACTION_TASKS, extraction, claims),
@@ -215,6 +229,8 @@ def with_tasks(
         summarise=summarise,
         reporter=_fingerprint(settings, prompts, ("community_report",), reports),
         write_reports=write,
+        context_writer=_fingerprint(settings, prompts, (CONTEXT_TASK,), contexts),
+        write_contexts=write_contexts,
     )
 
 

@@ -19,10 +19,17 @@ from graphrag_assets.models.language import (
 )
 from graphrag_assets.models.llm import Prices
 from graphrag_assets.models.offline.extraction import extract_unit
-from graphrag_assets.models.tasks.plan import EXTRACTION_TASKS, LEAST_ANSWERS, RULES, Planned, PlanningChat, Tally
+from graphrag_assets.models.tasks.plan import (
+    EMBED,
+    EXTRACTION_TASKS,
+    LEAST_ANSWERS,
+    RULES,
+    Planned,
+    PlanningChat,
+    Tally,
+)
 from graphrag_assets.settings import Settings
 
-EMBED = "embed"
 SCHEMA = {
     "task": pl.String,
     "batch": pl.String,

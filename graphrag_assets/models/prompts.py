@@ -60,6 +60,7 @@ _REDUCE = Placeholders(
 )
 
 TASKS: Mapping[str, Placeholders] = {
+    "text_unit_context": Placeholders({"document": "document", "passage": "passage"}, optional=_names("language")),
     "extract_graph": Placeholders({"text": "document"}, _names("entity_types"), _names("other_types language")),
     "extract_graph_continue": Placeholders(blocks=_FOLLOWING),
     "extract_claims": Placeholders({"text": "document"}, _names("claim_description"), _names("entity_types language")),

@@ -23,14 +23,19 @@ class BatchFacts(NamedTuple):
 
 
 def read_corpus(
-    batch: str, files: Iterable[SourceFile], load: LoadOptions, chunk: ChunkOptions
+    batch: str, files: Iterable[SourceFile], load: LoadOptions, chunk: ChunkOptions, with_contexts: bool = True
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The batch's documents, its text units (not extracted yet), and its errors."""
+    """The batch's documents, its text units (not extracted yet), and its errors.
+
+    The context of a text unit is the title and headings it stands under; empty when `with_contexts` is false.
+    """
     loaded = load_documents(batch, files, load)
     text_units = chunk_documents(loaded.documents, chunk)
     titled = loaded.documents.with_columns(given_titles(loaded.documents))
-    contexts = heading_contexts(titled, text_units)
-    return loaded.documents, text_units.with_columns(contexts, extractor=pl.lit(None, pl.String)), loaded.errors
+    contexts = heading_contexts(titled, text_units) if with_contexts else pl.lit("").alias("context")
+    nothing = pl.lit(None, pl.String)
+    text_units = text_units.with_columns(contexts, context_fingerprint=nothing, extractor=nothing)
+    return loaded.documents, text_units, loaded.errors
 
 
 class KnownFacts(NamedTuple):

@@ -8,7 +8,7 @@ local maximum approach, Journal of Computer and System Sciences 76, 2010).
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -259,6 +259,18 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
         else:
             cuts.append(last)
     return cuts[:-1]
+
+
+def cut_into_parts(texts: Sequence[str], tokens: Sequence[int], size: int) -> list[int]:
+    """Where to cut adjoining texts into parts of at most `size` tokens: indices of the texts that begin a part.
+
+    Texts that fit together are one part. Otherwise the cuts are chosen by content, as those of text units are, so an
+    edit changes the parts around it and no others. A text longer than `size` is a part by itself.
+    """
+    if sum(tokens) <= size or len(texts) < 2:
+        return [0]
+    priority = np.array([_hash(f"{left}\x1f{right}") for left, right in pairwise(texts)], dtype=np.int64)
+    return [0, *_cuts(np.cumsum(tokens, dtype=np.int64), priority, size // 4, size)]
 
 
 def _length(position: np.ndarray, first: int, last: int) -> int:

@@ -5,12 +5,23 @@ the text; it is no part of it: quotes and character spans are of the text alone.
 """
 
 import re
-from itertools import groupby
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.ids import stable_id
+from graphrag_assets.models.records import PlacedUnit
+from graphrag_assets.pipeline.chunking import cut_into_parts
+from graphrag_assets.pipeline.loading import INDEX_ERRORS
+
 SEPARATOR = " › "
+STAGE = "context"
+"""Stage of the index_errors rows of contexts that could not be written."""
+MAX_DOCUMENT_TOKENS = 8000
+"""Longer documents are shown to the chat model in parts."""
 _MAX_PART = 200  # characters of a title or heading
 _MAX_PATH = 400  # characters of several; the title and the innermost heading always stay
 
@@ -58,16 +69,30 @@ def _plain(title: str) -> str:
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", title)).split())
 
 
-def heading_path(found: list[Heading], start: int) -> list[str]:
-    """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
-    path: list[Heading] = []
-    for heading in found:
-        if heading.start > start:
-            break
-        path = [outer for outer in path if outer.level < heading.level]
-        if heading.start < start:
-            path.append(heading)
-    return [heading.title for heading in path]
+class Outline:
+    """The headings of a text, and which of them are in force where."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._paths: list[tuple[Heading, ...]] = []  # from each heading on: its parents and itself
+        path: tuple[Heading, ...] = ()
+        for heading in headings(text):
+            path = (*_above(path, heading.level), heading)
+            self._starts.append(heading.start)
+            self._paths.append(path)
+
+    def path(self, start: int) -> list[str]:
+        """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
+        place = bisect_right(self._starts, start) - 1
+        path = self._paths[place] if place >= 0 else ()
+        if path and path[-1].start == start:
+            path = path[:-1]
+        return [heading.title for heading in path]
+
+
+def _above(path: tuple[Heading, ...], level: int) -> tuple[Heading, ...]:
+    """The headings of `path` that stay in force below a heading of `level`."""
+    return tuple(outer for outer in path if outer.level < level)
 
 
 def joined(title: str, path: list[str]) -> str:
@@ -98,9 +123,95 @@ def heading_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Se
         text_units: document_id, start_char (null: only the title counts).
     """
     titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
-    headings_of = {id_: headings(text or "") for id_, text in documents.select("id", "text").iter_rows()}
+    outlines = {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
     contexts = [
-        joined(titles.get(document, ""), heading_path(headings_of.get(document, []), -1 if start is None else start))
+        joined(titles[document], outlines[document].path(-1 if start is None else start))
         for document, start in text_units.select("document_id", "start_char").iter_rows()
     ]
     return pl.Series("context", contexts, dtype=pl.String)
+
+
+# --- written contexts -----------------------------------------------------------------------------------
+
+WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
+"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
+
+
+def placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
+    """The text units, each with the part of its document that its context is written from.
+
+    A document of up to `MAX_DOCUMENT_TOKENS` is one part. The parts of a longer one are cut between text units by
+    content, so an edit changes what a bounded number of contexts are written from, wherever it is.
+
+    Args:
+        documents: id, text.
+        text_units: id, document_id, ordinal, start_char, end_char, text, n_tokens, context (of headings).
+    """
+    texts = dict(documents.select("id", "text").iter_rows())
+    placed: list[PlacedUnit] = []
+    for (document,), units in text_units.sort("document_id", "ordinal").group_by("document_id", maintain_order=True):
+        starts = cut_into_parts(units["text"].to_list(), units["n_tokens"].to_list(), MAX_DOCUMENT_TOKENS)
+        for first, end in pairwise([*starts, units.height]):
+            part = units[first:end]
+            text = texts[document][part["start_char"].min() : part["end_char"].max()]
+            placed += [
+                PlacedUnit(id_, path, text, own) for id_, path, own in part.select("id", "context", "text").rows()
+            ]
+    return placed
+
+
+def write_contexts(
+    documents: pl.DataFrame,
+    text_units: pl.DataFrame,
+    known: pl.DataFrame,
+    write: WriteContexts,
+    writer: str,
+    left_alone: pl.DataFrame | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`text_units` with contexts that `write` adds to their headings, and the index_errors rows of those that failed.
+
+    A context is a function of the part of the document, the headings and the text: while these and the writer stay,
+    it is taken from `known`. A text unit whose context cannot be written keeps its headings.
+
+    Args:
+        documents: id, text.
+        text_units: as the table, with contexts of headings.
+        known: context_fingerprint, context.
+        writer: fingerprint of `write`.
+        left_alone: index_errors rows of text units that failed before and are not tried again.
+    """
+    placed = placed_units(documents, text_units)
+    prints = {unit.id: stable_id("context", writer, unit.document, unit.headings, unit.text) for unit in placed}
+    contexts: dict[str, str] = dict(known.select("context_fingerprint", "context").iter_rows())
+    new = [unit for unit in placed if prints[unit.id] not in contexts]
+    before = pl.DataFrame(schema=INDEX_ERRORS) if left_alone is None else left_alone.select(list(INDEX_ERRORS))
+    before = before.filter(pl.col("source").is_in([unit.id for unit in new]))
+    skipped, headings_of = set(before["source"]), {unit.id: unit.headings for unit in new}
+    failed: list[tuple[str, str]] = []
+    for unit_id, written in write([unit for unit in new if unit.id not in skipped]):
+        if isinstance(written, Exception):
+            failed.append((unit_id, f"{type(written).__name__}: {written}"))
+        else:
+            contexts[prints[unit_id]] = ": ".join(part for part in (headings_of[unit_id], written) if part)
+    rows = [(id_, contexts.get(prints[id_]), prints[id_]) for id_ in text_units["id"]]
+    found = pl.DataFrame(
+        [(id_, context, fingerprint if context is not None else None) for id_, context, fingerprint in rows],
+        schema={"id": pl.String, "written": pl.String, "context_fingerprint": pl.String},
+        orient="row",
+    )
+    made = text_units.drop("context_fingerprint").join(found, on="id", how="left", maintain_order="left")
+    made = made.with_columns(context=pl.coalesce("written", "context")).drop("written")
+    return made, pl.concat([before, _failures(sorted(failed), text_units)])
+
+
+def _failures(failed: list[tuple[str, str]], text_units: pl.DataFrame) -> pl.DataFrame:
+    frame = pl.DataFrame(failed, schema={"source": pl.String, "error": pl.String}, orient="row")
+    batches = text_units.select("batch", source="id").unique("source")
+    return frame.join(batches, on="source", maintain_order="left").select(
+        "batch",
+        "source",
+        row_number=pl.lit(None, pl.Int64),
+        stage=pl.lit(STAGE),
+        error="error",
+        hint=pl.lit("Run the batch again: only failed contexts are asked for; until then the headings stand in."),
+    )

@@ -149,7 +149,7 @@ CLAIMS = Layout(
 SOURCES = Layout(
     "Sources",
     {"id": "human_readable_id", "context": "context", "text": "text"},
-    title="document_title",
+    title="context",
     text="text",
     counted="line_tokens",
 )

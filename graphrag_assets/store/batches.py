@@ -30,10 +30,20 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     return {"text_units": units, **facts}
 
 
-def failed_units(working: WorkingDatabase, batch: str) -> pl.DataFrame:
-    """The rows of index_errors of the batch's text units that failed to be extracted."""
+def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
+    """The contexts that a chat model wrote for the batch's text units: context_fingerprint, context."""
     return working.read(
-        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage = 'extract'", {"batch": batch}
+        "SELECT DISTINCT ON (context_fingerprint) context_fingerprint, context FROM text_units "
+        "WHERE batch = $batch AND context_fingerprint IS NOT NULL",
+        {"batch": batch},
+    )
+
+
+def failed_units(working: WorkingDatabase, batch: str, stage: str = "extract") -> pl.DataFrame:
+    """The rows of index_errors of the batch's text units that failed in `stage` (extract, context)."""
+    return working.read(
+        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage = $stage",
+        {"batch": batch, "stage": stage},
     )
 
 

@@ -104,7 +104,13 @@ TEXT_UNITS = table(
     (
         "context",
         "VARCHAR",
-        "What the unit stands under: document title › headings. Searched and embedded with the text, not part of it.",
+        "What the unit stands under: document title › headings, and what a chat model wrote of its place. Searched and "
+        "embedded with the text, not part of it.",
+    ),
+    (
+        "context_fingerprint",
+        "VARCHAR",
+        "Hash of what the chat model wrote the context from; null: it is title and headings alone.",
     ),
     ("n_tokens", "BIGINT", "Tokens of the text."),
     ("n_sentences", "BIGINT", "Sentences with at least one letter or digit."),

@@ -41,7 +41,7 @@ def test_json_has_the_answer_with_all_it_rests_on(index_file: Path) -> None:
 
 
 def test_the_context_alone_can_be_shown(index_file: Path) -> None:
-    assert query(index_file, "basic", QUESTION, "--context").output.startswith("-----Sources-----\nid|text\n0|")
+    assert query(index_file, "basic", QUESTION, "--context").output.startswith("-----Sources-----\nid|context|text\n0|")
 
 
 def test_filters_and_the_level_reach_the_search(index_file: Path) -> None:

@@ -15,11 +15,14 @@ from graphrag_assets.models.llm.options import ChatRequest, Completion
 from graphrag_assets.models.records import UnitExtraction
 from graphrag_assets.models.tasks.chat import prompt_tokens
 from graphrag_assets.models.tasks.claims import ExtractClaims, ExtractedClaim
+from graphrag_assets.models.tasks.contexts import TASK as CONTEXT_TASK
+from graphrag_assets.models.tasks.contexts import UnitContext
 from graphrag_assets.models.tasks.extraction import ExtractedEntity, ExtractedRelationship, ExtractGraph
 from graphrag_assets.models.tasks.reports import CommunityReport, ReportFinding
 from graphrag_assets.models.tasks.summaries import Summary
 from graphrag_assets.text import count_tokens
 
+EMBED = "embed"
 EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
 LEAST_ANSWERS = 5
 """So many answers of a task in the ledger are a better basis than the rule of thumb."""
@@ -36,6 +39,7 @@ class AnswerRule(NamedTuple):
 
 
 RULES = {
+    CONTEXT_TASK: AnswerRule(0.0, 90),
     # A knowledge graph in JSON is about as long as its text, what was missed a third of it.
     "extract_graph": AnswerRule(0.9, 40),
     "extract_graph_continue": AnswerRule(0.3, 20),
@@ -69,8 +73,14 @@ class Tally:
     known: list[tuple[str, str | None]] = field(default_factory=list)
 
     def follows_guesses(self, task: str) -> bool:
-        """Whether something that `task` depends on is planned too, so that its requests are estimated."""
-        return bool({planned.task for planned in self.planned.values()} - {task})
+        """Whether something that `task` depends on is planned too, so that its requests are estimated.
+
+        Contexts depend on documents alone, and only embeddings depend on them.
+        """
+        if task == CONTEXT_TASK:
+            return False
+        independent = {task} if task == EMBED else {task, CONTEXT_TASK}
+        return bool({planned.task for planned in self.planned.values()} - independent)
 
     def answer_length(self, task: str, text_tokens: int) -> int:
         """Expected tokens of an answer."""
@@ -132,6 +142,8 @@ class PlanningChat:
     def _stand_in(self, request: ChatRequest, text: str, length: int) -> BaseModel:
         if request.response_model is Summary:
             return Summary(description=_filler(length))
+        if request.response_model is UnitContext:
+            return UnitContext(context=_filler(length))
         if request.response_model is CommunityReport:
             finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
             return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)

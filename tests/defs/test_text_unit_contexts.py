@@ -1,0 +1,313 @@
+"""Contexts of text units through Dagster: what is searched, embedded and shown, and what is done again when."""
+
+from collections import Counter
+
+import duckdb
+import pytest
+
+from graphrag_assets.defs.planning import plan_index
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.settings import Settings
+from graphrag_assets.store import schema
+from graphrag_assets.text import count_tokens
+from tests.defs.test_language_models import use
+from tests.openai_server import OpenAIServer, running
+
+LOG = """# The voyage
+
+Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.
+
+## Out at sea
+
+### July
+
+The cable parted in deep water. Samuel Canning ordered the grapnels to be lowered at once.
+
+### August
+
+William Thomson read the signals in the testing room. The mirror galvanometer never failed him.
+
+## Ashore
+
+Robert Halpin was honoured in London. Daniel Gooch sent the first message to the Queen.
+"""
+SEA = "Out at sea"
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def voyage(project, monkeypatch):
+    """A Markdown document with a text unit per sentence or heading."""
+    monkeypatch.setenv("GRAPHRAG_CHUNKING", "sentences")
+    project.write("ship/log.md", LOG)
+    return project
+
+
+def contexts(project) -> dict[str, str]:
+    return dict(project.sql("SELECT text, context FROM text_units ORDER BY ordinal"))
+
+
+def rows(project, *tables: str) -> dict[str, list]:
+    return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").rows() for name in tables}
+
+
+FACTS = ("entity_mentions", "relationship_mentions", "covariates")
+
+
+def test_a_text_unit_knows_its_document_and_headings(voyage):
+    voyage.index_all()
+    found = contexts(voyage)
+    assert found["The cable parted in deep water."] == "The voyage › Out at sea › July"
+    assert found["### August"] == "The voyage › Out at sea"
+    assert found["# The voyage"] == "The voyage"
+    assert found["Robert Halpin was honoured in London."] == "The voyage › Ashore"
+
+
+def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(voyage):
+    voyage.index_all()
+    # "August" stands in a heading only, with another text unit for the heading itself.
+    hits = [text for (text,) in voyage.sql("SELECT text FROM search_text('August', 10)")]
+    assert "William Thomson read the signals in the testing room." in hits
+    index = GraphRAG(voyage.root / "index")
+    context = index.context("basic", "What happened in August?", k=20)
+    assert "|The voyage › Out at sea › August|William Thomson read the signals" in context.text
+    (section,) = context.sections
+    assert all("›" not in passage.text for passage in section.passages)
+    answer = index.basic("Who read the signals in August?")
+    assert "›" not in answer.answer
+    assert answer.citations
+    for citation in answer.citations:
+        assert "›" not in citation.quote
+        assert citation.quote == LOG[citation.start_char : citation.end_char]
+
+
+@pytest.mark.parametrize("tokens", [40, 80, 200, 1000])
+def test_a_context_with_headings_stays_within_its_tokens(voyage, tokens):
+    voyage.index_all()
+    for method in ("local", "basic"):
+        found = GraphRAG(voyage.root / "index").context(method, "Who read the signals?", max_context_tokens=tokens)
+        assert sum(count_tokens([found.text])) <= found.tokens <= tokens
+
+
+def test_renaming_a_heading_reaches_exactly_the_units_below_it_and_extracts_nothing(voyage):
+    voyage.index_all()
+    before, facts = contexts(voyage), rows(voyage, *FACTS)
+    vectors = dict(voyage.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
+    voyage.write("ship/log.md", LOG.replace("## Out at sea", "## On the ocean"))
+    voyage.index_all()
+    after = contexts(voyage)
+    changed = {text for text in before.keys() & after.keys() if before[text] != after[text]}
+    assert changed == {text for text, context in before.items() if SEA in context}
+    assert len(changed) == 6
+    assert after["The cable parted in deep water."] == "The voyage › On the ocean › July"
+    now = dict(voyage.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
+    assert {text for text in vectors.keys() & now.keys() if vectors[text] != now[text]} == changed
+    assert voyage.sql("SELECT count(*) FROM search_text('ocean', 20)") == [(7,)]
+    assert voyage.sql("SELECT count(*) FROM search_text('sea', 20)") == [(0,)]
+    own = voyage.sql("SELECT id FROM text_units WHERE text LIKE '## %'")
+    kept = [row for row in facts["entity_mentions"] if row[3] not in {id_ for (id_,) in own}]
+    assert set(kept) <= set(rows(voyage, *FACTS)["entity_mentions"])
+
+
+def test_a_new_title_reaches_every_unit_of_its_document_and_no_other(project):
+    project.write(
+        "b/rows.jsonl", '{"id": 1, "title": "Dover", "text": "It is a port."}\n{"id": 2, "text": "So is it."}'
+    )
+    project.index_all()
+    assert contexts(project) == {"It is a port.": "Dover", "So is it.": ""}
+    ids = project.sql("SELECT id FROM text_units ORDER BY text")
+    project.write("b/rows.jsonl", '{"id": 1, "title": "Cork", "text": "It is a port."}\n{"id": 2, "text": "So is it."}')
+    project.index_all()
+    assert contexts(project) == {"It is a port.": "Cork", "So is it.": ""}
+    assert project.sql("SELECT id FROM text_units ORDER BY text") == ids
+    assert project.sql("SELECT count(*) FROM search_text('cork', 9)") == [(1,)]
+    assert project.sql("SELECT count(*) FROM search_text('dover', 9)") == [(0,)]
+
+
+def test_without_contexts_the_text_alone_is_searched(voyage, monkeypatch):
+    voyage.index_all()
+    facts = rows(voyage, *FACTS)
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
+    voyage.index_all()
+    assert set(contexts(voyage).values()) == {""}
+    assert voyage.sql("SELECT text FROM search_text('August', 9)") == [("### August",)]
+    assert rows(voyage, *FACTS) == facts
+    assert "\n0||# The voyage" in GraphRAG(voyage.root / "index").context("basic", "voyage").text
+
+
+def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(voyage):
+    voyage.index_all()
+    expected, facts = contexts(voyage), rows(voyage, *FACTS)
+    vectors = voyage.sql("SELECT id, vector FROM embeddings ORDER BY id")
+    path = voyage.root / "index" / "working.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for column in ("context", "context_fingerprint"):
+            connection.execute(f"ALTER TABLE text_units DROP COLUMN {column}")
+        connection.execute("UPDATE batch_state SET digest = 'of the former version'")
+    # A process that has the file open already must not take it for a complete one.
+    from graphrag_assets.store import working
+
+    working._completed.discard(path)
+    voyage.run("scan_input")
+    voyage.index_all()
+    assert contexts(voyage) == expected
+    assert voyage.sql("SELECT id, vector FROM embeddings ORDER BY id") == vectors
+    assert rows(voyage, *FACTS) == facts
+
+
+# --- written by the chat model --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def modelled(voyage, server, monkeypatch):
+    use(monkeypatch, server)
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
+    return voyage
+
+
+def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
+    return Counter(request.task for request in server.requests[since:])
+
+
+def test_the_chat_model_is_asked_once_for_each_text_unit(modelled, server):
+    modelled.index_all()
+    found = contexts(modelled)
+    assert sent(server)["UnitContext"] == len(found)
+    written = found["The cable parted in deep water."]
+    assert written.startswith("The voyage › Out at sea › July: ")
+    assert len(written) > len("The voyage › Out at sea › July: ")
+    assert modelled.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
+    assert modelled.sql("SELECT count(*) FROM llm_calls WHERE task = 'text_unit_context' AND batch = 'ship'") == [
+        (len(found),)
+    ]
+
+
+def test_the_document_is_the_same_in_all_requests_and_the_passage_comes_last(modelled, server):
+    modelled.index_all()
+    asked = [request.body["messages"] for request in server.chats if request.task == "UnitContext"]
+    assert len({messages[0]["content"] for messages in asked}) == 1
+    parts = [messages[1]["content"].partition("\n\n<passage ") for messages in asked]
+    assert len({document for document, _, _ in parts}) == 1
+    assert LOG.strip() in parts[0][0]
+    assert len({passage for _, _, passage in parts}) == len(asked)
+
+
+def test_a_second_run_asks_nothing_and_a_lost_database_asks_the_ledger(modelled, server):
+    modelled.index_all()
+    before, found = len(server.requests), rows(modelled, *FACTS, "text_units", "embeddings")
+    modelled.index_all()
+    modelled.run("index_everything")
+    (modelled.root / "index" / "working.duckdb").unlink()
+    modelled.index_all()
+    assert len(server.requests) == before
+    assert rows(modelled, *FACTS, "text_units", "embeddings") == found
+
+
+def test_switching_embeds_again_and_never_extracts_again(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
+    modelled.index_all()
+    facts, units, before = rows(modelled, *FACTS), len(contexts(modelled)), len(server.requests)
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
+    modelled.index_all()
+    assert set(sent(server, before)) == {"UnitContext", "embedding"}
+    assert sent(server, before)["UnitContext"] == units
+    assert rows(modelled, *FACTS) == facts
+    before = len(server.requests)
+    for mode in ("headings", "model"):  # all is known: even the vectors are in the ledger
+        monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", mode)
+        modelled.index_all()
+    assert len(server.requests) == before
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
+    modelled.index_all()
+    assert set(sent(server, before)) == {"embedding"}
+    assert rows(modelled, *FACTS) == facts
+
+
+def test_an_edit_asks_for_the_contexts_of_its_document_and_extracts_what_was_edited(modelled, server):
+    modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
+    modelled.index_all()
+    before, units = len(server.requests), modelled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
+    modelled.write("ship/log.md", LOG.replace("at once", "at dawn"))
+    modelled.index_all()
+    asked = sent(server, before)
+    assert asked["UnitContext"] == units[0][0]
+    assert asked["ExtractGraph"] == 2  # one text unit, with a gleaning
+
+
+def test_a_failed_context_leaves_the_headings_and_is_asked_for_by_the_next_run(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
+    answer = server.content
+
+    def refuse(body):
+        if "grapnels" in body["messages"][1]["content"].partition("<passage")[2]:
+            return "no JSON at all"
+        return answer(body)
+
+    server.content = refuse
+    modelled.index_all()
+    grapnels = "Samuel Canning ordered the grapnels to be lowered at once."
+    assert contexts(modelled)[grapnels] == "The voyage › Out at sea › July"
+    errors = modelled.sql("SELECT batch, stage, source, hint FROM index_errors")
+    ((batch, stage, source, hint),) = errors
+    assert (batch, stage) == ("ship", "context")
+    assert [(source,)] == modelled.sql(f"SELECT id FROM text_units WHERE text = '{grapnels}'")
+    assert "Run the batch again" in hint
+    server.content, before = answer, len(server.requests)
+    modelled.run("retry_failed_units")
+    assert sent(server, before) == {"UnitContext": 1, "embedding": 1}
+    assert contexts(modelled)[grapnels].startswith("The voyage › Out at sea › July: ")
+    assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
+
+
+def test_the_preview_counts_contexts(modelled, server):
+    plan = plan_index(modelled.index)
+    planned = dict(plan.by_task.select("task", "calls").iter_rows())
+    exact = dict(plan.by_task.select("task", "exact").iter_rows())
+    assert server.requests == []
+    modelled.index_all()
+    assert planned["text_unit_context"] == sent(server)["UnitContext"] > 10
+    assert exact["text_unit_context"]
+    assert exact["extract_graph"]
+    assert not exact["embed"]
+    assert plan_index(modelled.index).costs["calls"].sum() == 0
+
+
+def test_purge_keeps_the_answers_that_contexts_rest_on(modelled, server):
+    from graphrag_assets.defs.purging import purge
+
+    modelled.index_all()
+    modelled.write("ship/log.md", LOG.replace("at once", "at dawn"))
+    modelled.index_all()
+    before, found = len(server.requests), rows(modelled, *FACTS, "text_units")
+    purge(modelled.index, None)
+    (modelled.root / "index" / "working.duckdb").unlink()
+    modelled.index_all()
+    assert not sent(server, before).keys() & {"UnitContext", "ExtractGraph", "ExtractClaims"}
+    assert rows(modelled, *FACTS, "text_units") == found
+    books = modelled.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
+    assert dict(books)["purged"] > 0
+
+
+def test_written_contexts_without_a_chat_model_are_an_error_that_says_so(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
+    with pytest.raises(
+        SettingsError, match=r"GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model.*GRAPHRAG_CHAT_MODEL"
+    ):
+        Settings.load()
+
+
+def test_a_run_can_be_given_another_context_which_stays_with_its_batches(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
+    modelled.index_all()
+    ops = {"index_selected": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
+    modelled.run("refresh_changed", ops=ops)
+    assert set(contexts(modelled).values()) == {""}
+    modelled.index_all()
+    assert set(contexts(modelled).values()) == {""}
+    assert rows(modelled, schema.INDEX_OPTIONS.name)["index_options"] == [("ship", "text_unit_context", "none")]

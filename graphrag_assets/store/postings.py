@@ -11,13 +11,14 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.languages import UNKNOWN, language_of, stems, stop_words
+from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.text import UNSPACED, fold, name_key, search_words, spell_out
 
 _TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
 
 _POSTINGS_AT_ONCE = 10_000_000
 _LONGEST_ENDING = 6
+_COMMON = 500  # terms that endings are tried with
 
 
 class Postings(NamedTuple):
@@ -105,8 +106,8 @@ INSERT INTO word_forms
 SELECT left(f.form, 3), f.form, f.term, coalesce(max(t.texts) FILTER (f.kind = 'text_unit'), 0)
 FROM temp.forms f LEFT JOIN posting_terms t ON t.term = f.hashed GROUP BY ALL ORDER BY ALL
 """
-# What the stemmers have done to the words of the corpus, as rules for a word that the corpus lacks. A stem differs
-# from its word in the last letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
+# What the stemmers do to words, as rules for words that the texts lack. A stem differs from its word in the last
+# letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
 _ENDINGS = r"""
 INSERT INTO word_endings
 WITH cut AS (
@@ -115,11 +116,16 @@ WITH cut AS (
         WHEN starts_with(form, term[:-2]) THEN length(term) - 1
         WHEN starts_with(form, term[:-3]) THEN length(term) - 2
     END AS shared
-    FROM word_forms WHERE regexp_full_match(form, '[\p{L}\p{M}]{4,}') AND length(term) > 2
+    FROM (SELECT form, term FROM word_forms UNION SELECT form, term FROM invented_forms)
+    WHERE regexp_full_match(form, '[\p{L}\p{M}]{4,}') AND length(term) > 2
 )
 SELECT form[shared + 1:] AS ending, term[shared + 1:] AS replacement, count(*) AS forms
 FROM cut WHERE shared IS NOT NULL AND length(ending) <= $longest
 GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL
+"""
+_COMMON_TERMS = r"""
+SELECT DISTINCT term, texts FROM word_forms WHERE regexp_full_match(term, '\p{L}{3,}')
+ORDER BY texts DESC, term LIMIT $n
 """
 _NAMES = """
 INSERT INTO entity_names
@@ -177,7 +183,7 @@ def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("INSERT INTO posting_terms SELECT term, count(*) FROM postings GROUP BY term ORDER BY term")
     connection.execute(_FORMS)
     connection.execute("DROP TABLE temp.forms")
-    connection.execute(_ENDINGS, {"longest": _LONGEST_ENDING})
+    _write_endings(connection, languages)
 
 
 def _write_names(connection: duckdb.DuckDBPyConnection) -> None:
@@ -212,6 +218,18 @@ def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
             "INSERT INTO languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]
         )
     return [language for language, _ in counted]
+
+
+def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) -> None:
+    """Fill word_endings, from the words of the texts and from their most common terms with common endings."""
+    terms = [term for term, _ in connection.execute(_COMMON_TERMS, {"n": _COMMON}).fetchall()]
+    parts = []
+    for language in languages:
+        words = [term + ending for term in terms for ending in ENDINGS.get(language, "").split()]
+        parts += [(fold(word), fold(stem)) for word, stem in zip(words, stems(words, language), strict=True)]
+    connection.register("invented_forms", pl.DataFrame(parts, {"form": pl.String, "term": pl.String}, orient="row"))
+    connection.execute(_ENDINGS, {"longest": _LONGEST_ENDING})
+    connection.unregister("invented_forms")
 
 
 def _language_by_number(connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str]) -> pl.DataFrame | None:

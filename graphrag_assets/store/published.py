@@ -143,7 +143,16 @@ class Reader:
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
-        """For each language of the documents: how many there are in it, and its stop words."""
+        """For each language of the documents: how many there are in it, and its stop words.
+
+        Raises:
+            StoreError: the file has no words to search by, because an older version published it.
+        """
+        if self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'word_forms'").is_empty():
+            raise StoreError(
+                f"{self.path} was published by an older version, without the table word_forms that questions need. "
+                "Publish again: `python -m graphrag_assets index`."
+            )
         found = self.rows("SELECT language, documents, stop_words FROM languages")
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, by_words, named_entities
@@ -170,7 +171,7 @@ def test_a_short_document_has_the_language_of_most_others(tmp_path: Path) -> Non
 
 
 def test_documents_that_are_all_too_short_are_judged_together(tmp_path: Path) -> None:
-    texts = ["Late ferries.", "Crew ill.", "No customers.", "Ship's engine.", "Rain."]
+    texts = ["Late ferries.", "Crew ill.", "No customers.", "Old ship.", "Rain."]
     assert {language_of(text) for text in texts} == {"und"}
     reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", texts)).reader()
     assert list(reader.languages) == ["en"]
@@ -244,3 +245,11 @@ def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> 
     query = "SELECT human_readable_id FROM search_text('Who did complain?')"
     ran = subprocess.run([shell, "-readonly", "-csv", "-noheader", english, query], capture_output=True, text=True)
     assert (ran.stdout.split(), ran.stderr) == (["0"], "")
+
+
+def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path / "graphrag.duckdb", ENGLISH)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE word_forms")
+    with pytest.raises(StoreError, match=r"older version.*Publish again: `python -m graphrag_assets index`"):
+        by_words(PublishedIndex(path).reader(), "text_unit", Question("customer"), 5)

@@ -91,7 +91,7 @@ def _look_around(reader: Reader, rare: dict[str, set[str]], stems: dict[str, dic
     )
     for word, rules in lacking.items():
         if known := rules.keys() & near.keys():
-            term = max(known, key=lambda term, rules=rules: (rules[term], term))  # type: ignore[misc]
+            _, term = max((rules[term], term) for term in known)
             stems[word] = {term: near[term]}
             bases[word] = {term}
     return {word: _related(bases[word], stems[word], near) for word in rare}

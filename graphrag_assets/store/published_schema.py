@@ -186,14 +186,18 @@ LANGUAGES = table(
     ("documents", "BIGINT", "Number of documents in it."),
     ("stop_words", "VARCHAR[]", "Words with grammar instead of content: questions are not searched by them."),
 )
-WORD_FORMS = table(
-    "word_forms",
-    "The words of the indexed texts, and the terms that stand for them in the inverted index.",
-    "form term",
-    ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
-    ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
-    ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
-    ("texts", "INTEGER", "Number of text units that contain the term."),
+WORD_FORMS = _uncompressed(
+    table(
+        "word_forms",
+        "The words of the indexed texts, and the terms that stand for them in the inverted index.",
+        "form term",
+        ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
+        ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
+        ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
+        ("texts", "INTEGER", "Number of text units that contain the term."),
+    ),
+    "form",
+    "term",
 )
 WORD_ENDINGS = table(
     "word_endings",

@@ -3,6 +3,7 @@
 import bisect
 import functools
 import importlib.util
+import itertools
 import os
 import re
 import unicodedata
@@ -127,23 +128,102 @@ def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
 
 
 def terms(texts: pl.Series) -> pl.Series:
-    """Search terms of each text, for BM25: Unicode words, case-folded; scripts without spaces as bigrams.
+    """The words of each text, for hashed embeddings: Unicode words in lower case; scripts without spaces as bigrams.
 
     What is optional in writing makes no difference: ß is ss, and Arabic and Hebrew stand without vowel marks.
-    Returns a Series of lists of strings. The published index and the query module both use this function.
+    Returns a Series of lists of strings.
     """
+    return texts.to_frame("text").select(_spaced(texts, _lowered()).str.extract_all(_WORD).alias("terms")).to_series()
+
+
+def search_words(texts: pl.Series) -> pl.Series:
+    """The words of each text, for BM25: as `terms`, without possessives and soft hyphens, and compounds joined too.
+
+    Of "the customer's e-mail" they are the, customer, e, mail and email: a hyphenated compound is found by its parts
+    and by either spelling of the whole. Returns a Series of lists of strings, compounds last.
+    """
+    plain = _lowered().str.replace_all("\u00ad", "", literal=True).str.replace_all(POSSESSIVE, "${1}")
+    frame = texts.to_frame("text").select(_spaced(texts, plain).alias("text"))
+    joined = pl.col("text").str.extract_all(COMPOUND).list.eval(pl.element().str.replace_all(HYPHEN, ""))
+    return frame.select(pl.col("text").str.extract_all(_WORD).list.concat(joined).alias("words")).to_series()
+
+
+def search_words_of(text: str) -> list[str]:
+    """The distinct words of one text, such as a question."""
+    return list(dict.fromkeys(search_words(pl.Series([text], dtype=pl.String)).item(0)))
+
+
+_WORD = r"[\p{L}\p{M}\p{N}]+"
+# Regular expressions that RE2 understands as well: the macros of the published index use them too.
+POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
+HYPHEN = "[-‐]"
+COMPOUND = rf"[\p{{L}}\p{{M}}]+(?:{HYPHEN}[\p{{L}}\p{{M}}]+)+"
+
+
+def _lowered() -> pl.Expr:
     words = pl.col("text").str.normalize("NFKC").str.to_lowercase()
-    words = words.str.replace_all("ß", "ss", literal=True).str.replace_all(f"[{OPTIONAL_MARKS}]", "")
-    frame = texts.to_frame("text")
-    if frame.select(pl.col("text").str.contains(f"[{CJK}]").any()).item():
-        # A zero-width break between the two kinds of script, then overlapping pairs of the unspaced one.
-        words = words.map_elements(_space_bigrams, return_dtype=pl.String)
-    return frame.select(words.str.extract_all(r"[\p{L}\p{M}\p{N}]+").alias("terms")).to_series()
+    return words.str.replace_all("ß", "ss", literal=True).str.replace_all(f"[{OPTIONAL_MARKS}]", "")
+
+
+def _spaced(texts: pl.Series, words: pl.Expr) -> pl.Expr:
+    """`words` with spaces between overlapping pairs of characters, where a text has a script without spaces."""
+    if texts.str.contains(f"[{CJK}]").any():
+        return words.map_elements(_space_bigrams, return_dtype=pl.String)
+    return words
+
+
+def fold(word: str) -> str:
+    """A lower-case word without the diacritics that people leave out where their keyboard lacks them.
+
+    Latin and Greek letters lose all of them, ligatures are written out, and ё is е; й and the signs of other scripts
+    stay, because they make other letters.
+
+    >>> fold("malmö"), fold("œuvre"), fold("ёлка"), fold("война")
+    ('malmo', 'oeuvre', 'елка', 'война')
+    """
+    return word if word.isascii() else word.translate(FOLDED)
+
+
+def spell_out(word: str) -> str:
+    """A lower-case word with two letters for each umlaut, as German and Scandinavian names are written without them.
+
+    >>> spell_out("müller")
+    'mueller'
+    """
+    return word if word.isascii() else word.translate(SPELLED_OUT)
+
+
+def name_key(key: str) -> str:
+    """The key of a title as a question may spell it: without diacritics, and with spaces for hyphens.
+
+    >>> name_key(title_key("Saint-Exupéry"))
+    'saint exupery'
+    """
+    return " ".join(fold(re.sub(HYPHEN, " ", key)).split())
+
+
+_LATIN_AND_GREEK = ((0xC0, 0x250), (0x370, 0x400), (0x1E00, 0x2000))
+_COMBINING = (0x300, 0x370)
+_PLAIN = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ς": "σ", "ё": "е"}
+    | {"æ": "ae", "œ": "oe", "þ": "th"}
+)
+FOLDED: dict[int, str] = {
+    **dict.fromkeys(range(*_COMBINING), ""),
+    **{
+        code: plain
+        for code in itertools.chain.from_iterable(range(*ends) for ends in _LATIN_AND_GREEK)
+        if (plain := "".join(c for c in unicodedata.normalize("NFD", chr(code)) if not unicodedata.combining(c)))
+        != chr(code)
+    },
+    **_PLAIN,
+}
+SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
 
 
 @functools.lru_cache(64)
 def terms_of(text: str) -> tuple[str, ...]:
-    """The terms of one text, such as a question, which is searched for its words and embedded by them."""
+    """The terms of one text, such as a question, which is embedded by them."""
     return tuple(terms(pl.Series([text], dtype=pl.String)).item(0))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.store.published import Reader
 from graphrag_assets.store.signs import signs
-from graphrag_assets.text import terms_of, title_key
+from graphrag_assets.text import name_key, search_words_of, title_key
 
 FUSION_K = 60
 CANDIDATES = 100
@@ -32,6 +34,17 @@ _SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_repor
 
 Scores = dict[int, float]
 """Scores by number of the row, best first."""
+
+
+class KnownTerms(NamedTuple):
+    """The terms of a question that the texts of a kind have: hashed, how rare they are, and for which word they stand.
+
+    `rarity`: BM25's idf times the weight of the term. Of the terms of one word, the best counts in a text.
+    """
+
+    terms: list[int]
+    rarity: list[float]
+    words: list[int]
 
 
 @dataclass(frozen=True)
@@ -51,10 +64,9 @@ class Question:
             raise QueryError("The question is empty.")
 
     @cached_property
-    def terms(self) -> list[str]:
-        """Its search terms without stop words; all of them when there are no others."""
-        words = list(dict.fromkeys(terms_of(self.text)))
-        return [word for word in words if word not in STOP_WORDS] or words
+    def words(self) -> list[str]:
+        """Its distinct words, as searches compare them."""
+        return search_words_of(self.text)
 
     @property
     def embedded_text(self) -> str:
@@ -66,8 +78,8 @@ class Question:
         self._vectors[model] = vector
 
     @cached_property
-    def known_terms(self) -> dict[Path, dict[str, tuple[list[int], list[float]]]]:
-        """By published file, what searches have found of its terms there."""
+    def known_terms(self) -> dict[Path, dict[str, "KnownTerms"]]:
+        """By published file and kind of text, what searches have found of its words there."""
         return {}
 
     @cached_property
@@ -89,7 +101,8 @@ class Question:
             for end in range(start + 1, min(start + _LONGEST_TITLE, len(words)) + 1):
                 run = " ".join(words[start:end])
                 # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
-                for key in {title_key(run), title_key(run.lstrip("(").rstrip("?!.,;:)"))} - {""}:
+                keys = {title_key(run), title_key(run.lstrip("(").rstrip("?!.,;:)"))}
+                for key in {*keys, *map(name_key, keys)} - {""}:
                     if key not in STOP_WORDS:
                         found.setdefault(key, []).append((start, end))
         return found
@@ -153,43 +166,50 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
     How rare a term is counts over the whole index, whatever the scope.
     """
     searched = _SEARCHED[kind]
-    terms, rarity = _known_terms(reader, question).get(kind, ([], []))
-    if not terms:
+    known = _known_terms(reader, question).get(kind)
+    if known is None:
         return {}
     _, mean = reader.posting_statistics[kind]
     found = reader.rows(
         f"""
-        SELECT number, sum(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
-        FROM postings JOIN (SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity) USING (term)
-        WHERE {scope.allows(searched, "number")}
-        GROUP BY number
-        ORDER BY round(score, 9) DESC, number LIMIT $limit
+        WITH terms AS (
+            SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity, unnest($words::INT[]) AS word
+        ), scores AS (
+            SELECT number, max(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
+            FROM postings JOIN terms USING (term)
+            WHERE {scope.allows(searched, "number")}
+            GROUP BY number, word
+        )
+        SELECT number, sum(score) AS score FROM scores
+        GROUP BY number ORDER BY round(sum(scores.score), 9) DESC, number LIMIT $limit
         """,
-        {
-            "terms": terms,
-            "rarity": rarity,
-            "mean": mean,
-            "limit": limit,
-            **scope.parameters(searched),
-        },
+        {**known._asdict(), "mean": mean, "limit": limit, **scope.parameters(searched)},
     )
     return dict(found.iter_rows())
 
 
-def _known_terms(reader: Reader, question: Question) -> dict[str, tuple[list[int], list[float]]]:
-    """For each kind the terms of the question that its texts have, hashed, and how rare they are (BM25's idf)."""
+def _known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
+    """For each kind of text the terms of the question that its texts have."""
     if question.known_terms.get(reader.path) is None:
-        kinds = {number_of(f"{kind} {word}"): kind for kind in _SEARCHED for word in question.terms}
+        asked = question_terms(reader, question.words)
+        words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
+        hashed = {number_of(f"{kind} {term}"): (kind, term) for kind in _SEARCHED for _, term, _ in asked}
         found = reader.rows(
-            "SELECT term, texts FROM posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[])) ORDER BY term",
-            {"terms": list(kinds)},
+            "SELECT term, texts FROM posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[]))",
+            {"terms": list(hashed)},
         )
-        known: dict[str, tuple[list[int], list[float]]] = {}
-        for term, texts in found.iter_rows():
-            total, _ = reader.posting_statistics[kinds[term]]
-            terms, rarity = known.setdefault(kinds[term], ([], []))
-            terms.append(term)
-            rarity.append(math.log(1 + (total - texts + 0.5) / (texts + 0.5)))
+        texts = {hashed[number]: (number, n) for number, n in found.iter_rows()}
+        known: dict[str, KnownTerms] = {}
+        for kind in _SEARCHED:
+            for concept, term, weight in asked:
+                if (kind, term) not in texts:
+                    continue
+                number, n = texts[kind, term]
+                total, _ = reader.posting_statistics[kind]
+                terms = known.setdefault(kind, KnownTerms([], [], []))
+                terms.terms.append(number)
+                terms.rarity.append(weight * math.log(1 + (total - n + 0.5) / (n + 0.5)))
+                terms.words.append(words[concept])
         question.known_terms[reader.path] = known
     return question.known_terms[reader.path]
 

@@ -10,7 +10,6 @@ import duckdb
 import polars as pl
 
 from graphrag_assets import text
-from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.store.published_schema import BASE, CHARACTER_FORMS
 from graphrag_assets.store.schema import literal
 
@@ -47,8 +46,11 @@ def macros_sql() -> str:
         "{unspaced}": _re2(text.UNSPACED),
         "{cjk}": text.CJK,
         "{optional_marks}": _re2(text.OPTIONAL_MARKS),
+        "{possessive}": literal(text.POSSESSIVE),
+        "{compound}": literal(text.COMPOUND),
+        "{hyphen}": literal(text.HYPHEN),
     }
-    parts = [_stop_words(), *(folder.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES)]
+    parts = [folder.joinpath(f"macros/{name}.sql").read_text("utf-8") for name in _FILES]
     sql = "\n".join([*parts, folder.joinpath("graphrag_v3.sql").read_text("utf-8")])
     for name, value in given.items():
         sql = sql.replace(name, value)
@@ -71,14 +73,6 @@ def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(";".join(statements))
 
 
-def _stop_words() -> str:
-    words = ", ".join(literal(word) for word in sorted(STOP_WORDS))
-    return (
-        f"CREATE OR REPLACE MACRO stop_words() AS [{words}];\n"
-        "COMMENT ON MACRO stop_words IS 'Words with grammar instead of content: questions are not searched by them.';\n"
-    )
-
-
 def _re2(characters: str) -> str:
     return "".join(c if c.isascii() else f"\\x{{{ord(c):x}}}" for c in characters)
 
@@ -95,5 +89,10 @@ def _character_forms() -> pl.DataFrame:
     folding = pl.DataFrame(
         {"character": list(folded), "purpose": "casefold", "replacement": list(folded.values())},
     )
+    letters = [
+        pl.DataFrame({"character": [chr(c) for c in table], "purpose": purpose, "replacement": list(table.values())})
+        for purpose, table in (("fold", text.FOLDED), ("spell_out", text.SPELLED_OUT))
+    ]
     columns = ("purpose", "character", "replacement")
-    return pl.concat([compatible.select(columns), folding.select(columns)]).sort("purpose", "character")
+    parts = [part.select(columns) for part in (compatible, folding, *letters)]
+    return pl.concat(parts).sort("purpose", "character")

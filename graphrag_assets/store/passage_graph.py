@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.pipeline.unit_contexts import SEPARATOR
-from graphrag_assets.text import terms_of, title_key
+from graphrag_assets.text import fold, name_key, search_words_of, title_key
 
 MAX_HEADED = 32
 """Text units under one title or heading; a name with more ("Introduction", a whole book) says too little about each."""
@@ -69,23 +69,23 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """text_unit, name, form, terms: a row for each title and heading of a text unit, and for it without a qualifier."""
+    """text_unit, name, form, words: a row for each title and heading of a text unit, and for it without a qualifier."""
     contexts = connection.sql(
         "SELECT human_readable_id AS text_unit, unnest(string_split(context, $separator)) AS part FROM text_units",
         params={"separator": SEPARATOR},
     ).pl()
-    forms = [(part, form) for part in contexts["part"].unique() for form in names_of(part)]
     rows = [
-        (part, form, number_of(title_key(form)), [number_of(f"text_unit {term}") for term in dict.fromkeys(terms)])
-        for part, form in forms
-        if (terms := terms_of(form))
+        (part, form, number_of(name_key(title_key(form))), [fold(word) for word in words])
+        for part in contexts["part"].unique()
+        for form in names_of(part)
+        if (words := search_words_of(form))
     ]
     named = pl.DataFrame(
         rows,
-        {"part": pl.String(), "form": pl.String(), "name": pl.UInt64(), "terms": pl.List(pl.UInt64())},
+        {"part": pl.String(), "form": pl.String(), "name": pl.UInt64(), "words": pl.List(pl.String())},
         orient="row",
     )
-    return contexts.join(named, on="part").select("text_unit", "name", "form", "terms")
+    return contexts.join(named, on="part").select("text_unit", "name", "form", "words")
 
 
 def names_of(title: str) -> list[str]:

@@ -142,6 +142,29 @@ class Reader:
         return {kind: (texts, mean) for kind, texts, mean in found.iter_rows()}
 
     @cached_property
+    def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
+        """For each language of the documents: how many there are in it, and its stop words.
+
+        Raises:
+            StoreError: the file has no words to search by, because an older version published it.
+        """
+        if self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'word_forms'").is_empty():
+            raise StoreError(
+                f"{self.path} was published by an older version, without the table word_forms that questions need. "
+                "Publish again: `python -m graphrag_assets index`."
+            )
+        found = self.rows("SELECT language, documents, stop_words FROM languages")
+        return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
+
+    @cached_property
+    def word_endings(self) -> dict[str, dict[str, int]]:
+        """By ending of words what their terms have instead, and how many words show that."""
+        endings: dict[str, dict[str, int]] = {}
+        for ending, replacement, forms in self.rows("FROM word_endings").iter_rows():
+            endings.setdefault(ending, {})[replacement] = forms
+        return endings
+
+    @cached_property
     def signed_kinds(self) -> dict[str, np.ndarray]:
         """The kinds whose vectors have sign bits, with their mean vectors."""
         tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'embedding_means'")

@@ -147,7 +147,7 @@ COMMUNITY_WEIGHTS = table(
 )
 ENTITY_NAMES = table(
     "entity_names",
-    "What entities are called: normalised titles, and accepted aliases.",
+    "What entities are called: normalised titles, with and without diacritics and hyphens, and accepted aliases.",
     "name entity",
     ("name", "UBIGINT", "md5_number_lower of the normalised name."),
     ("entity", "INTEGER", "human_readable_id of the entity."),
@@ -177,10 +177,10 @@ POSTINGS = table(
     "The inverted index for BM25: which text contains which term, how often.",
     "term number",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
-    ("term", "UBIGINT", "md5_number_lower of the kind, a space and the lower-case term."),
+    ("term", "UBIGINT", "md5_number_lower of the kind, a space and the term: see word_forms."),
     ("number", "INTEGER", "human_readable_id of the row."),
     ("n", "INTEGER", "Occurrences of the term in its text."),
-    ("length", "INTEGER", "Number of terms of its text."),
+    ("length", "INTEGER", "Number of words of its text."),
 )
 POSTING_TERMS = table(
     "posting_terms",
@@ -195,13 +195,47 @@ POSTING_STATISTICS = table(
     "kind",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
     ("texts", "BIGINT", "Number of texts."),
-    ("mean_length", "DOUBLE", "Their mean number of terms."),
+    ("mean_length", "DOUBLE", "Their mean number of words."),
+)
+LANGUAGES = table(
+    "languages",
+    "The languages of the documents.",
+    "language",
+    ("language", "VARCHAR", "ISO 639-1 code."),
+    ("documents", "BIGINT", "Number of documents in it."),
+    ("stop_words", "VARCHAR[]", "Words with grammar instead of content: questions are not searched by them."),
+)
+WORD_FORMS = _uncompressed(
+    table(
+        "word_forms",
+        "The words of the indexed texts, and the terms that stand for them in the inverted index.",
+        "form term",
+        ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
+        ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
+        ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
+        ("texts", "INTEGER", "Number of text units that contain the term."),
+    ),
+    "form",
+    "term",
+)
+WORD_ENDINGS = table(
+    "word_endings",
+    "How words become terms, as rules for words that no text has: the ending is replaced.",
+    "ending replacement",
+    ("ending", "VARCHAR", "Last letters of words."),
+    ("replacement", "VARCHAR", "What their terms have instead."),
+    ("forms", "BIGINT", "Number of words in word_forms that show it."),
 )
 CHARACTER_FORMS = table(
     "character_forms",
     "What the macros write in place of characters, so that they compare texts as the index does.",
     "purpose character",
-    ("purpose", "VARCHAR", "nfkc: compatibility forms as plain ones; casefold: letters whose case is lost."),
+    (
+        "purpose",
+        "VARCHAR",
+        "nfkc: compatibility forms as plain ones; casefold: letters whose case is lost; fold: letters without "
+        "diacritics; spell_out: ae for ä.",
+    ),
     ("character", "VARCHAR", "The character."),
     ("replacement", "VARCHAR", "What stands for it; may be several characters."),
 )
@@ -265,6 +299,9 @@ SEARCH = (
     POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,
+    LANGUAGES,
+    WORD_FORMS,
+    WORD_ENDINGS,
     CHARACTER_FORMS,
 )
 PUBLISHED = (*BASE, *SEARCH, LLM_CALLS, PUBLICATION)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.query.retrieval import (
     Question,
@@ -45,7 +46,7 @@ def words_of(text: str) -> list[str]:
 
 
 def bm25_by_hand(texts: list[str], query: list[str]) -> list[int]:
-    documents = [words_of(text) for text in texts]
+    documents = [[stem(word, "en") for word in words_of(text)] for text in texts]
     mean = sum(map(len, documents)) / len(documents)
     scores = {}
     for number, document in enumerate(documents):
@@ -66,11 +67,12 @@ def bm25_by_hand(texts: list[str], query: list[str]) -> list[int]:
 def test_bm25_ranks_as_its_formula_says(reader: Reader, text: str) -> None:
     question = Question(text)
     texts = [f"Document {document} {text}" for document, text, _ in TEXT_UNITS]
-    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(texts, question.terms)
+    words = [word for word in words_of(text) if word not in stop_words("en")]
+    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(texts, [stem(word, "en") for word in words])
 
 
 LANGUAGES = {
-    "German": ("Die Straßenbahn fährt über die Brücke.", "STRASSENBAHN", "Brucke"),
+    "German": ("Die Straßenbahn fährt über die Brücke.", "STRASSENBAHN", "Bahnhof"),
     "Arabic": ("وصل القِطَارُ إلى المحطة في الصباح.", "القطار", "السفينة"),
     "Hebrew": ("הרכבת הגיעה אל הַתַּחֲנָה בבוקר.", "התחנה", "אוניה"),
     "Thai": ("รถไฟมาถึงสถานีในตอนเช้า", "สถานี", "เรือใบ"),
@@ -143,11 +145,6 @@ def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
 def test_weights_count_in_the_fusion() -> None:
     assert fuse([1, 2], [3, 4], weights=(1, 0.5)) == [1, 2, 3, 4]
     assert fuse([1, 2], [3, 4], weights=(0.5, 1)) == [3, 4, 1, 2]
-
-
-def test_stop_words_are_searched_only_when_there_is_nothing_else() -> None:
-    assert Question("Who was on the Niagara?").terms == ["niagara"]
-    assert Question("who is who").terms == ["who", "is"]
 
 
 def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.models.offline.single_embedding import (
+    BEGINNING,
     CAPITALISED,
     DIMENSIONS,
-    LONG_WORD,
     NAME_WEIGHT,
     PAIR_WEIGHT,
     SCALE,
@@ -29,7 +29,7 @@ from graphrag_assets.text import terms
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-MODEL = "offline/hashed-ngrams-512"
+MODEL = "offline/hashed-ngrams-512-v2"
 _TEXTS_AT_ONCE = 4096  # bounds the memory of the sparse matrices
 _STOP_WORDS = pl.Series(sorted(STOP_WORDS))
 _FEW_TEXTS = 8  # are embedded one by one: frames and sparse matrices cost a text five times as much
@@ -38,10 +38,11 @@ _FEW_TEXTS = 8  # are embedded one by one: frames and sparse matrices cost a tex
 def embed(texts: Sequence[str]) -> np.ndarray:
     """Unit vectors of the texts: float32, shape (len(texts), 512). A text without a single term gives zeros.
 
-    A word weighs (1 + ln occurrences) · √(length / 8), because frequent words are short (Zipf 1935) and no other
-    text may be asked for real frequencies; names and numbers half as much again; stop words next to nothing.
-    Pairs of neighbouring words weigh a fifth. A word's character n-grams (3 to 5, inside word boundaries)
-    together weigh half as much as the word.
+    Words count by their first seven letters, a stemmer for any language (McNamee and Mayfield 2004,
+    https://doi.org/10.1023/B:INRT.0000009441.78971.be). They weigh (1 + ln occurrences) · √(letters / 7), because
+    frequent words are short (Zipf 1935) and no other text may be asked for real frequencies; names and numbers half as
+    much again; stop words next to nothing. Pairs of neighboring words weigh a fifth. A word's character n-grams
+    (3 to 5, inside word boundaries) together weigh half as much as the word.
     """
     if len(texts) <= _FEW_TEXTS:
         return np.array([embed_one(text) for text in texts], np.float32).reshape(len(texts), DIMENSIONS)
@@ -67,18 +68,19 @@ def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
     """Frame (row, feature, weight Int64): the words of each text, and its pairs of neighbouring words."""
     series = pl.Series("feature", list(texts), dtype=pl.String)
     words = _one_per_row(terms(series)).with_columns(stop=pl.col("feature").is_in(_STOP_WORDS.implode()))
+    words = words.with_columns(pl.col("feature").str.head(BEGINNING))
     following = pl.all().shift(-1).name.suffix("_next")
     pairs = words.with_columns(following).filter(
         pl.col("row") == pl.col("row_next"), ~pl.col("stop"), ~pl.col("stop_next")
     )
     pairs = pairs.with_columns(pl.concat_str("feature", "feature_next", separator=" "))
     capitalised = series.str.normalize("NFKC").str.extract_all(CAPITALISED)
-    names = _one_per_row(capitalised.list.eval(pl.element().str.to_lowercase().unique()))
-    length = pl.col("feature").str.len_chars().clip(upper_bound=LONG_WORD)
+    names = _one_per_row(capitalised.list.eval(pl.element().str.to_lowercase().str.head(BEGINNING).unique()))
+    length = pl.col("feature").str.len_chars()
     factor = (
         pl.when("stop")
         .then(STOP_WEIGHT)
-        .otherwise((length / LONG_WORD).sqrt() * pl.when("name").then(NAME_WEIGHT).otherwise(1.0))
+        .otherwise((length / BEGINNING).sqrt() * pl.when("name").then(NAME_WEIGHT).otherwise(1.0))
     )
     words = words.join(names.with_columns(name=True), on=["row", "feature"], how="left")
     features = pl.concat(
@@ -87,7 +89,7 @@ def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
             pairs.select("row", "feature", factor=pl.lit(PAIR_WEIGHT)),
         ]
     )
-    weight = (1 + pl.len().log()) * pl.col("factor").first() * SCALE
+    weight = (1 + pl.len().log()) * pl.col("factor").max() * SCALE
     return features.group_by("row", "feature").agg(weight=weight.round().cast(pl.Int64))
 
 

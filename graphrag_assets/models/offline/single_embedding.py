@@ -20,7 +20,7 @@ SCALE = 256  # weights are rounded to 1/256
 STOP_WEIGHT = 0.05
 NAME_WEIGHT = 1.5
 PAIR_WEIGHT = 0.2
-LONG_WORD = 8
+BEGINNING = 7
 CAPITALISED = r"\b[\p{Lu}\p{N}][\p{L}\p{M}\p{N}]+"
 CHARACTERS_WEIGHT = 0.5
 NGRAMS = (3, 5)
@@ -55,14 +55,16 @@ def _weights(text: str) -> Iterator[tuple[str, int]]:
     """The words of the text and its pairs of neighbouring words, each with its weight."""
     words = terms_of(text)
     capitalised = pl.col("text").str.normalize("NFKC").str.extract_all(CAPITALISED).explode().str.to_lowercase()
-    names = set(pl.DataFrame({"text": [text]}).select(capitalised)["text"])
-    for word, count in Counter(words).items():
-        factor = STOP_WEIGHT
-        if word not in _STOP:
-            factor = math.sqrt(min(len(word), LONG_WORD) / LONG_WORD) * (NAME_WEIGHT if word in names else 1.0)
-        yield word, round((1 + math.log(count)) * factor * SCALE)
-    pairs = Counter(f"{a} {b}" for a, b in itertools.pairwise(words) if a not in _STOP and b not in _STOP)
-    for pair, count in pairs.items():
+    names = set(pl.DataFrame({"text": [text]}).select(capitalised.str.head(BEGINNING))["text"])
+    factors: dict[str, float] = {}
+    for word in set(words):
+        start = word[:BEGINNING]
+        factor = math.sqrt(len(start) / BEGINNING) * (NAME_WEIGHT if start in names else 1.0)
+        factors[start] = max(factors.get(start, 0.0), STOP_WEIGHT if word in _STOP else factor)
+    for start, count in Counter(word[:BEGINNING] for word in words).items():
+        yield start, round((1 + math.log(count)) * factors[start] * SCALE)
+    content = ((a, b) for a, b in itertools.pairwise(words) if a not in _STOP and b not in _STOP)
+    for pair, count in Counter(f"{a[:BEGINNING]} {b[:BEGINNING]}" for a, b in content).items():
         yield pair, round((1 + math.log(count)) * PAIR_WEIGHT * SCALE)
 
 

@@ -1,6 +1,6 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Before it, from Python: the temporary table `headings` (text_unit, name, form, terms), a row for each title and
--- heading that a text unit stands under; `name` is its hashed key, `terms` are its hashed search terms.
+-- Before it, from Python: the temporary table `headings` (text_unit, name, form, words), a row for each title and
+-- heading that a text unit stands under; `name` is its hashed key, `words` are its words as in `word_forms`.
 
 -- An entity has one name here, whichever of its aliases is written.
 CREATE TEMP TABLE main_names AS
@@ -15,19 +15,23 @@ FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 CREATE TEMP TABLE titles_in_text AS
 WITH forms AS (
     SELECT row_number() OVER () AS number, * FROM (
-        SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.terms
+        SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.words
         FROM headings h LEFT JOIN main_names m ON m.written = h.name
     )
+), terms AS (
+    SELECT w.number, md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.texts, f.term)), any_value(w.word))) AS term
+    FROM (SELECT number, words, unnest(words) AS word FROM forms) w LEFT JOIN word_forms f ON f.form = w.word
+    GROUP BY w.number, w.word
 ), rarest AS (
-    SELECT f.number, t.term
-    FROM (SELECT number, terms, unnest(terms) AS term FROM forms) f JOIN posting_terms t USING (term)
-    QUALIFY count(*) OVER (PARTITION BY f.number) = len(f.terms)  -- a text with all of them exists
-        AND min(t.texts) OVER (PARTITION BY f.number) <= $max_texts
-        AND row_number() OVER (PARTITION BY f.number ORDER BY t.texts, t.term) <= 2
+    SELECT s.number, s.term
+    FROM terms s JOIN posting_terms t USING (term) JOIN forms f USING (number)
+    QUALIFY count(*) OVER (PARTITION BY s.number) = len(f.words)  -- a text with all of them exists
+        AND min(t.texts) OVER (PARTITION BY s.number) <= $max_texts
+        AND row_number() OVER (PARTITION BY s.number ORDER BY t.texts, s.term) <= 2
 ), candidates AS (
     SELECT f.name, f.form, p.number AS text_unit
     FROM rarest r JOIN postings p USING (term) JOIN forms f ON f.number = r.number
-    GROUP BY f.number, f.name, f.form, f.terms, p.number HAVING count(*) = least(len(f.terms), 2)
+    GROUP BY f.number, f.name, f.form, f.words, p.number HAVING count(*) = least(len(f.words), 2)
 ), texts AS (
     SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
     FROM text_units WHERE human_readable_id IN (SELECT text_unit FROM candidates)

@@ -5,16 +5,70 @@ CREATE OR REPLACE MACRO entities_called(title) AS TABLE
 COMMENT ON MACRO TABLE entities_called IS
     'human_readable_id of the entities of that title or accepted alias, however it is written; none if there is none.';
 
-CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE
-WITH terms AS MATERIALIZED (
-    SELECT t.term, ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
-    FROM posting_terms t, posting_statistics s
-    WHERE s.kind = text_kind
-      AND t.term IN (SELECT md5_number_lower(text_kind || ' ' || unnest(search_words(query))))
+CREATE OR REPLACE MACRO word_terms(words) AS TABLE
+WITH spelled AS (
+    SELECT unnest(g.words) AS word,
+           unnest(string_split(fold_letters(g.text), ' ')) AS form,
+           unnest(string_split(fold_letters(spell_out(g.text)), ' ')) AS long_form
+    FROM (SELECT words AS words, array_to_string(words, ' ') AS text) g
+), asked AS MATERIALIZED (
+    SELECT DISTINCT word, unnest([form, long_form]) AS form FROM spelled WHERE word IS NOT NULL
+), near AS MATERIALIZED (
+    SELECT DISTINCT a.word, a.form = f.form AS same, f.term, f.texts
+    FROM asked a JOIN word_forms f ON f.beginning = left(a.form, 3)
+    WHERE f.beginning IN (SELECT left(form, 3) FROM asked)
+), own AS MATERIALIZED (
+    SELECT DISTINCT word, term, texts FROM near WHERE same
+), stripped AS MATERIALIZED (
+    SELECT a.word, a.form[:-length(e.ending) - 1] || e.replacement AS term, e.forms
+    FROM asked a JOIN word_endings e ON ends_with(a.form, e.ending)
+    WHERE length(term) > 2 AND a.word NOT IN (SELECT word FROM own)
+), stems AS MATERIALIZED (
+    FROM own
+    UNION ALL
+    SELECT s.word, arg_max(s.term, {forms: s.forms, term: s.term}), arg_max(n.texts, {forms: s.forms, term: s.term})
+    FROM stripped s JOIN near n ON n.word = s.word AND n.term = s.term GROUP BY s.word
+), rare AS MATERIALIZED (
+    SELECT word, term, texts FROM stems WHERE word NOT IN (SELECT word FROM stems WHERE texts > 2)
+    UNION ALL
+    SELECT s.word, s.term, 0 FROM (SELECT word, term FROM stripped UNION SELECT word, form FROM asked) s
+    WHERE s.word NOT IN (SELECT word FROM stems)
+), related AS (
+    SELECT DISTINCT r.word, n.term, n.texts
+    FROM rare r JOIN near n ON n.word = r.word AND n.texts > r.texts
+    WHERE abs(length(n.term) - length(r.term)) BETWEEN 1 AND 3 AND least(length(n.term), length(r.term)) > 4
+      AND (starts_with(n.term, r.term) OR starts_with(r.term, n.term))
+      AND regexp_full_match(CASE WHEN length(n.term) > length(r.term) THEN n.term ELSE r.term END, '\p{L}+')
+    QUALIFY dense_rank() OVER (PARTITION BY r.word ORDER BY n.texts DESC, n.term) <= 4
+), found AS MATERIALIZED (
+    SELECT word, term, 1::DOUBLE AS weight FROM stems
+    UNION ALL
+    SELECT word, form, 1 FROM asked WHERE word NOT IN (SELECT word FROM stems)
+    UNION ALL
+    SELECT word, term, 0.5 FROM related
+), concepts AS (
+    SELECT word, min(term) FILTER (weight = 1) AS concept FROM found GROUP BY word
 )
-SELECT p.number, sum(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
-FROM postings p JOIN terms t ON t.term = p.term
-GROUP BY p.number ORDER BY round(score, 9) DESC, p.number LIMIT greatest(coalesce(k, 10), 0);
+SELECT c.concept, f.term, max(f.weight) AS weight
+FROM found f JOIN concepts c USING (word) GROUP BY ALL ORDER BY ALL;
+COMMENT ON MACRO TABLE word_terms IS
+    'The terms by which the words of a question are found. Of several with one concept the best counts in a text, by its weight.';
+
+CREATE OR REPLACE MACRO bm25(text_kind, query, k) AS TABLE
+WITH words AS MATERIALIZED (
+    SELECT concept, weight, md5_number_lower(text_kind || ' ' || term) AS term FROM word_terms(search_words(query))
+), terms AS MATERIALIZED (
+    SELECT w.concept, t.term, w.weight * ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
+    FROM posting_terms t JOIN words w ON w.term = t.term, posting_statistics s
+    WHERE s.kind = text_kind AND t.term IN (SELECT term FROM words)
+), scores AS (
+    SELECT p.number, t.concept,
+           max(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
+    FROM postings p JOIN terms t ON t.term = p.term
+    GROUP BY p.number, t.concept
+)
+SELECT number, sum(score) AS score
+FROM scores GROUP BY number ORDER BY round(sum(score), 9) DESC, number LIMIT greatest(coalesce(k, 10), 0);
 COMMENT ON MACRO TABLE bm25 IS
     'The k texts of a kind (text_unit, entity, community_report) that fit the query best by BM25: number, score.';
 

@@ -33,33 +33,50 @@ COMMENT ON MACRO space_bigrams IS
     'Helper: scripts that are written without spaces as overlapping pairs of characters with spaces between.';
 
 CREATE OR REPLACE MACRO search_terms(text) AS (
-    SELECT regexp_extract_all(
-        CASE WHEN regexp_matches(text, '[{cjk}]') THEN space_bigrams(l.lowered) ELSE l.lowered END,
-        '[\p{L}\p{M}\p{N}]+'
+    SELECT list_concat(
+        regexp_extract_all(s.spaced, '[\p{L}\p{M}\p{N}]+'),
+        list_transform(regexp_extract_all(s.spaced, {compound}), lambda word: regexp_replace(word, {hyphen}, '', 'g'))
     )
     FROM (
-        SELECT regexp_replace(replace(lower(regexp_replace(
-                   replace(n.normal, 'İ', 'i̇'),
-                   -- a capital sigma at the end of a word
-                   '([\p{Lu}\p{Ll}\p{Lt}][\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*)Σ'
-                   || '([\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*($|[^\p{Lu}\p{Ll}\p{Lt}\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]))',
-                   '\1ς\2', 'g'
-               )), 'ß', 'ss'), '[{optional_marks}]', '', 'g') AS lowered
-        FROM (SELECT nfkc(text) AS normal) n
-    ) l
+        SELECT CASE WHEN regexp_matches(text, '[{cjk}]') THEN space_bigrams(p.plain) ELSE p.plain END AS spaced
+        FROM (
+            SELECT regexp_replace(replace(regexp_replace(replace(lower(regexp_replace(
+                       replace(n.normal, 'İ', 'i̇'),
+                       -- a capital sigma at the end of a word
+                       '([\p{Lu}\p{Ll}\p{Lt}][\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*)Σ'
+                       || '([\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]*($|[^\p{Lu}\p{Ll}\p{Lt}\p{M}\p{Lm}\p{Sk}\p{Cf}''’.:·]))',
+                       '\1ς\2', 'g'
+                   )), 'ß', 'ss'), '[{optional_marks}]', '', 'g'), chr(173), ''), {possessive}, '\1', 'g') AS plain
+            FROM (SELECT nfkc(text) AS normal) n
+        ) p
+    ) s
 );
 COMMENT ON MACRO search_terms IS
-    'The terms of a text as the inverted index has them: words in lower case; scripts without spaces as pairs.';
+    'The words of a text as searches compare them: lower case, no possessives; scripts without spaces as pairs; compounds joined too.';
 
-CREATE OR REPLACE MACRO search_words(query) AS (
-    SELECT CASE WHEN len(w.rare) > 0 THEN w.rare ELSE w.words END
+CREATE OR REPLACE MACRO without_stop_words(words) AS (
+    SELECT CASE WHEN len(k.kept) > 0 THEN k.kept ELSE k.given END
     FROM (
-        SELECT t.words, list_filter(t.words, lambda word: NOT list_contains(stop_words(), word)) AS rare
-        FROM (SELECT list_distinct(search_terms(query)) AS words) t
-    ) w
+        SELECT words AS given, list_filter(words, lambda word: NOT list_contains(l.stop_words, word)) AS kept
+        FROM (
+            SELECT coalesce(arg_max(stop_words, {n: len(list_intersect(words, stop_words)), documents: documents,
+                                                 language: language}), []) AS stop_words
+            FROM languages
+        ) l
+    ) k
 );
+COMMENT ON MACRO without_stop_words IS
+    'The words without the stop words of the language that has most of them as stop words; all words if no other is left.';
+
+CREATE OR REPLACE MACRO search_words(query) AS without_stop_words(list_distinct(search_terms(query)));
 COMMENT ON MACRO search_words IS
-    'What a question is searched by: its distinct terms without stop words; all of them if there are no others.';
+    'What a question is searched by: its distinct words without stop words; all of them if there are no others.';
+
+CREATE OR REPLACE MACRO fold_letters(word) AS replace_characters(word, 'fold');
+COMMENT ON MACRO fold_letters IS 'A lower-case word without diacritics.';
+
+CREATE OR REPLACE MACRO spell_out(word) AS replace_characters(word, 'spell_out');
+COMMENT ON MACRO spell_out IS 'A lower-case word with ae for ä, and so on.';
 
 CREATE OR REPLACE MACRO estimated_tokens(text) AS ((strlen(text) + 2) // 3);
 COMMENT ON MACRO estimated_tokens IS

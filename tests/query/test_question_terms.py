@@ -1,0 +1,255 @@
+"""Words of questions and the texts they find: stems, spellings, languages; in SQL as in Python."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.languages import language_of
+from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
+from graphrag_assets.query.retrieval import Question, by_words, named_entities
+from graphrag_assets.store.published import PublishedIndex, Reader
+from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store.working import CONNECTION_CONFIG
+from graphrag_assets.text import title_key
+
+ENGLISH = [
+    "The complaints of our customers were about late deliveries. Every complaint was answered by e-mail.",
+    "Cyrus Field's company laid the cable, and the commander of the ship cooperated with the engineers.",
+    "Saint-Exupéry flew from Malmö to Zürich, hoping that the weather would be good, and it was.",
+    "The planets move around the sun. Each planet has its own period, and planetary tables list them all.",
+    "A plane landed on the field near the town, and the pilots walked home through the snow.",
+    "The planets were seen again, and a planet of that size had not been seen before by anybody.",
+]
+GERMAN = [
+    "Die Lieferungen kamen zu spät, und die Kunden schrieben an Herrn Müller in der Großen Straße.",
+    "Herr Mueller antwortete den Kunden nicht, weil die Lieferung verloren gegangen war.",
+]
+RUSSIAN = ["Клиенты жаловались на задержки доставки, и ёлка стояла у входа в магазин всю зиму."]
+
+
+def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path:
+    """A published index with a document, a text unit and, where there are titles, an entity for each text."""
+    rows = pl.DataFrame(  # noqa: F841 (DuckDB reads it by its name)
+        {
+            "n": range(len(texts)),
+            "text": texts,
+            "language": [language_of(text) for text in texts],
+            "title": titles or [None] * len(texts),
+            "title_key": [title_key(title) for title in titles] if titles else [None] * len(texts),
+        },
+        schema_overrides={"title": pl.String, "title_key": pl.String},
+    )
+    with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
+        create_tables(connection, 1)
+        connection.execute(
+            "INSERT INTO documents BY NAME SELECT 'd' || n AS id, n AS human_readable_id, language FROM rows"
+        )
+        connection.execute(
+            "INSERT INTO text_units BY NAME "
+            "SELECT 't' || n AS id, 'd' || n AS document_id, n AS human_readable_id, text FROM rows"
+        )
+        connection.execute(
+            "INSERT INTO entities BY NAME "
+            "SELECT n AS human_readable_id, title, title_key, '' AS description, 1 AS frequency FROM rows WHERE title IS NOT NULL"
+        )
+        connection.execute("INSERT INTO publication BY NAME SELECT 1 AS number")
+        write_search_tables(connection)
+    return path
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("english") / "graphrag.duckdb", ENGLISH)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    path = write(tmp_path_factory.mktemp("mixed") / "graphrag.duckdb", ENGLISH + GERMAN + RUSSIAN)
+    return PublishedIndex(path).reader()
+
+
+@pytest.fixture(scope="module")
+def reader(english: Path) -> Reader:
+    return PublishedIndex(english).reader()
+
+
+def found(reader: Reader, question: str) -> set[int]:
+    return set(by_words(reader, "text_unit", Question(question), 20))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("customer", {0}),  # only the plural is there
+        ("customer's", {0}),
+        ("customer’s", {0}),
+        ("delivery", {0}),  # a rule of the endings: y becomes i
+        ("delivering", {0}),
+        ("complaint", {0}),
+        ("complain", {0}),  # Snowball's stems differ
+        ("complaining", {0}),
+        ("email", {0}),
+        ("e-mail", {0}),
+        ("Commanded", {1}),
+        ("co-operate", {1}),
+        ("cooperating", {1}),
+        ("cyrus field", {1, 4}),
+        ("who was cyrus field", {1, 4}),
+        ("engineering", {1}),
+        ("Malmo", {2}),
+        ("MALMÖ", {2}),
+        ("Zuerich", {2}),
+        ("zurich", {2}),
+        ("Saint-Exupery", {2}),
+        ("saint exupéry", {2}),
+        ("hope", {2}),
+        ("walking", {4}),
+        ("plane", {3, 4, 5}),  # rare, so related words count too
+        ("planets", {3, 5}),  # not "plane", which is rarer
+        ("zebra", set()),
+        ("plan", set()),  # four letters are too few for a relation
+    ],
+)
+def test_words_find_what_they_mean(reader: Reader, question: str, expected: set[int]) -> None:
+    assert found(reader, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Lieferung", {6, 7}),
+        ("Müller", {6, 7}),
+        ("Mueller", {6, 7}),
+        ("muller", {6, 7}),
+        ("GROSSE STRASSE", {6}),
+        ("kunde", {6, 7}),
+        ("клиент", {8}),
+        ("елка", {8}),
+        ("Ёлки", {8}),
+        ("the customer and the Kunde", {0, 6, 7}),
+    ],
+)
+def test_a_question_is_searched_in_every_language_of_the_documents(
+    mixed: Reader, question: str, expected: set[int]
+) -> None:
+    assert found(mixed, question) == expected
+
+
+def test_stop_words_are_those_of_the_language_that_the_question_seems_to_have(mixed: Reader, reader: Reader) -> None:
+    def searched(reader: Reader, question: str) -> set[str]:
+        return {term.concept for term in question_terms(reader, Question(question).words)}
+
+    assert searched(mixed, "Who will die in the war?") == {"die", "war"}
+    assert searched(mixed, "Wer war die Kundin und was will er?") == {"kundin"}
+    assert searched(mixed, "who is who") == {"who", "is"}
+    assert searched(reader, "die") == {"die"}
+
+
+def test_forms_of_one_word_count_once(reader: Reader) -> None:
+    once, twice = (question_terms(reader, Question(text).words) for text in ("planet", "planet planets Planet's"))
+    assert once == twice
+
+
+def test_a_text_with_the_word_itself_comes_before_one_with_a_related_word(reader: Reader) -> None:
+    assert by_words(reader, "text_unit", Question("plane"), 1) == [4]
+    terms = question_terms(reader, ["plane"])
+    assert [(term.term, term.weight) for term in terms] == [("plane", 1.0), ("planet", RELATED_WEIGHT)]
+    assert len({term.concept for term in terms}) == 1
+
+
+def test_a_short_document_has_the_language_of_most_others(tmp_path: Path) -> None:
+    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", [*ENGLISH, "Late ferries."])).reader()
+    assert found(reader, "ferry") == {6}
+
+
+def test_documents_that_are_all_too_short_are_judged_together(tmp_path: Path) -> None:
+    texts = ["Late ferries.", "Crew ill.", "No customers.", "Old ship.", "Rain."]
+    assert {language_of(text) for text in texts} == {"und"}
+    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", texts)).reader()
+    assert list(reader.languages) == ["en"]
+    assert found(reader, "the customer") == {2}
+
+
+def test_an_index_without_texts_finds_nothing(tmp_path: Path) -> None:
+    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", [])).reader()
+    assert found(reader, "customer") == set()
+    assert reader.query("SELECT * FROM search_text('customer')").is_empty()
+
+
+def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
+    titles = ["Malmö", "Saint-Exupéry", "Gutta-percha", "Cyrus Field"]
+    reader = PublishedIndex(
+        write(tmp_path / "graphrag.duckdb", [f"About {title}." for title in titles], titles)
+    ).reader()
+    for question, number in (
+        ("where is malmo?", 0),
+        ("MALMÖ'S harbor", 0),
+        ("who was saint exupery", 1),
+        ("who was Saint-Exupery's friend", 1),
+        ("what is gutta percha?", 2),
+        ("what is Gutta‐Percha?", 2),
+        ("who was cyrus field", 3),
+    ):
+        assert named_entities(reader, Question(question)) == [number], question
+    assert reader.query("FROM entities_called('malmo')")["entity"].to_list() == [0]
+
+
+def in_sql(reader: Reader, words: list[str]) -> set[tuple]:
+    query = "FROM word_terms(without_stop_words($words::VARCHAR[]))"
+    return {(concept, term, float(weight)) for concept, term, weight in reader.query(query, {"words": words}).rows()}
+
+
+def in_python(reader: Reader, words: list[str]) -> set[tuple]:
+    return {tuple(term) for term in question_terms(reader, words)}
+
+
+_ENDINGS = ["", "s", "t", "ed", "ing", "er", "y", "ies", "en", "ung", "или", "а", "tion"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) -> None:
+    forms = sorted(mixed.query("SELECT DISTINCT form FROM word_forms")["form"])
+    known = st.sampled_from(forms)
+    changed = st.builds(
+        lambda form, cut, ending: form[: len(form) - cut] + ending or "x",
+        known,
+        st.integers(0, 4),
+        st.sampled_from(_ENDINGS),
+    )
+    words = data.draw(
+        st.lists(known | changed | st.text("aäöeßplnt東é\u0301", min_size=1, max_size=7), max_size=6, unique=True)
+    )
+    assert in_sql(mixed, words) == in_python(mixed, words)
+
+
+def test_terms_of_the_sample_corpus_are_the_same_in_sql(sample_index) -> None:
+    reader = PublishedIndex(sample_index.root / "index").reader()
+    forms = sorted(reader.query("SELECT DISTINCT form FROM word_forms")["form"])
+    words = random.Random(0).sample(forms, 200)
+    words = list(dict.fromkeys(word[: len(word) - n % 4] + _ENDINGS[n % 11] for n, word in enumerate(words)))
+    for start in range(0, len(words), 10):
+        assert in_sql(reader, words[start : start + 10]) == in_python(reader, words[start : start + 10])
+
+
+def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> None:
+    shell = Path(sys.executable).with_name("duckdb")
+    query = "SELECT human_readable_id FROM search_text('Who did complain?')"
+    ran = subprocess.run([shell, "-readonly", "-csv", "-noheader", english, query], capture_output=True, text=True)
+    assert (ran.stdout.split(), ran.stderr) == (["0"], "")
+
+
+def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
+    path = write(tmp_path / "graphrag.duckdb", ENGLISH)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP TABLE word_forms")
+    with pytest.raises(StoreError, match=r"older version.*Publish again: `python -m graphrag_assets index`"):
+        by_words(PublishedIndex(path).reader(), "text_unit", Question("customer"), 5)

@@ -24,6 +24,7 @@ _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _COSTS = {"graphrag/cost": "model-calls"}
 """The tag of assets that may cost money: the UI filters by it."""
 _MADE_BY_MODELS = {
+    "text_units",
     "entity_mentions",
     "relationship_mentions",
     "covariates",

@@ -58,7 +58,7 @@ def test_assets_have_descriptions_groups_and_column_schemas():
 def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_policy():
     graph = defs().resolve_asset_graph()
     tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
-    assert tagged >= {"entity_mentions", "community_reports", "embeddings"}
+    assert tagged >= {"text_units", "entity_mentions", "community_reports", "embeddings"}
     assert tagged & {"documents", "communities", "published_index"} == set()
     assert graph.get(dg.AssetKey("published_index")).freshness_policy is not None
 

@@ -61,17 +61,21 @@ def test_references_are_counted_once_and_resolved():
 
 
 def test_an_embedding_text_has_a_fingerprint_of_text_and_model():
-    def prints(model: str, text: str) -> dict[str, str]:
+    def prints(model: str, text: str, context: str | None = "") -> dict[str, str]:
         frame = embedding_texts(
-            pl.DataFrame({"id": ["u"], "text": [text]}),
+            pl.DataFrame({"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}),
             pl.DataFrame({"id": ["e"], "title": ["Ada"], "description": ["A person."]}),
             pl.DataFrame({"id": ["c"], "full_content": ["# Report"]}),
             model,
         )
-        assert frame.select("kind", "text").rows()[1] == ("entity", "Ada:A person.")
+        assert frame.select("kind", "text").rows()[1:] == [
+            ("entity", "Ada:A person."),
+            ("text_unit", f"{context}\n{text}" if context else text),
+        ]
         return dict(frame.select("kind", "fingerprint").iter_rows())
 
     first, again, edited, other = prints("m", "x"), prints("m", "x"), prints("m", "y"), prints("n", "x")
-    assert first == again
+    assert first == again == prints("m", "x", None)
+    assert {kind for kind in first if first[kind] != prints("m", "x", "Title")[kind]} == {"text_unit"}
     assert {kind for kind in first if first[kind] != edited[kind]} == {"text_unit"}
     assert {kind for kind in first if first[kind] != other[kind]} == {"text_unit", "entity", "community_report"}

@@ -104,9 +104,9 @@ def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
 
 
 def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
-    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=200)).frames["sources"]
-    assert sources.height == 6
-    assert 0 < sources["in_context"].sum() < 6
+    reports = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["reports"]
+    assert reports.height == 5
+    assert 0 < reports["in_context"].sum() < 5
 
 
 ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text")

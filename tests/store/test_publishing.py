@@ -23,6 +23,7 @@ UNITS = pl.DataFrame(
         "end_char": [12, 25],
         "text": ["Ada met Ben.", "Ben met Eve."],
         "context": "d",
+        "context_fingerprint": None,
         "n_tokens": [4, 4],
         "n_sentences": [1, 1],
         "extractor": "x",

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import LEDGER_NAME, books_of
+from graphrag_assets.models.records import TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
@@ -145,7 +147,7 @@ def needed_answers(index: GraphIndex) -> set[str]:
         units = copy.working.read("SELECT batch, id, text FROM text_units ORDER BY batch, id")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
             backend = looking_up(copy.of(str(batch)).settings, keys)
-            for _ in backend.extract(of_batch.select("id", "text").iter_rows()):
+            for _ in backend.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
         backend = looking_up(copy.of(None).settings, keys)
         with copy.get_connection() as connection:

@@ -4,19 +4,22 @@ Proper names and specific noun phrases are entities, two of them in one sentence
 quantified sentence about one a claim. Everything is a function of the text unit alone.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, takewhile
+from typing import NamedTuple
 
 from graphrag_assets.models.offline import typing_cues as cues
+from graphrag_assets.models.offline.anaphora import begins_with_anaphor, self_contained, shortened
 from graphrag_assets.models.offline.claims import claims_in
 from graphrag_assets.models.offline.concepts import concepts_in, phrase_counts
-from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in
+from graphrag_assets.models.offline.definitions import DEFINES
+from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.models.offline.relations import predicate
 from graphrag_assets.models.offline.tagging import (
-    SHIP_PREFIXES,
     TaggedSentence,
     singular,
     tagged_sentences,
@@ -27,26 +30,78 @@ from graphrag_assets.text import title_key
 
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
+_OPENING = 400  # characters in which a text says what it is about
 
 
-def extract_unit(text: str, title: str = "") -> UnitExtraction:
+def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title` is the document's: a name that it gives is believed even where it only starts sentences.
+    `title` is the document's. What it names is an entity of the unit, and found in the text in any form.
     """
     tagged = list(tagged_sentences(text))
     seen = attest(tagged, title)
     counts = phrase_counts(tagged)
-    at_sea = sum(word in counts for word in cues.NAUTICAL) > 2
+    about = title_names(title, text[:_OPENING]) if title else []
     sentences = []
     for sentence in tagged:
         kinds = decided_kinds(sentence, seen)
-        names = names_in(sentence, kinds, seen, at_sea)
+        names = names_in(sentence, kinds, seen, about[-1] if about else "")
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
     things = _things(sentences)
-    found = [(sentence, _resolved(names + concepts, things)) for sentence, names, concepts in sentences]
-    found = [(sentence, mentions) for sentence, mentions in found if mentions]
-    return UnitExtraction(_entities(found), _relationships(found), _claims(found, text))
+    found = []
+    for number, (sentence, names, concepts) in enumerate(sentences):
+        if mentions := _resolved(names + concepts, things):
+            found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
+    unit = UnitExtraction(_entities(found), _relationships(found), _claims(found, text))
+    return _with_title(about, found, unit)
+
+
+class _Found(NamedTuple):
+    """A sentence with the entities that it names, and the extract that quotes it."""
+
+    sentence: TaggedSentence
+    mentions: list[Mention]
+    extract: str
+
+
+def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequence[Mention]) -> str:
+    """The sentence as a description quotes it, led by another one of its paragraph where it cannot stand alone."""
+    sentence = sentences[number]
+    if not begins_with_anaphor(sentence.text) or _opens_with(mentions, sentence):
+        return shortened(sentence.text, MAX_DESCRIPTION)
+    before = takewhile(
+        lambda previous: previous.paragraph == sentence.paragraph and not previous.heading,
+        reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
+    )
+    return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
+
+
+_FARTHEST_LEAD = 8
+
+
+def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
+    """Whether the sentence begins with a name, such as "They Flew Alone"."""
+    return any(m.first == 0 or (m.first == 1 and sentence.kinds[0] in 'q"') for m in mentions)
+
+
+def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtraction) -> UnitExtraction:
+    """`unit` with what its title names and no sentence does: the unit is about it all the same.
+
+    Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
+    describes what the title names, and relates the two.
+    """
+    named = {title_key(entity.title) for entity in unit.entities}
+    missing = [name for name in about if title_key(name) not in named]
+    if not missing:
+        return unit
+    description, relationships = next((e.description for e in unit.entities if e.title == about[-1]), ""), []
+    if found and len(missing) == len(about):
+        first = min(found[0].mentions, key=lambda mention: mention.first)
+        if not set(title_key(first.title).split()).isdisjoint(title_key(about[-1]).split()):
+            description = found[0].extract
+            relationships = [RelationshipRecord(about[-1], first.title, description)]
+    entities = [EntityRecord(name, cues.type_of_title(name.split())[0], description, 0) for name in missing]
+    return UnitExtraction(unit.entities + entities, unit.relationships + relationships, unit.claims)
 
 
 @dataclass(slots=True)
@@ -66,9 +121,7 @@ class _Thing:
 
 
 def _key(mention: Mention) -> str:
-    """The key of a mention: of a ship without its prefix, of a concept in the singular."""
-    if mention.type == cues.SHIP and mention.title.split(" ", 1)[0].lower().rstrip(".") in SHIP_PREFIXES:
-        return title_key(mention.title.split(" ", 1)[-1])
+    """The key of a mention; of a concept in the singular."""
     if mention.type == cues.CONCEPT:
         *modifiers, head = title_key(mention.title).split() or [""]
         return " ".join([*modifiers, singular(head)])
@@ -124,27 +177,19 @@ def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Me
     return resolved
 
 
-_Found = Sequence[tuple[TaggedSentence, list[Mention]]]
-
-
-def _entities(found: _Found) -> list[EntityRecord]:
+def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
+    """One record per entity, described by the extract that says best what it is."""
     best: dict[str, tuple[float, str]] = {}
     named_in: Counter[str] = Counter()
     types: dict[str, str] = {}
-    for number, (sentence, mentions) in enumerate(found):
+    for number, (sentence, mentions, extract) in enumerate(found):
         named_in.update({m.title for m in mentions})
         for rank, mention in enumerate(mentions):
             types[mention.title] = mention.type
-            score = _telling(sentence, mention, rank) - number / 1000
+            score = _telling(sentence, mention, rank) - number / 1000 if extract else -math.inf
             if mention.title not in best or score > best[mention.title][0]:
-                best[mention.title] = (score, sentence.text)
-    return [EntityRecord(name, kind, shortened(best[name][1]), named_in[name]) for name, kind in types.items()]
-
-
-_DEFINES = re.compile(r"['\"]?(?:, (?:the|a|an|who|which|one) | (?:was|is|were|are|became) (?:a|an|the|one|born)? ?)")
-_PRONOUN_FIRST = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|but|and|so|then|here|there)\b|[\"'(]", re.IGNORECASE
-)
+                best[mention.title] = (score, extract)
+    return [EntityRecord(name, kind, best[name][1], named_in[name]) for name, kind in types.items()]
 
 
 def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
@@ -154,26 +199,22 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     after = sentence.offsets[mention.last - 1] + len(sentence.words[mention.last - 1])
     score = 3.0 if begin < 30 else 2.0 - min(begin / 100, 2.0)
     score += 1.0 if rank == 0 else 0.0
-    score += 2.5 if _DEFINES.match(text, after) else 0.0
-    score -= 1.5 if _PRONOUN_FIRST.match(text) else 0.0
+    score += 2.5 if DEFINES.match(text, after) else 0.0
+    score -= 1.5 if _LESS_TELLING.match(text) else 0.0
+    score -= 2.0 if begins_with_anaphor(text) else 0.0
     score -= 0.0 if text[-1] in ".!?\"'" else 2.0
     return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
 
 
-def shortened(text: str, limit: int = MAX_DESCRIPTION) -> str:
-    """`text`, cut at a word and marked with "…" when longer than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:-") + "…"
+_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
-def _relationships(found: _Found) -> list[RelationshipRecord]:
+def _relationships(found: Sequence[_Found]) -> list[RelationshipRecord]:
     """One record per pair of entities that share a sentence; strength is the number of such sentences."""
-    weight = Counter(m.title for _, mentions in found for m in mentions)
+    weight = Counter(m.title for _, mentions, _ in found for m in mentions)
     together: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
     types: dict[tuple[str, str], str] = {}
-    for number, (sentence, mentions) in enumerate(found):
+    for number, (sentence, mentions, _) in enumerate(found):
         first = {m.title: m for m in reversed(mentions)}
         if len(first) < 2:
             continue
@@ -192,16 +233,16 @@ def _relationships(found: _Found) -> list[RelationshipRecord]:
     records = []
     for pair, shared in together.items():
         typed = pair in types
-        source, target, best = shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]][0].text, s[2]))
+        source, target, best = shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
         strength = len(shared) - typed
-        text = shortened(found[best][0].text)
-        records.append(RelationshipRecord(source, target, text, float(strength), types.get(pair, "")))
+        records.append(RelationshipRecord(source, target, found[best].extract, float(strength), types.get(pair, "")))
     return records
 
 
-def _suits(text: str, number: int) -> tuple[bool, bool, int, int]:
+def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
     """Order of sentences as descriptions of a pair: complete ones, not too short, then the shortest."""
-    return text[-1] not in ".!?\"'", len(text) < 30, len(text), number
+    text = found.extract
+    return not text, found.sentence.text[-1] not in ".!?\"'", len(text) < 30, len(text), number
 
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
@@ -211,22 +252,21 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
         if left.title == right.title or left.last > right.first or right.first - left.last > 12:
             continue
         begin = sentence.offsets[left.last - 1] + len(sentence.words[left.last - 1])
-        before = sentence.words[left.first - 1] if left.first else ""
         between = sentence.text[begin : sentence.offsets[right.first]]
         crowded = (i and left.first - ends[i - 1] < 3) or (
             i + 2 < len(mentions) and mentions[i + 2].first - right.last < 3
         )
         if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
             continue  # a list, no place within a place
-        name, reverse = predicate(between, left.type, right.type, before)
+        name, reverse = predicate(between, left.type, right.type)
         if name:
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(found: _Found, text: str) -> list[ClaimRecord]:
+def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
-    for sentence, mentions in found:
+    for sentence, mentions, extract in found:
         source_text = text[sentence.start : sentence.end]
-        for claim in claims_in(sentence, source_text, mentions, shortened(sentence.text)):
+        for claim in claims_in(sentence, source_text, mentions, extract or shortened(sentence.text, MAX_DESCRIPTION)):
             claims[claim] = None
     return list(claims)

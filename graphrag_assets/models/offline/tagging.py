@@ -3,7 +3,8 @@
 The kinds of a sentence are one string, so that names and phrases are found by regular expressions over it:
 
     N  capitalised word            W  capitalised where any word would be (sentence start)   A  acronym
-    I  initial ("W.")              H  honorific or office   R  title that stays in a name    P  ship's prefix
+    I  initial ("W.")              H  honorific or office   R  title that stays in a name
+    c  capital where no name would have it, as in "Carry On Cruising", "Elizabeth II" and "ARIA Charts"
     E  adjective of origin         m  month, weekday        #  number                        o  "of"
     t  "the"     D  other determiner     a  "and"     &  itself     d  "de", "von", …     s  possessive 's
     n  noun      x  noun too general to name anything     J  relational adjective     j  other adjective
@@ -17,17 +18,19 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 
 from graphrag_assets.text import sentences
-
-NAME_KINDS = "NAIEPR"
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds."""
+    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds.
+
+    `paragraph` numbers the paragraphs; a line that was not wrapped is one of its own.
+    """
 
     start: int
     end: int
@@ -35,8 +38,8 @@ class TaggedSentence:
     words: list[str]
     offsets: list[int]
     kinds: str
-    italic: frozenset[int] = field(default_factory=frozenset)
     heading: bool = False
+    paragraph: int = 0
 
 
 @functools.cache
@@ -54,7 +57,6 @@ def word_list(name: str) -> frozenset[str]:
 
 HONORIFICS = word_list("cue_words:honorifics")
 FEMALE = word_list("cue_words:female")
-SHIP_PREFIXES = word_list("cue_words:ship prefixes")
 CALENDAR = word_list("cue_words:calendar")
 NUMBERS = word_list("cue_words:numbers")
 _KEPT_TITLES = word_list("cue_words:titles kept")
@@ -81,9 +83,8 @@ _EMPHASIS = re.compile(
 )
 _TAG = re.compile(r"<[^<>\n]{1,60}>")
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
-_ROMAN = re.compile(r"^[IVXLCDM]{1,7}$")
-_ITALIC_ON, _ITALIC_OFF = "\x02", "\x03"
-_BEFORE_QUOTE = " (-\"'" + _ITALIC_ON
+_ROMAN = re.compile(r"^[IVX]{1,5}$")
+_BEFORE_QUOTE = " (-\"'"
 _CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
 
 _TAG_KINDS = {
@@ -233,8 +234,6 @@ def _kind(word: str) -> str:
         return "f"
     if len(word) == 2 and word[1] == ".":
         return "I"
-    if lower in SHIP_PREFIXES and word.isupper():
-        return "P"
     if lower in HONORIFICS or (lower.endswith("s") and lower[:-1] in HONORIFICS):
         return "H"
     if lower in _KEPT_TITLES:
@@ -257,57 +256,96 @@ def _kind(word: str) -> str:
 
 def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
     """The sentences of a text unit that are not blank, cleaned and split into words with their kinds."""
-    plain = text.translate(_NORMALISED)
+    plain = _with_hard_breaks(text.translate(_NORMALISED))
+    paragraph = 0
     for span in sentences(text):
-        raw = plain[span.start : span.end]
-        stripped = raw.strip()
-        if not stripped:
-            continue
-        start = span.start + raw.index(stripped[0])
-        yield _tagged(start, start + len(stripped), stripped)
+        begin = span.start
+        for line in plain[span.start : span.end].split(_HARD_BREAK):
+            stripped = line.strip()
+            if stripped:
+                start = begin + line.index(stripped[0])
+                yield _tagged(start, start + len(stripped), stripped, paragraph)
+            begin += len(line) + 1
+            paragraph += begin <= span.end
+        paragraph += span.ends_paragraph
 
 
-def _tagged(start: int, end: int, raw: str) -> TaggedSentence:
-    clean = _clean(raw)
+_HARD_BREAK = "\x1e"
+_MAIL_HEADER = re.compile(
+    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?)[ \t]*:", re.IGNORECASE
+)
+_BLOCK = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)+")
+_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
+_ENDS_PROSE = tuple(".!?:;,\"')*_")
+
+
+def _with_hard_breaks(text: str) -> str:
+    """`text`, of the same length, with `_HARD_BREAK` for line breaks that end a line of an address, a list or a header.
+
+    Prose is wrapped where the next word does not fit into the line; such breaks stay.
+    """
+    if "\n" not in text:
+        return text
+    return _BLOCK.sub(_break_block, text.replace(_HARD_BREAK, " "))
+
+
+def _break_block(block: re.Match[str]) -> str:
+    lines = block.group().split("\n")
+    width = max(map(len, lines))
+    prose = width >= _NARROWEST_WRAP and lines[-1].rstrip().endswith(_ENDS_PROSE)
+    parts = [lines[0]]
+    for line, following in pairwise(lines):
+        soft = (
+            prose
+            and len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > width
+            and not _MAIL_HEADER.match(line)
+            and not _MAIL_HEADER.match(following)
+        )
+        parts += ("\n" if soft else _HARD_BREAK, following)
+    return "".join(parts)
+
+
+def _tagged(start: int, end: int, raw: str, paragraph: int) -> TaggedSentence:
+    text = _clean(raw)
     words: list[str] = []
     offsets: list[int] = []
     kinds: list[str] = []
-    italic: set[int] = set()
-    in_italic = False
-    shift = 0
-    parts: list[str] = []
-    last = 0
-    for match in _TOKEN.finditer(clean):
+    for match in _TOKEN.finditer(text):
         word = match.group()
-        if word in (_ITALIC_ON, _ITALIC_OFF):
-            in_italic = word == _ITALIC_ON
-            parts.append(clean[last : match.start()])
-            last = match.end()
-            shift += 1
-            continue
-        if in_italic:
-            italic.add(len(words))
         kind = _kind(word)
         if (
             word in "\"'"
-            and (match.start() == 0 or clean[match.start() - 1] in _BEFORE_QUOTE)
-            and match.end() < len(clean)
-            and not clean[match.end()].isspace()
+            and (match.start() == 0 or text[match.start() - 1] in _BEFORE_QUOTE)
+            and match.end() < len(text)
+            and not text[match.end()].isspace()
         ):
             kind = "q"
         words.append(word)
-        offsets.append(match.start() - shift)
+        offsets.append(match.start())
         kinds.append(kind)
-    parts.append(clean[last:])
     joined = "".join(kinds)
     heading = raw.startswith("#") or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
+    if not heading:
+        joined = _WITHIN.sub(lambda m: _capital_within(m, words), joined)
     joined = _NOUN_FOR_VERB.sub("x", joined)
-    return TaggedSentence(start, end, "".join(parts).strip(), words, offsets, joined, frozenset(italic), heading)
+    return TaggedSentence(start, end, text, words, offsets, joined, heading, paragraph)
+
+
+def _capital_within(match: re.Match[str], words: list[str]) -> str:
+    """ "c" for a capital where lower case would stand; "N" for a month that is a given name, as in "June Lockhart"."""
+    kind, word = match.group(), words[match.start()]
+    if kind == "m":
+        return "N" if word.lower() in word_list("given_names") else kind
+    if not word[0].isupper() or _CONTRACTED.match(word) or word == "A":
+        return kind
+    before, after = match.string[match.start() - 1], match.string[match.end() : match.end() + 1]
+    return "c" if word != "I" or (before == "N" and after != "v") else kind  # "World War I", "what Field and I saw"
 
 
 # Where any word has a capital letter, a capital is no evidence of a name.
-_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|(\[{]['q]?)N")
+_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
+_WITHIN = re.compile(r"(?<=[^.q|])[Dfptaoz#nxjJv]|(?<![p#])m(?=I*N)")
 _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 
@@ -326,10 +364,8 @@ def _is_title_case(words: list[str], kinds: str) -> bool:
 
 
 def _clean(raw: str) -> str:
-    """Markdown marks, HTML tags and line breaks removed; emphasised runs between control characters."""
+    """The text without Markdown marks, HTML tags and line breaks."""
     text = raw
-    if "\x02" in text or "\x03" in text:
-        text = text.replace("\x02", " ").replace("\x03", " ")
     if text[0] in "#>-*+|0123456789 \t" or "\n" in text:
         text = _LINE_START.sub("", text.lstrip("#"))
     if "[" in text:
@@ -337,11 +373,6 @@ def _clean(raw: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", text)
     if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(_mark_emphasis, text.replace("\\*", " ").replace("\\_", "_"))
+        text = _EMPHASIS.sub(lambda mark: mark[2] or mark[4], text.replace("\\*", " ").replace("\\_", "_"))
         text = text.replace("*", " ").replace("__", " ")
     return " ".join(text.strip(" |\n\t").split())
-
-
-def _mark_emphasis(match: re.Match[str]) -> str:
-    inner = match.group(2) or match.group(4)
-    return f"{_ITALIC_ON}{inner}{_ITALIC_OFF}"

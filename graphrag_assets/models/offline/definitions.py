@@ -1,0 +1,38 @@
+"""Sentences that say what a thing is: it is their subject, followed by a copula or an apposition."""
+
+import re
+
+import polars as pl
+
+_ASIDE = r"(?: ?\([^()]*\)| ?\[[^\]]*\])?"  # "Alû (Akkadian: demon) is …"
+_COPULA = r"(?:is|was|are|were|became|remains|has been|had been)"
+_WHAT = r"(?:an?|the|one|any|some|his|her|its|their|born|among|part|located|\w+'s)"
+_FOLLOWED = (
+    rf"['\"]?{_ASIDE}(?:,[^,.;]{{0,60}},)?(?:,? (?:who|which|that))?"
+    rf"(?:,? {_COPULA} (?:also |then |\w+ly )?{_WHAT}\b|, {_WHAT} )"
+)
+DEFINES = re.compile(_FOLLOWED, re.IGNORECASE)
+"""Matches, right after a name, what makes its sentence a definition."""
+_BEFORE_NAME = (
+    r"^[\"'“‘*_]?(?:(?:[Tt]he|[Aa]n?|(?i:mr|mrs|ms|dr|sir|captain|colonel|general|professor|president)\.?) )?[\"'“‘*_]?"
+)
+_REST_OF_NAME = r"(?:,? [A-Z0-9][\w.'’-]*){0,3}"
+
+
+def is_subject(description: pl.Expr, title: pl.Expr) -> pl.Expr:
+    """Whether the description begins with the title, or with its last word ("Halpin" of "Robert Halpin")."""
+    return _after_name(description, title).is_not_null()
+
+
+def says_what_it_is(description: pl.Expr, title: pl.Expr) -> pl.Expr:
+    """Whether the description begins with a definition of what has this title."""
+    return _after_name(description, title).str.contains(f"^{_REST_OF_NAME}(?i:{_FOLLOWED})").fill_null(False)
+
+
+def _after_name(description: pl.Expr, title: pl.Expr) -> pl.Expr:
+    """What follows the title where the description begins with it, else null."""
+    text = description.str.replace(_BEFORE_NAME, "")
+    names = (title, title.str.replace(r"^[Tt]he ", ""), title.str.split(" ").list.last())
+    cut = [text.str.strip_prefix(name) for name in names]
+    found = [pl.when((rest != text) & rest.str.contains(r"^(?:\W|$)")).then(rest) for rest in cut]
+    return pl.coalesce(found)

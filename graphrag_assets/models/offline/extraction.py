@@ -4,11 +4,12 @@ Proper names and specific noun phrases are entities, two of them in one sentence
 quantified sentence about one a claim. Everything is a function of the text unit alone.
 """
 
+import functools
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
@@ -113,19 +114,26 @@ class _Thing:
 
     @property
     def title(self) -> str:
-        return min(self.titles, key=lambda title: (-self.titles[title], title))
+        return _most_frequent(self.titles)
 
     @property
     def type(self) -> str:
-        return min(self.types, key=lambda name: (-self.types[name], name))
+        return _most_frequent(self.types)
 
 
-def _key(mention: Mention) -> str:
-    """The key of a mention; of a concept in the singular."""
-    if mention.type == cues.CONCEPT:
-        *modifiers, head = title_key(mention.title).split() or [""]
+def _most_frequent(counts: Counter[str]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    return min(counts, key=lambda name: (-counts[name], name))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _key(title: str, kind: str) -> str:
+    """The key of a title; of a concept in the singular."""
+    if kind == cues.CONCEPT:
+        *modifiers, head = title_key(title).split() or [""]
         return " ".join([*modifiers, singular(head)])
-    return title_key(mention.title)
+    return title_key(title)
 
 
 def _things(sentences: Sequence[tuple[TaggedSentence, list[Mention], list[Mention]]]) -> dict[str, _Thing]:
@@ -133,7 +141,7 @@ def _things(sentences: Sequence[tuple[TaggedSentence, list[Mention], list[Mentio
     things: dict[str, _Thing] = defaultdict(_Thing)
     for _, names, concepts in sentences:
         for mention in (*names, *concepts):
-            thing = things[_key(mention)]
+            thing = things[_key(mention.title, mention.type)]
             thing.titles[mention.title] += 1
             # Ten times the evidence outweighs a lack of it: NAME decides only where nothing else is known.
             thing.types[mention.type] += 1 + 10 * mention.evidence if mention.type != cues.CONCEPT else 1
@@ -171,9 +179,9 @@ def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Me
     """Mentions under the titles and types of their things, in order of the sentence."""
     resolved = []
     for mention in sorted(mentions, key=lambda m: m.first):
-        thing = things.get(_key(mention))
+        thing = things.get(_key(mention.title, mention.type))
         if thing:
-            resolved.append(replace(mention, title=thing.title, type=thing.type))
+            resolved.append(Mention(thing.title, mention.first, mention.last, thing.type, mention.evidence))
     return resolved
 
 

@@ -159,9 +159,11 @@ def _wording(sentence: TaggedSentence, first: int, last: int) -> str:
 def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Where the sentence has the title, unless names were found that have all of it."""
     found = []
-    for match in re.finditer(re.escape(title), sentence.text):
-        first = bisect.bisect_left(sentence.offsets, match.start())
-        last = bisect.bisect_left(sentence.offsets, match.end())
+    place = sentence.text.find(title)
+    while place >= 0:
+        first = bisect.bisect_left(sentence.offsets, place)
+        last = bisect.bisect_left(sentence.offsets, place + len(title))
+        place = sentence.text.find(title, place + 1)
         whole = _wording(sentence, first, last) == title if first < last else False
         if whole and not any(i <= first and last <= j for i, j in spans):
             found.append((first, last))
@@ -180,9 +182,7 @@ def title_names(title: str, opening: str) -> list[str]:
     if not words or len(title) > 100 or _FILE_NAME.search(title):
         return []
     names = [title, bare] if bare != title else [title]
-    if bare[0].isupper() and re.search(
-        rf"(?<!\w){re.escape(bare)}(?:[\"'*_]* (?:is|are|was|were)\b| ?[(,])", opening, re.I
-    ):
+    if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
         return names
     content = [word for word in words if lower_kind(word.lower()) not in "optdDafs"]
     if not content or len(words) > 8 or not all(any(c.isupper() or c.isdigit() for c in word) for word in content):
@@ -194,6 +194,17 @@ def title_names(title: str, opening: str) -> list[str]:
     return [] if verbs and len(words) > 3 else names
 
 
+def _is_used(name: str, text: str) -> bool:
+    """Whether the text says what the name is, or goes on with an aside on it."""
+    place = text.find(name)
+    while place >= 0:
+        if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
+            return True
+        place = text.find(name, place + 1)
+    return False
+
+
+_IN_USE = re.compile(r"[\"'*_]* (?:is|are|was|were)\b| ?[(,]")
 _FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")

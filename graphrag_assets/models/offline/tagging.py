@@ -310,6 +310,7 @@ def _tagged(start: int, end: int, raw: str, paragraph: int) -> TaggedSentence:
     words: list[str] = []
     offsets: list[int] = []
     kinds: list[str] = []
+    capitals: list[int] = []  # within the sentence, of words that names have none of
     for match in _TOKEN.finditer(text):
         word = match.group()
         kind = _kind(word)
@@ -320,32 +321,41 @@ def _tagged(start: int, end: int, raw: str, paragraph: int) -> TaggedSentence:
             and not text[match.end()].isspace()
         ):
             kind = "q"
+        elif kind in _NOT_OF_NAMES and words and kinds[-1] not in ".q|" and word[0].isupper() and word != "A":
+            capitals.append(len(words))
         words.append(word)
         offsets.append(match.start())
         kinds.append(kind)
     joined = "".join(kinds)
     heading = raw.startswith("#") or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
-    if not heading:
-        joined = _WITHIN.sub(lambda m: _capital_within(m, words), joined)
+    if capitals and not heading:
+        joined = _with_capitals(joined, capitals, words)
     joined = _NOUN_FOR_VERB.sub("x", joined)
     return TaggedSentence(start, end, text, words, offsets, joined, heading, paragraph)
 
 
-def _capital_within(match: re.Match[str], words: list[str]) -> str:
-    """ "c" for a capital where lower case would stand; "N" for a month that is a given name, as in "June Lockhart"."""
-    kind, word = match.group(), words[match.start()]
-    if kind == "m":
-        return "N" if word.lower() in word_list("given_names") else kind
-    if not word[0].isupper() or _CONTRACTED.match(word) or word == "A":
-        return kind
-    before, after = match.string[match.start() - 1], match.string[match.end() : match.end() + 1]
-    return "c" if word != "I" or (before == "N" and after != "v") else kind  # "World War I", "what Field and I saw"
+_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
+
+
+def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
+    """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "June Lockhart"."""
+    decided = list(kinds)
+    for i in capitals:
+        before, after, word = kinds[i - 1], kinds[i + 1 : i + 2], words[i]
+        if kinds[i] == "m":
+            if before not in "p#" and after in ("N", "I") and word.lower() in word_list("given_names"):
+                decided[i] = "N"
+        elif word == "I":
+            if before == "N" and after != "v":  # "World War I", not "what Field and I saw"
+                decided[i] = "c"
+        elif not _CONTRACTED.match(word):
+            decided[i] = "c"
+    return "".join(decided)
 
 
 # Where any word has a capital letter, a capital is no evidence of a name.
 _UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
-_WITHIN = re.compile(r"(?<=[^.q|])[Dfptaoz#nxjJv]|(?<![p#])m(?=I*N)")
 _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 

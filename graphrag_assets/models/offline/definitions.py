@@ -16,11 +16,12 @@ DEFINES = re.compile(_FOLLOWED, re.IGNORECASE)
 _BEFORE_NAME = (
     r"^[\"'“‘*_]?(?:(?:[Tt]he|[Aa]n?|(?i:mr|mrs|ms|dr|sir|captain|colonel|general|professor|president)\.?) )?[\"'“‘*_]?"
 )
+_CAPITALS = r"^((?:\p{Lu}[\w.'’-]* )*\p{Lu}[\w'’-]*)"
 _REST_OF_NAME = r"(?:,? [A-Z0-9][\w.'’-]*){0,3}"
 
 
 def is_subject(description: pl.Expr, title: pl.Expr) -> pl.Expr:
-    """Whether the description begins with the title, or with its last word ("Halpin" of "Robert Halpin")."""
+    """Whether the description begins with the title, or with a name that ends in its last word ("R. C. Halpin")."""
     return _after_name(description, title).is_not_null()
 
 
@@ -32,7 +33,8 @@ def says_what_it_is(description: pl.Expr, title: pl.Expr) -> pl.Expr:
 def _after_name(description: pl.Expr, title: pl.Expr) -> pl.Expr:
     """What follows the title where the description begins with it, else null."""
     text = description.str.replace(_BEFORE_NAME, "")
-    names = (title, title.str.replace(r"^[Tt]he ", ""), title.str.split(" ").list.last())
+    capitals = text.str.extract(_CAPITALS)
+    of_that_name = capitals.str.ends_with(title.str.split(" ").list.last())
+    names = (title, title.str.replace(r"^[Tt]he ", ""), pl.when(of_that_name).then(capitals))
     cut = [text.str.strip_prefix(name) for name in names]
-    found = [pl.when((rest != text) & rest.str.contains(r"^(?:\W|$)")).then(rest) for rest in cut]
-    return pl.coalesce(found)
+    return pl.coalesce(pl.when((rest != text) & rest.str.contains(r"^(?:\W|$)")).then(rest) for rest in cut)

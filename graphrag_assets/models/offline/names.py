@@ -232,7 +232,8 @@ def _alike(names: list[Mention], kinds: str) -> list[Mention]:
             near = names[i - 1] if order.step > 0 else names[i + 1]
             one, two = sorted((names[i], near), key=lambda m: m.first)
             between = kinds[one.last : two.first]
-            listed = near.type in (cues.PERSON, cues.GEO) and between in (",", "a", ",a")
+            person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
+            listed = (person or near.type == cues.GEO) and between in (",", "a", ",a")
             if names[i].evidence < 2 <= near.evidence and listed:
                 names[i] = replace(names[i], type=near.type, evidence=2)
     return names

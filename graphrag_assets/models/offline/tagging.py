@@ -339,12 +339,12 @@ _NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
 
 
 def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
-    """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "June Lockhart"."""
+    """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "Mary June Bell"."""
     decided = list(kinds)
     for i in capitals:
         before, after, word = kinds[i - 1], kinds[i + 1 : i + 2], words[i]
         if kinds[i] == "m":
-            if before not in "p#" and after in ("N", "I") and word.lower() in word_list("given_names"):
+            if before in "NI" and after in ("N", "I") and word.lower() in word_list("given_names"):
                 decided[i] = "N"
         elif word == "I":
             if before == "N" and after != "v":  # "World War I", not "what Field and I saw"

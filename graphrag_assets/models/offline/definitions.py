@@ -5,11 +5,17 @@ import re
 import polars as pl
 
 _ASIDE = r"(?: ?\([^()]*\)| ?\[[^\]]*\])?"  # "Alû (Akkadian: demon) is …"
-_COPULA = r"(?:is|was|are|were|became|remains|has been|had been)"
-_WHAT = r"(?:an?|the|one|any|some|his|her|its|their|born|among|part|located|\w+'s)"
+COPULA = (
+    r"(?:is|was|are|were|became|remains|has been|had been|ist|sind|war|waren|wurde|est|sont|était|étaient|fut|es|son"
+    r"|era|eran|fue|был|была|было|были|является|è|sono|é|são|foi|jest|był|była|är|var)"
+)
+_WHAT = (
+    r"(?:an?|the|one|any|some|his|her|its|their|born|among|part|located|\w+'s|eine?r?|der|die|das|une?|l'|les?|la|una?|el"
+    r"|los|las|il|lo|uma?|o|en|ett)"
+)
 _FOLLOWED = (
     rf"['\"]?{_ASIDE}(?:,[^,.;]{{0,60}},)?(?:,? (?:who|which|that))?"
-    rf"(?:,? {_COPULA} (?:also |then |\w+ly )?{_WHAT}\b|, {_WHAT} )"
+    rf"(?:,? {COPULA} (?:also |then |\w+ly )?{_WHAT}\b|, {_WHAT} | (?:—|–|--) )"
 )
 DEFINES = re.compile(_FOLLOWED, re.IGNORECASE)
 """Matches, right after a name, what makes its sentence a definition."""

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise, takewhile
 from typing import NamedTuple
 
+from graphrag_assets.languages import UNKNOWN
 from graphrag_assets.models.offline import typing_cues as cues
 from graphrag_assets.models.offline.anaphora import begins_with_anaphor, self_contained, shortened
 from graphrag_assets.models.offline.claims import claims_in
 from graphrag_assets.models.offline.concepts import concepts_in, phrase_counts
 from graphrag_assets.models.offline.definitions import DEFINES
+from graphrag_assets.models.offline.foreign_names import CASELESS, names_by_sentence
 from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.models.offline.relations import predicate
 from graphrag_assets.models.offline.tagging import (
@@ -37,24 +39,48 @@ _OPENING = 400  # characters in which a text says what it is about
 def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title` is the document's. What it names is an entity of the unit, and found in the text in any form.
+    `title` and `language` (ISO 639-1) are the document's. What the title names is an entity of the unit. In languages
+    other than English there are names and relationships only, in those without capital letters nothing.
     """
-    tagged = list(tagged_sentences(text))
-    seen = attest(tagged, title)
-    counts = phrase_counts(tagged)
-    about = title_names(title, text[:_OPENING]) if title else []
-    sentences = []
-    for sentence in tagged:
-        kinds = decided_kinds(sentence, seen)
-        names = names_in(sentence, kinds, seen, about[-1] if about else "")
-        sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
+    if language in CASELESS:
+        return UnitExtraction()
+    english = language == "en" or (language == UNKNOWN and _is_latin(text))
+    about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
+    name = about[-1] if about else ""
+    sentences = _english(text, title, name) if english else _foreign(text, title, language)
     things = _things(sentences)
+    tagged = [sentence for sentence, _, _ in sentences]
     found = []
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
             found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
-    unit = UnitExtraction(_entities(found), _relationships(found), _claims(found, text))
-    return _with_title(about, found, unit)
+    claims = _claims(found, text) if english else []
+    return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+
+
+_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
+
+
+def _english(text: str, title: str, name: str) -> _Sentences:
+    """The sentences with their names and concepts; `name` is what the title names."""
+    tagged = list(tagged_sentences(text))
+    seen = attest(tagged, title)
+    counts = phrase_counts(tagged)
+    sentences = []
+    for sentence in tagged:
+        kinds = decided_kinds(sentence, seen)
+        names = names_in(sentence, kinds, seen, name)
+        sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
+    return sentences
+
+
+def _foreign(text: str, title: str, language: str) -> _Sentences:
+    return [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
+
+
+def _is_latin(text: str) -> bool:
+    letters = sum(character.isalpha() for character in text[:_OPENING])
+    return sum(character.isalpha() and character < "\u0250" for character in text[:_OPENING]) * 2 >= letters
 
 
 class _Found(NamedTuple):
@@ -136,7 +162,7 @@ def _key(title: str, kind: str) -> str:
     return title_key(title)
 
 
-def _things(sentences: Sequence[tuple[TaggedSentence, list[Mention], list[Mention]]]) -> dict[str, _Thing]:
+def _things(sentences: _Sentences) -> dict[str, _Thing]:
     """The unit's entities by key; short forms point at the same thing as the one full form they stand for."""
     things: dict[str, _Thing] = defaultdict(_Thing)
     for _, names, concepts in sentences:
@@ -217,8 +243,11 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
 _LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
-def _relationships(found: Sequence[_Found]) -> list[RelationshipRecord]:
-    """One record per pair of entities that share a sentence; strength is the number of such sentences."""
+def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:
+    """One record per pair of entities that share a sentence; strength is the number of such sentences.
+
+    `typed`: look for a predicate in the words between them.
+    """
     weight = Counter(m.title for _, mentions, _ in found for m in mentions)
     together: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
     types: dict[tuple[str, str], str] = {}
@@ -233,16 +262,16 @@ def _relationships(found: Sequence[_Found]) -> list[RelationshipRecord]:
         ):
             pair = (left, right) if (right, left) not in together else (right, left)
             together[pair].append((left, right, number))
-        for source, target, name in _stated(sentence, mentions):
+        for source, target, name in _stated(sentence, mentions) if typed else ():
             pair = (source, target) if (source, target) in together else (target, source)
             if pair in together and pair not in types:
                 types[pair] = name
                 together[pair].insert(0, (source, target, number))
     records = []
     for pair, shared in together.items():
-        typed = pair in types
-        source, target, best = shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
-        strength = len(shared) - typed
+        stated = pair in types
+        source, target, best = shared[0] if stated else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
+        strength = len(shared) - stated
         records.append(RelationshipRecord(source, target, found[best].extract, float(strength), types.get(pair, "")))
     return records
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from graphrag_assets.languages import stop_words
 from graphrag_assets.models.offline import typing_cues as cues
+from graphrag_assets.models.offline.definitions import COPULA
 from graphrag_assets.models.offline.tagging import (
     FEMALE,
     TaggedSentence,
@@ -170,7 +172,7 @@ def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, in
     return found
 
 
-def title_names(title: str, opening: str) -> list[str]:
+def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     """The names that a document's title gives to what it is about, the full one first; none where it names nothing.
 
     "Mercury (planet)" is "Mercury" too. A title names something when the `opening` of the text uses it ("Graham
@@ -184,6 +186,10 @@ def title_names(title: str, opening: str) -> list[str]:
     names = [title, bare] if bare != title else [title]
     if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
         return names
+    if language != "en":  # German has capitals that name nothing
+        content = [word for word in words if word.lower() not in stop_words(language)]
+        capitals = all(word[0].isupper() or word[0].isdigit() for word in content)
+        return names if capitals and 1 < len(content) < 8 and language != "de" else []
     content = [word for word in words if lower_kind(word.lower()) not in "optdDafs"]
     if not content or len(words) > 8 or not all(any(c.isupper() or c.isdigit() for c in word) for word in content):
         return []
@@ -204,7 +210,7 @@ def _is_used(name: str, text: str) -> bool:
     return False
 
 
-_IN_USE = re.compile(r"[\"'*_]* (?:is|are|was|were)\b| ?[(,]")
+_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")

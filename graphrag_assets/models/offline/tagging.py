@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
+from typing import NamedTuple
 
 from graphrag_assets.text import sentences
 
@@ -254,20 +255,34 @@ def _kind(word: str) -> str:
     return kind if kind in "Dfptao" or (kind == "z" and word_tag(lower) == "UH") else "N"
 
 
-def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
-    """The sentences of a text unit that are not blank, cleaned and split into words with their kinds."""
+class RawSentence(NamedTuple):
+    """A sentence, or a line that was not wrapped, with its span in the text and the number of its paragraph."""
+
+    start: int
+    end: int
+    text: str
+    paragraph: int
+
+
+def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
+    """The sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
     plain = _with_hard_breaks(text.translate(_NORMALISED))
     paragraph = 0
-    for span in sentences(text):
+    for span in sentences(text, language):
         begin = span.start
         for line in plain[span.start : span.end].split(_HARD_BREAK):
             stripped = line.strip()
             if stripped:
                 start = begin + line.index(stripped[0])
-                yield _tagged(start, start + len(stripped), stripped, paragraph)
+                yield RawSentence(start, start + len(stripped), stripped, paragraph)
             begin += len(line) + 1
             paragraph += begin <= span.end
         paragraph += span.ends_paragraph
+
+
+def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
+    """The sentences of an English text unit, cleaned and split into words with their kinds."""
+    return map(_tagged, raw_sentences(text))
 
 
 _HARD_BREAK = "\x1e"
@@ -305,8 +320,8 @@ def _break_block(block: re.Match[str]) -> str:
     return "".join(parts)
 
 
-def _tagged(start: int, end: int, raw: str, paragraph: int) -> TaggedSentence:
-    text = _clean(raw)
+def _tagged(raw: RawSentence) -> TaggedSentence:
+    text = clean(raw.text)
     words: list[str] = []
     offsets: list[int] = []
     kinds: list[str] = []
@@ -327,12 +342,12 @@ def _tagged(start: int, end: int, raw: str, paragraph: int) -> TaggedSentence:
         offsets.append(match.start())
         kinds.append(kind)
     joined = "".join(kinds)
-    heading = raw.startswith("#") or _is_title_case(words, joined)
+    heading = raw.text.startswith("#") or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
     if capitals and not heading:
         joined = _with_capitals(joined, capitals, words)
     joined = _NOUN_FOR_VERB.sub("x", joined)
-    return TaggedSentence(start, end, text, words, offsets, joined, heading, paragraph)
+    return TaggedSentence(raw.start, raw.end, text, words, offsets, joined, heading, raw.paragraph)
 
 
 _NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
@@ -373,7 +388,7 @@ def _is_title_case(words: list[str], kinds: str) -> bool:
     return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
 
 
-def _clean(raw: str) -> str:
+def clean(raw: str) -> str:
     """The text without Markdown marks, HTML tags and line breaks."""
     text = raw
     if text[0] in "#>-*+|0123456789 \t" or "\n" in text:

@@ -35,6 +35,14 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     return {"text_units": units, **facts}
 
 
+def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:
+    """The language of each document of which `extractor` has done a text unit."""
+    return working.read(
+        "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units WHERE extractor = $extractor)",
+        {"extractor": extractor},
+    )["language"]
+
+
 def failed_units(working: WorkingDatabase, batch: str) -> pl.DataFrame:
     """The rows of index_errors of the batch's text units that failed to be extracted."""
     return working.read(

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from graphrag_assets.languages import UNKNOWN
 from graphrag_assets.models.offline import typing_cues as cues
 from graphrag_assets.models.offline.anaphora import begins_with_anaphor, self_contained, shortened
+from graphrag_assets.models.offline.caseless import CASELESS
 from graphrag_assets.models.offline.claims import claims_in
 from graphrag_assets.models.offline.concepts import concepts_in, phrase_counts
 from graphrag_assets.models.offline.definitions import DEFINES
-from graphrag_assets.models.offline.foreign_names import CASELESS, names_by_sentence
+from graphrag_assets.models.offline.foreign_names import names_by_sentence
 from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.models.offline.relations import predicate
 from graphrag_assets.models.offline.tagging import (

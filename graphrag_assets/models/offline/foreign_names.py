@@ -16,20 +16,6 @@ from graphrag_assets.models.offline import typing_cues as cues
 from graphrag_assets.models.offline.names import Mention
 from graphrag_assets.models.offline.tagging import RawSentence, TaggedSentence, clean, raw_sentences, word_list
 
-CASELESS = {
-    "ar": "Arabic",
-    "fa": "Persian",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "ne": "Nepali",
-    "ta": "Tamil",
-    "th": "Thai",
-    "zh": "Chinese",
-}
-"""Languages without capital letters, in which the embedded default finds no names."""
-
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
 """Languages whose names have cases. In others "Julio" and "Julia", of one stem, would become one."""
 

@@ -82,6 +82,7 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])"
 _EMPHASIS = re.compile(
     r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
 )
+_CELL = re.compile(r"(?<=\S)\t+(?=\S)")
 _TAG = re.compile(r"<[^<>\n]{1,60}>")
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
 _ROMAN = re.compile(r"^[IVX]{1,5}$")
@@ -271,9 +272,10 @@ def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
     for span in sentences(text, language):
         begin = span.start
         for line in plain[span.start : span.end].split(_HARD_BREAK):
-            stripped = line.strip()
+            label = _MAIL_HEADER.match(line)
+            stripped = line[label.end() if label else 0 :].strip()
             if stripped:
-                start = begin + line.index(stripped[0])
+                start = begin + line.index(stripped, label.end() if label else 0)
                 yield RawSentence(start, start + len(stripped), stripped, paragraph)
             begin += len(line) + 1
             paragraph += begin <= span.end
@@ -287,17 +289,20 @@ def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
 
 _HARD_BREAK = "\x1e"
 _MAIL_HEADER = re.compile(
-    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?)[ \t]*:", re.IGNORECASE
+    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
+    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
+    re.IGNORECASE,
 )
 _BLOCK = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)+")
 _NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
+_FILLED = 0.75  # of the width: not all wrap exactly
 _ENDS_PROSE = tuple(".!?:;,\"')*_")
 
 
 def _with_hard_breaks(text: str) -> str:
     """`text`, of the same length, with `_HARD_BREAK` for line breaks that end a line of an address, a list or a header.
 
-    Prose is wrapped where the next word does not fit into the line; such breaks stay.
+    Prose is wrapped where the next word hardly fits into the line; such breaks stay.
     """
     if "\n" not in text:
         return text
@@ -312,7 +317,7 @@ def _break_block(block: re.Match[str]) -> str:
     for line, following in pairwise(lines):
         soft = (
             prose
-            and len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > width
+            and len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > _FILLED * width
             and not _MAIL_HEADER.match(line)
             and not _MAIL_HEADER.match(following)
         )
@@ -382,7 +387,7 @@ def _is_title_case(words: list[str], kinds: str) -> bool:
     upper = sum(word.isupper() and len(word) > 1 for word in letters)
     if upper > 1 and upper > len(letters) * 0.6:
         return True
-    if words[-1] in ".!?\"'…:;," or "v" in kinds:
+    if words[-1] in ".!?\"'…:;," or "v" in kinds or words[0].lower() in word_list("given_names"):
         return False
     content = [word for word in letters if len(word) > 3]
     return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
@@ -393,6 +398,8 @@ def clean(raw: str) -> str:
     text = raw
     if text[0] in "#>-*+|0123456789 \t" or "\n" in text:
         text = _LINE_START.sub("", text.lstrip("#"))
+    if "\t" in text:
+        text = _CELL.sub(" | ", text)
     if "[" in text:
         text = _LINK.sub(r"\1", text)
     if "<" in text:

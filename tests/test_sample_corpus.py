@@ -45,9 +45,9 @@ def test_the_thirty_most_connected_entities_are_things_of_the_subject(sample_ind
 @pytest.mark.parametrize(
     ("title", "kind"),
     [
-        ("Great Eastern", "SHIP"),
-        ("Agamemnon", "SHIP"),
-        ("Niagara", "SHIP"),
+        ("Great Eastern", "NAME"),
+        ("Agamemnon", "NAME"),
+        ("Niagara", "NAME"),
         ("William Thomson", "PERSON"),
         ("Cyrus Field", "PERSON"),
         ("Samuel Canning", "PERSON"),
@@ -61,7 +61,7 @@ def test_the_main_things_have_their_type(sample_index, title, kind):
     assert sample_index.sql(f"SELECT type FROM entities WHERE title = '{title}'") == [(kind,)]
 
 
-def test_surface_variants_of_one_ship_are_one_entity(sample_index):
+def test_surface_variants_of_one_name_are_one_entity(sample_index):
     ships = sample_index.sql(
         "SELECT title FROM entities WHERE title ILIKE '%great eastern%' OR title ILIKE '%agamemnon%'"
     )

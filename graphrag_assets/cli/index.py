@@ -27,6 +27,9 @@ from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.errors import InputError
+from graphrag_assets.models.offline import EXTRACTOR
+from graphrag_assets.models.offline.caseless import without_names
+from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.published import STABLE_NAME
 
@@ -181,6 +184,8 @@ def _summarise(
         highlight=False,
         soft_wrap=True,
     )
+    if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
+        console.print(Text(f"{note}."), soft_wrap=True)
     for name, run in failed.items():
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {_reason(run)}"), soft_wrap=True)
     published = runs[_REFRESH].asset_materializations_for_node("published_index") if _REFRESH not in failed else []

@@ -120,13 +120,13 @@ def _index_batch(
     if redo in (Redo.EXTRACTION, Redo.EVERYTHING):
         stored = {name: frame.clear() for name, frame in stored.items()}
     left_alone = failed_units(index.working, batch) if redo is Redo.NOTHING else None
-    known = KnownFacts(stored["text_units"]["id"], *(stored[name] for name in FACTS))
+    known = KnownFacts(stored["text_units"], *(stored[name] for name in FACTS))
     if extract:
         facts = extract_facts(documents, text_units, errors, known, backend.extract, backend.extractor, left_alone)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        done = pl.col("id").is_in(known.text_unit_ids.implode())
+        done = pl.col("id").is_in(known.text_units["id"].implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(backend.extractor)))
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started

@@ -21,6 +21,8 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.models.offline import EXTRACTOR
+from graphrag_assets.models.offline.caseless import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 
@@ -79,12 +81,16 @@ def index_batch(
 def batch_metadata(batch: str, indexed: IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
     failed, without_context = pl.col("stage") == "extract", pl.col("stage") == STAGE
+    done = indexed.frames["text_units"].filter(pl.col("extractor") == EXTRACTOR)["document_id"]
+    documents = indexed.frames["documents"]
+    note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
         "documents": errors_metadata("skipped", indexed.errors.filter(~failed & ~without_context), batch),
         "text_units": errors_metadata("failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata("failed_text_units", indexed.errors.filter(failed), batch),
             **usage_metadata(indexed.usage),
+            **({"without_names": note} if note else {}),
         },
     }
     return {

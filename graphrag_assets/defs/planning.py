@@ -7,13 +7,15 @@ from tempfile import TemporaryDirectory
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.batch_index import index_batch_of
+from graphrag_assets.defs.batch_index import index_batch_of, load_options
 from graphrag_assets.defs.communities import update_communities, update_reports
 from graphrag_assets.defs.graph import update_graph
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.defs.scanning import scan
+from graphrag_assets.models.offline.caseless import without_names
+from graphrag_assets.pipeline.loading import load_documents
 
 _RUN = "preview"
 
@@ -58,7 +60,7 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
     if not settings.calls_models:
         costs = planning.cost_frame(settings, tally)
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
-        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.",))
+        return CostPlan(todo, costs, (f"{why}, so nothing is paid for.", *_without_names(index, todo)))
     with TemporaryDirectory(prefix="graphrag-preview-") as folder:
         copy = index.at(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
@@ -71,7 +73,20 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
         update_communities(own, _RUN)
         update_reports(own, backend, _RUN)
         update_embeddings(own, backend, _RUN)
-    return CostPlan(todo, planning.cost_frame(settings, tally), tuple(planning.notes(settings, tally)))
+    notes = [*planning.notes(settings, tally), *(() if settings.chat_model else _without_names(index, todo))]
+    return CostPlan(todo, planning.cost_frame(settings, tally), tuple(notes))
+
+
+def _without_names(index: GraphIndex, batches: list[str]) -> list[str]:
+    """A note on the documents of the batches in which the embedded default finds no names, if there are any."""
+    languages: list[str] = []
+    for batch in batches:
+        own = index.of(batch)
+        if own.input_folder.has(batch):
+            documents = load_documents(batch, own.input_folder.files(batch), load_options(own.settings)).documents
+            languages += documents["language"]
+    note = without_names(languages)
+    return [f"{note}."] if note else []
 
 
 @dg.op(description="A dry run of indexing what changed: calls, tokens and dollars that the ledger lacks.")

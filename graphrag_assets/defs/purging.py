@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Iterator
+from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import LEDGER_NAME, books_of
-from graphrag_assets.models.records import PlacedUnit
+from graphrag_assets.models.records import PlacedUnit, TextUnit
 from graphrag_assets.pipeline.loading import given_titles
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, placed_units
 from graphrag_assets.settings import Settings
@@ -152,7 +153,7 @@ def needed_answers(index: GraphIndex) -> set[str]:
             if own.text_unit_context == "model":
                 for _ in backend.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
                     pass
-            for _ in backend.extract(of_batch.select("id", "text").iter_rows()):
+            for _ in backend.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
         backend = looking_up(copy.of(None).settings, keys)
         with copy.get_connection() as connection:

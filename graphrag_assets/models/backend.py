@@ -16,7 +16,7 @@ from graphrag_assets.models.offline.centrality import summarise
 from graphrag_assets.models.offline.embeddings import MODEL, embed
 from graphrag_assets.models.offline.reports import write_reports
 from graphrag_assets.models.progress import Progress
-from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord, UnitExtraction
+from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Backend:
     """What extracts, summarises, reports and embeds, each with the fingerprint that rows made by it carry.
 
     Attributes:
-        extract: from (id, text) of text units to what was found in each, in any order, as it comes.
+        extract: from text units to what was found in each, in any order, as it comes.
         summarise: from descriptions (key, title, description, n) to one description per key.
         write_reports: a report per material, in order.
         embed: unit vectors, float32 (n, dimensions), of n texts.
@@ -53,7 +53,7 @@ class Backend:
     """
 
     extractor: str
-    extract: Callable[[Iterable[tuple[str, str]]], Iterator[Extracted]]
+    extract: Callable[[Iterable[TextUnit]], Iterator[Extracted]]
     summarise: Callable[[pl.DataFrame], pl.DataFrame]
     reporter: str
     write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
@@ -123,14 +123,14 @@ def offline_backend() -> Backend:
     return Backend(EXTRACTOR, _extract_offline, summarise, REPORTER, write_reports, MODEL, embed)
 
 
-def _extract_offline(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+def _extract_offline(units: Iterable[TextUnit]) -> Iterator[Extracted]:
     from graphrag_assets.models.offline.extraction import extract_unit  # its patterns are compiled only when used
 
     listed = list(units)
     progress = Progress("text units", len(listed))
-    for unit_id, text in listed:
+    for unit in listed:
         try:
-            yield unit_id, extract_unit(text)
+            yield unit.id, extract_unit(unit.text, unit.title, unit.language)
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
-            yield unit_id, error
+            yield unit.id, error
         progress.advance()

@@ -39,7 +39,7 @@ from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.models.offline.reports import write_reports as extractive_reports
 from graphrag_assets.models.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.models.prompts import Prompts
-from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord
+from graphrag_assets.models.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
 from graphrag_assets.models.tasks.answers import ChatAnswerer
 from graphrag_assets.models.tasks.chat import Chat, Origin, stops_the_run
 from graphrag_assets.models.tasks.claims import ClaimOptions
@@ -181,14 +181,14 @@ def with_tasks(
     reports = ReportOptions(settings.report_words, language)
     contexts = ContextOptions(language=language, encoding=settings.encoding)
 
-    def extract(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
-        async def one(unit: tuple[str, str]) -> Extracted:
-            origin = Origin(batch, unit[0], run_id)
-            found = await extract_text_unit(chat, prompts, unit[1], extraction, claims, origin)
-            return unit[0], found.extraction
+    def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+        async def one(unit: TextUnit) -> Extracted:
+            origin = Origin(batch, unit.id, run_id)
+            found = await extract_text_unit(chat, prompts, unit.text, extraction, claims, origin)
+            return unit.id, found.extraction
 
         for unit, found in as_they_come(one, units, "text units", meter):
-            yield (unit[0], found) if isinstance(found, Exception) else found
+            yield (unit.id, found) if isinstance(found, Exception) else found
 
     def summarise(descriptions: pl.DataFrame) -> pl.DataFrame:
         return _summaries(descriptions, chat, prompts, summaries, run_id, meter)

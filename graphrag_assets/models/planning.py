@@ -19,6 +19,7 @@ from graphrag_assets.models.language import (
 )
 from graphrag_assets.models.llm import Prices
 from graphrag_assets.models.offline.extraction import extract_unit
+from graphrag_assets.models.records import TextUnit, UnitExtraction
 from graphrag_assets.models.tasks.plan import (
     EMBED,
     EXTRACTION_TASKS,
@@ -60,10 +61,10 @@ def planning_backend(settings: Settings, batch: str | None, tally: Tally) -> Bac
     """
     backend = with_local_embeddings(offline_backend(), settings, dry_run=True)
     if settings.chat_model:
-        chat = PlanningChat(chat_model(settings), tally, extract_unit, settings.encoding)
+        chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
         asking = with_tasks(backend, settings, chat, batch, None)
 
-        def extract(units: Iterable[tuple[str, str]]) -> Iterator[Extracted]:
+        def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
             return asking.extract(chat.remembering(units))
 
         backend = replace(asking, extract=extract)
@@ -79,6 +80,10 @@ def planning_backend(settings: Settings, batch: str | None, tally: Tally) -> Bac
 
         backend = replace(backend, embedding_model=settings.embedding_model, embed=embed)
     return backend
+
+
+def _extract(unit: TextUnit) -> UnitExtraction:
+    return extract_unit(unit.text, language=unit.language)  # chat models are not shown the title
 
 
 def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:

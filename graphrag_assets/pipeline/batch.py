@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.models.offline import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
@@ -38,10 +39,17 @@ def read_corpus(
     return loaded.documents, text_units, loaded.errors
 
 
-class KnownFacts(NamedTuple):
-    """What the database holds of the batch already: mentions and claims of units done by the same extractor."""
+CONTEXT = ("title", "language")
+"""What the embedded default knows of a text unit's document."""
 
-    text_unit_ids: pl.Series
+
+class KnownFacts(NamedTuple):
+    """What the database holds of the batch already: mentions and claims of units done by the same extractor.
+
+    `text_units` has their id, and the title and language of the document.
+    """
+
+    text_units: pl.DataFrame
     entity_mentions: pl.DataFrame
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
@@ -58,15 +66,23 @@ def extract_facts(
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail are left undone.
 
+    The embedded default uses the document's title and language too: where they changed it extracts a text unit again.
+
     `left_alone` (rows of index_errors): text units that failed before and are not tried again.
     """
+    units = text_units.join(
+        documents.select("title", "language", document_id="id"), on="document_id", maintain_order="left"
+    )
+    same = ["id", *(CONTEXT if extractor == EXTRACTOR else ())]
+    done_before = units.join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
     kept = text_units.select(text_unit_id="id")
     failed_before = pl.DataFrame(schema=errors.schema) if left_alone is None else left_alone
     failed_before = failed_before.filter(
-        pl.col("source").is_in(kept["text_unit_id"].implode()) & ~pl.col("source").is_in(known.text_unit_ids.implode())
+        pl.col("source").is_in(kept["text_unit_id"].implode()) & ~pl.col("source").is_in(done_before.implode())
     )
-    done = pl.concat([known.text_unit_ids, failed_before["source"]])
-    found = extract_text_units(text_units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
+    done = pl.concat([done_before, failed_before["source"]])
+    found = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
+    kept = kept.filter(pl.col("text_unit_id").is_in(done_before.implode()))
     failures = pl.concat([failed_before, found.errors], how="diagonal_relaxed")
     failed = failures.select(id="source")
     return BatchFacts(

@@ -1,12 +1,13 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import with_id
-from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
@@ -20,23 +21,23 @@ class Extraction(NamedTuple):
     errors: pl.DataFrame
 
 
-Extract = Callable[[Iterable[tuple[str, str]]], Iterator[tuple[str, UnitExtraction | Exception]]]
+Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
 
 
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:
     """Extract entities, relationships and claims from each text unit.
 
     Args:
-        text_units: id, batch, document_id, text.
-        extract: from (id, text) of the units to what was found in each, in any order, or the exception that makes
-            the unit a failed one.
+        text_units: id, batch, document_id, text, and title and language of the document.
+        extract: from text units to what was found in each, in any order, or the exception that makes the unit a
+            failed one.
         extractor: fingerprint of `extract`, stored with each row.
     """
     entities: list[tuple[str, EntityRecord]] = []
     relationships: list[tuple[str, RelationshipRecord]] = []
     claims: list[tuple[str, ClaimRecord]] = []
     failures: list[tuple[str, str]] = []
-    for unit_id, found in extract(text_units.select("id", "text").iter_rows()):
+    for unit_id, found in extract(starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())):
         if isinstance(found, Exception):
             failures.append((unit_id, f"{type(found).__name__}: {found}"))
             continue

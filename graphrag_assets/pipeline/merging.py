@@ -17,6 +17,7 @@ from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.pipeline.resolution import apply_aliases
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
+_LEAST_SHARE = 0.2
 
 
 Summarise = Callable[[pl.DataFrame], pl.DataFrame]
@@ -113,10 +114,14 @@ def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _majority_type(frame: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Per key: type (most mentions, specific before generic, then by name) and types (all, with counts)."""
+def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> pl.DataFrame:
+    """Per key: type (most mentions, specific before generic, then by name) and types (all, with counts).
+
+    A specific type goes before a generic one when at least `least_share` of the key's mentions have it.
+    """
     counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"))
-    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES), pl.col("n").neg(), "type")
+    doubtful = pl.col("n") < least_share * pl.col("n").sum().over(key)
+    ordered = counted.sort(key, pl.col("type").is_in(GENERIC_TYPES) | doubtful, pl.col("n").neg(), "type")
     return ordered.group_by(key, maintain_order=True).agg(
         pl.col("type").first(), pl.struct("type", "n").filter(pl.col("type") != "").alias("types")
     )
@@ -135,7 +140,7 @@ def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
     described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
     entities = (
         titles.join(units, on="title_key")
-        .join(_majority_type(mentions, "title_key"), on="title_key")
+        .join(_majority_type(mentions, "title_key", _LEAST_SHARE), on="title_key")
         .join(summarise(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
         .with_columns(
             pl.col("description").fill_null(""),

@@ -19,7 +19,6 @@ ALIAS_SCHEMA = {
     "accepted": pl.Boolean,
 }
 _UNTYPED = ("NAME", "UNKNOWN", "")
-_SHIP_PREFIXES = ("hms", "hmcs", "hmas", "uss", "ss", "rms", "hmts", "usns", "ssv", "mv", "cs")
 _NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 _TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
@@ -37,7 +36,8 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
         ("article", _articles),
         ("spelling", _spellings),
         ("plural", _plurals),
-        ("prefix", _ship_prefixes),
+        ("qualifier", _qualified),
+        ("acronym_prefix", _acronym_prefixes),
         ("middle_name", _middle_names),
         ("initials", _initials),
     ):
@@ -80,6 +80,8 @@ class _Keys:
 
     counts: dict[str, int]
     types: dict[str, Counter[str]]
+    acronym_led: list[str]
+    documents: dict[str, set[str]]
     parent: dict[str, str] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
 
@@ -94,7 +96,14 @@ class _Keys:
         types: dict[str, Counter[str]] = defaultdict(Counter)
         for key, kind, n in kinds.iter_rows():
             types[key][kind] += n
-        return cls({key: counter.total() for key, counter in types.items()}, dict(types))
+        led = mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))["title_key"].unique().sort()
+        ends = pl.concat([led, led.str.replace(r"^\S+ ", "")])
+        named = mentions.filter(pl.col("title_key").is_in(ends.implode())).select("title_key", "document_id").unique()
+        documents: dict[str, set[str]] = defaultdict(set)
+        for key, document in named.iter_rows():
+            documents[key].add(document)
+        counts = {key: counter.total() for key, counter in types.items()}
+        return cls(counts, dict(types), led.to_list(), documents)
 
     def root(self, key: str) -> str:
         while key in self.parent:
@@ -165,14 +174,33 @@ def _singulars(key: str) -> list[str]:
     ]
 
 
-def _ship_prefixes(keys: _Keys) -> Pairs:
-    """ "hms agamemnon" is "agamemnon", unless that is a person, or two prefixes claim the name."""
+def _qualified(keys: _Keys) -> Pairs:
+    """ "alû (mythology)" is "alû", unless two qualifiers tell things of one name apart."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        prefix, _, name = key.partition(" ")
-        if prefix.rstrip(".") in _SHIP_PREFIXES and name in keys.counts and keys.type(name) in ("SHIP", "NAME"):
+        if (match := _QUALIFIER.search(key)) and match.start():
+            by_name[key[: match.start()]].append(key)
+    return [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
+
+
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+
+
+def _acronym_prefixes(keys: _Keys) -> Pairs:
+    """ "uss niagara" is "niagara" where a document names both, and nothing else is called so with another acronym.
+
+    Not where the name alone is a person's or a place's: "fc barcelona" is not "barcelona".
+    """
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for key in keys.acronym_led:
+        name = key.partition(" ")[2]
+        if key in keys.counts and name in keys.counts and keys.type(name) not in ("PERSON", "GEO"):
             by_name[name].append(key)
-    return [(prefixed[0], name) for name, prefixed in by_name.items() if len(prefixed) == 1]
+    return [
+        (prefixed[0], name)
+        for name, prefixed in by_name.items()
+        if len(prefixed) == 1 and keys.documents[prefixed[0]] & keys.documents[name]
+    ]
 
 
 def _people(keys: _Keys) -> dict[str, list[tuple[str, ...]]]:

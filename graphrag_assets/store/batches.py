@@ -20,14 +20,27 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     """What is stored of the batch's text units that `extractor` has done.
 
     Returns:
-        text_units (column id) and the tables entity_mentions, relationship_mentions and covariates.
+        text_units (id, and title and language of the document) and the tables entity_mentions,
+        relationship_mentions and covariates.
     """
     scope = "WHERE batch = $batch AND extractor = $extractor"
     parameters = {"batch": batch, "extractor": extractor}
     with working.connect() as connection:
-        units = connection.sql(f"SELECT id FROM text_units {scope} ORDER BY id", params=parameters).pl()
+        units = connection.sql(
+            "SELECT t.id, d.title, d.language FROM text_units t JOIN documents d ON d.id = t.document_id "
+            "WHERE t.batch = $batch AND t.extractor = $extractor ORDER BY t.id",
+            params=parameters,
+        ).pl()
         facts = {name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS}
     return {"text_units": units, **facts}
+
+
+def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:
+    """The language of each document of which `extractor` has done a text unit."""
+    return working.read(
+        "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units WHERE extractor = $extractor)",
+        {"extractor": extractor},
+    )["language"]
 
 
 def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:

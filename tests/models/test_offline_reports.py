@@ -15,9 +15,45 @@ MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "Jam
 def test_a_report_names_its_leading_members_and_rates_by_text_units():
     report = write_reports([MATERIAL])[0]
     assert report.title == "Great Eastern and James Anderson"
-    assert report.summary.startswith("2 entities around Great Eastern and James Anderson.")
     assert report.rating == 5.0  # 5 * log10(1 + 9)
     assert "9 text units" in report.rating_explanation
+
+
+def test_a_summary_says_what_the_central_entities_are_and_how_they_are_related():
+    rows = (*CABLE, ReportRow("Relationships", 6, ("Valentia", "Great Eastern"), "The Great Eastern left Valentia."))
+    report = write_reports([ReportMaterial(3, 9, ("Great Eastern", "James Anderson", "Valentia"), rows, "")])[0]
+    assert report.summary == (
+        "The Great Eastern was the largest ship afloat. [Data: Entities (0)] "
+        "James Anderson was a captain. [Data: Entities (1)] "
+        "The Great Eastern left Valentia. [Data: Relationships (6)] "
+        "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]"
+    )
+
+
+def test_a_summary_ends_with_what_else_the_first_entity_is_connected_with():
+    names = ("Ada", "Ben", "Cai", "Dora", "Emil")
+    rows = tuple(ReportRow("Relationships", i, ("Ada", name), f"Ada met {name}.") for i, name in enumerate(names[1:]))
+    summary = write_reports([ReportMaterial(5, 1, names, rows, "")])[0].summary
+    assert summary.endswith("Ada is also connected with Dora and Emil. [Data: Relationships (2, 3)]")
+
+
+def test_a_name_that_is_part_of_another_is_not_in_the_title():
+    rows = (ReportRow("Entities", 0, ("Field",), "Field paid."), ReportRow("Entities", 1, ("Cyrus Field",), "He paid."))
+    report = write_reports([ReportMaterial(2, 1, ("Field", "Cyrus Field"), rows, "")])[0]
+    assert report.title == "Cyrus Field"
+
+
+def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
+    rows = (
+        ReportRow("Entities", 0, ("Ada Bell",), "Ada Bell was a chemist. She died in Leeds. However, it rained."),
+        ReportRow("Claims", 1, ("Ada Bell",), "He sold two shops in 1866."),
+        ReportRow("Claims", 2, ("They Flew Alone",), "They Flew Alone is a film."),
+    )
+    report = write_reports([ReportMaterial(2, 1, ("Ada Bell", "They Flew Alone"), rows, "")])[0]
+    text = " ".join(finding.explanation for finding in report.findings)
+    assert "He sold" not in text
+    assert "Ada Bell was a chemist. She died in Leeds. However, it rained. [Data: Entities (0)]" in text
+    assert "They Flew Alone is a film. [Data: Claims (2)]" in text
 
 
 def test_every_sentence_is_used_once_and_cites_all_rows_that_carry_it():
@@ -35,7 +71,7 @@ def test_the_best_connected_member_is_the_first_topic():
 
 def test_full_content_is_markdown_with_title_summary_and_findings():
     content = write_reports([MATERIAL])[0].full_content
-    assert content.startswith("# Great Eastern and James Anderson\n\n2 entities")
+    assert content.startswith("# Great Eastern and James Anderson\n\nThe Great Eastern was")
     assert "\n\n## Great Eastern, linked with James Anderson\n\n" in content
 
 
@@ -52,7 +88,7 @@ def test_a_community_of_one_without_text_still_has_a_report():
 
 
 def test_more_than_five_numbers_are_shortened_as_graphrag_does():
-    rows = tuple(ReportRow("Claims", i, ("A",), "The same.") for i in range(7))
+    rows = tuple(ReportRow("Claims", i, ("A",), "A rose.") for i in range(7))
     report = write_reports([ReportMaterial(1, 1, ("A",), rows, "")])[0]
     assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation
 

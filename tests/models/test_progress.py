@@ -9,6 +9,7 @@ from graphrag_assets.models.backend import offline_backend
 from graphrag_assets.models.language import _next_of
 from graphrag_assets.models.llm import Usage, UsageMeter
 from graphrag_assets.models.progress import Progress
+from graphrag_assets.models.records import TextUnit
 
 
 def test_a_line_tells_done_and_total_rate_tokens_cost_and_the_rest():
@@ -71,5 +72,5 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
 def test_the_embedded_default_tells_its_progress(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.models.progress.SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO):
-        list(offline_backend().extract([("u1", "Cyrus Field met William Thomson."), ("u2", "Nothing.")]))
+        list(offline_backend().extract([TextUnit("u1", "Ada Bell met Ben Roe."), TextUnit("u2", "Nothing.")]))
     assert "2 of 2 text units" in caplog.text

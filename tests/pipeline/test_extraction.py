@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from graphrag_assets.models.offline import EXTRACTOR
 from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
@@ -11,6 +12,8 @@ UNITS = pl.DataFrame(
     {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
     schema_overrides={"extractor": pl.String},
 )
+DOCUMENTS = pl.DataFrame({"id": ["d"], "title": ["Ada"], "language": ["en"]})
+WITH_DOCUMENT = UNITS.with_columns(title=pl.lit("Ada"), language=pl.lit("en"))
 
 
 def records(text: str) -> UnitExtraction:
@@ -25,8 +28,8 @@ def each(find):
     """An extractor that applies `find` to each text."""
 
     def extract(units):
-        for unit_id, text in units:
-            yield unit_id, find(text)
+        for unit in units:
+            yield unit.id, find(unit.text)
 
     return extract
 
@@ -35,7 +38,7 @@ fixed = each(records)
 
 
 def test_records_become_rows_with_keys_lineage_and_upper_case_types():
-    found = extract_text_units(UNITS, fixed, "x")
+    found = extract_text_units(WITH_DOCUMENT, fixed, "x")
     assert found.entity_mentions.select("text_unit_id", "document_id", "batch", "title", "title_key", "type").sort(
         "text_unit_id"
     ).rows() == [("u1", "d", "b", "Ada’s", "ada", "PERSON"), ("u2", "d", "b", "Ada’s", "ada", "PERSON")]
@@ -47,14 +50,14 @@ def test_records_become_rows_with_keys_lineage_and_upper_case_types():
 
 
 def test_frames_have_the_declared_columns_even_when_there_is_nothing():
-    found = extract_text_units(UNITS, each(lambda text: UnitExtraction()), "x")
+    found = extract_text_units(WITH_DOCUMENT, each(lambda text: UnitExtraction()), "x")
     assert found.entity_mentions.columns == schema.ENTITY_MENTIONS.column_names
     assert found.relationship_mentions.columns == schema.RELATIONSHIP_MENTIONS.column_names
     assert found.covariates.columns == schema.COVARIATES.column_names
 
 
 def test_ids_differ_between_units_and_stay_between_runs():
-    first, second = (extract_text_units(UNITS, fixed, "x") for _ in range(2))
+    first, second = (extract_text_units(WITH_DOCUMENT, fixed, "x") for _ in range(2))
     assert first.entity_mentions["id"].n_unique() == 2
     assert first.entity_mentions.equals(second.entity_mentions)
 
@@ -63,7 +66,7 @@ def test_the_order_in_which_units_are_done_does_not_matter():
     def backwards(units):
         return reversed(list(fixed(units)))
 
-    first, second = extract_text_units(UNITS, fixed, "x"), extract_text_units(UNITS, backwards, "x")
+    first, second = extract_text_units(WITH_DOCUMENT, fixed, "x"), extract_text_units(WITH_DOCUMENT, backwards, "x")
     assert all(a.equals(b) for a, b in zip(first, second, strict=True))
 
 
@@ -71,7 +74,7 @@ def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
     def sometimes(text: str) -> UnitExtraction | Exception:
         return RuntimeError("broken") if text == "one" else records(text)
 
-    found = extract_text_units(UNITS, each(sometimes), "x")
+    found = extract_text_units(WITH_DOCUMENT, each(sometimes), "x")
     assert found.entity_mentions["text_unit_id"].to_list() == ["u2"]
     assert found.errors.select("batch", "source", "stage", "error").rows() == [
         ("b", "u1", "extract", "RuntimeError: broken")
@@ -79,10 +82,10 @@ def test_a_unit_that_fails_is_an_error_row_and_the_others_go_on():
 
 
 def test_only_text_units_that_are_not_known_are_extracted():
-    known = extract_text_units(UNITS.head(1), fixed, "x")
-    gone = extract_text_units(UNITS.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
+    known = extract_text_units(WITH_DOCUMENT.head(1), fixed, "x")
+    gone = extract_text_units(WITH_DOCUMENT.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
     facts = KnownFacts(
-        pl.Series("id", ["u0", "u1"]),
+        pl.DataFrame({"id": ["u0", "u1"], "title": "Ada", "language": "en"}),
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
@@ -93,10 +96,30 @@ def test_only_text_units_that_are_not_known_are_extracted():
         asked.append(text)
         return records(text)
 
-    batch = extract_facts(pl.DataFrame(), UNITS, known.errors, facts, each(counting), "x")
+    batch = extract_facts(DOCUMENTS, UNITS, known.errors, facts, each(counting), "x")
     assert asked == ["two"]
     assert sorted(batch.entity_mentions["text_unit_id"]) == ["u1", "u2"]
     assert batch.text_units["extractor"].to_list() == ["x", "x"]
+
+
+@pytest.mark.parametrize(
+    ("extractor", "title", "expected"),
+    [(EXTRACTOR, "Ada", []), (EXTRACTOR, "Ben", ["one", "two"]), ("a model", "Ben", [])],
+)
+def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, title, expected):
+    known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
+    documents = WITH_DOCUMENT.select("id", "title", "language")
+    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates)
+    asked: list[str] = []
+
+    def recording(text: str) -> UnitExtraction:
+        asked.append(text)
+        return records(text)
+
+    renamed = DOCUMENTS.with_columns(title=pl.lit(title))
+    batch = extract_facts(renamed, UNITS, known.errors, facts, each(recording), extractor)
+    assert asked == expected
+    assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
 ALIASES = {

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, propose_aliases
+from graphrag_assets.text import title_key
 
 Row = tuple[str, str, str]
 SCHEMA = {"document_id": pl.String, "title": pl.String, "title_key": pl.String, "type": pl.String}
 
 
 def mentions(*rows: Row) -> pl.DataFrame:
-    return pl.DataFrame([(d, key, key, kind) for d, key, kind in rows], schema=SCHEMA, orient="row")
+    return pl.DataFrame([(d, title, title_key(title), kind) for d, title, kind in rows], schema=SCHEMA, orient="row")
 
 
 def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
@@ -23,7 +24,7 @@ def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
     ("rows", "expected"),
     [
         (
-            [("a", "great eastern", "SHIP"), ("b", "the great eastern", "SHIP")],
+            [("a", "great eastern", "NAME"), ("b", "the great eastern", "NAME")],
             {(None, "the great eastern", "great eastern", "article")},
         ),
         ([("a", "the hague", "GEO")], set()),
@@ -45,11 +46,22 @@ def aliases(*rows: Row) -> set[tuple[str | None, str, str, str]]:
         ),
         ([("a", "wale", "GEO"), ("b", "wales", "GEO")], set()),
         (
-            [("a", "agamemnon", "SHIP"), ("b", "hms agamemnon", "SHIP")],
-            {(None, "hms agamemnon", "agamemnon", "prefix")},
+            [("a", "Agamemnon", "NAME"), ("a", "HMS Agamemnon", "NAME")],
+            {(None, "hms agamemnon", "agamemnon", "acronym_prefix")},
         ),
-        ([("a", "victory", "PERSON"), ("b", "hms victory", "SHIP")], set()),
-        ([("a", "niagara", "NAME"), ("a", "hms niagara", "SHIP"), ("b", "uss niagara", "SHIP")], set()),
+        ([("a", "Agamemnon", "NAME"), ("b", "HMS Agamemnon", "NAME")], set()),  # of two documents
+        ([("a", "Victory", "PERSON"), ("a", "HMS Victory", "NAME")], set()),
+        ([("a", "Barcelona", "GEO"), ("a", "FC Barcelona", "ORGANIZATION")], set()),
+        ([("a", "Niagara", "NAME"), ("a", "HMS Niagara", "NAME"), ("b", "USS Niagara", "NAME")], set()),
+        ([("a", "Niagara", "NAME"), ("a", "Old Niagara", "NAME")], set()),  # no acronym
+        (
+            [("a", "Alû (mythology)", "NAME"), ("a", "Alû", "NAME")],
+            {(None, "alû (mythology)", "alû", "qualifier")},
+        ),
+        (
+            [("a", "Ed Wood (film)", "NAME"), ("a", "Ed Wood", "PERSON"), ("b", "Ed Wood (album)", "NAME")],
+            set(),
+        ),
     ],
 )
 def test_variants_of_one_name_everywhere(rows: list[Row], expected: set[tuple[None, str, str, str]]) -> None:
@@ -100,7 +112,7 @@ def test_a_surname_alone_in_a_document_is_the_only_bearer_in_the_corpus() -> Non
     assert aliases(*rows, ("c", "matthew field", "PERSON")) == set()
 
 
-@pytest.mark.parametrize("kind", ["GEO", "ORGANIZATION", "SHIP", "CONCEPT"])
+@pytest.mark.parametrize("kind", ["GEO", "ORGANIZATION", "EVENT", "CONCEPT"])
 def test_a_word_that_is_something_else_is_no_surname(kind: str) -> None:
     assert aliases(("a", "george washington", "PERSON"), ("a", "washington", kind)) == set()
 
@@ -162,12 +174,12 @@ def test_nothing_changes_without_aliases() -> None:
 
 KEYS = st.sampled_from(
     ["cyrus field", "cyrus w. field", "c. field", "c. w. field", "cyrus west field", "matthew field", "field",
-     "cyrus", "the field", "the great eastern", "great eastern", "great-eastern", "hms field", "ss cyrus",
+     "cyrus", "the field", "the great eastern", "great eastern", "great-eastern", "HMS Field", "SS Cyrus", "field (ship)",
      "cables", "cable", "the cables", "gutta-percha cable", "gutta percha cables", "atc",
      "atlantic telegraph company",
      "a.t.c.", "mrs field", "west field", "west cyrus field", "w. field", ""]
 )  # fmt: skip
-TYPES = st.sampled_from(["PERSON", "NAME", "SHIP", "CONCEPT", "ORGANIZATION", "GEO"])
+TYPES = st.sampled_from(["PERSON", "NAME", "EVENT", "CONCEPT", "ORGANIZATION", "GEO"])
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), KEYS, TYPES), max_size=40)
 
 

@@ -1,4 +1,4 @@
 """The embedded default: real methods that need no key, no network and no downloaded model."""
 
-EXTRACTOR = "offline/nlp-1"
-REPORTER = "offline/extractive-1"
+EXTRACTOR = "offline/nlp-2"
+REPORTER = "offline/extractive-2"

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_assets.models.offline.definitions import is_subject, says_what_it_is
+
 _WORD = r"\b\w\w+\b"
 _PAIRS_AT_ONCE = 100_000
 _TEXTS_AT_ONCE = 20_000
@@ -70,11 +72,11 @@ def _word_weights(texts: pl.Series) -> pl.DataFrame:
 
 
 def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters: int = 700) -> pl.DataFrame:
-    """One description per key: the most central of its descriptions, to a length.
+    """One description per key, to a length: one that says what it is, then the most central others.
 
     Args:
-        descriptions: columns key, title, description, n (how often it was given). Descriptions that name the
-            title at their beginning are preferred: they tend to say what the thing is.
+        descriptions: columns key, title, description, n (how often it was given). Descriptions whose subject the
+            title is are preferred.
 
     Returns:
         columns key, description; one row per key, sorted by key.
@@ -86,13 +88,15 @@ def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
         .sort("key", "description")
         .with_columns(group=pl.col("key").rank("dense").cast(pl.Int64) - 1)
     )
-    # Room for an article or an honorific before the name.
-    opening = pl.col("description").str.to_lowercase().str.slice(0, pl.col("title").str.len_chars() + 12)
+    description, title = pl.col("description"), pl.col("title")
     ranked = distinct.with_columns(
         score=pl.Series(centrality(distinct["description"].to_list(), distinct["group"].to_list()))
         * (1 + pl.col("n").log1p() / 4)
-        * pl.when(opening.str.contains(pl.col("title").str.to_lowercase(), literal=True)).then(2.0).otherwise(1.0)
-    ).sort("key", pl.col("score").round(6).neg(), "description")
+        * pl.when(is_subject(description, title)).then(2.0).otherwise(1.0),
+        defines=says_what_it_is(description, title),
+    )
+    first = pl.struct(~pl.col("defines"), -pl.col("score").round(6), "description").rank("ordinal").over("key") == 1
+    ranked = ranked.sort("key", ~first, pl.col("score").round(6).neg(), "description")
     # The first is always kept; further ones as long as they fit.
     length = pl.col("description").str.len_chars().cum_sum().over("key")
     place = pl.int_range(pl.len()).over("key")

@@ -4,19 +4,26 @@ Proper names and specific noun phrases are entities, two of them in one sentence
 quantified sentence about one a claim. Everything is a function of the text unit alone.
 """
 
+import functools
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise, takewhile
+from typing import NamedTuple
 
+from graphrag_assets.languages import UNKNOWN
 from graphrag_assets.models.offline import typing_cues as cues
+from graphrag_assets.models.offline.anaphora import begins_with_anaphor, self_contained, shortened
+from graphrag_assets.models.offline.caseless import CASELESS
 from graphrag_assets.models.offline.claims import claims_in
 from graphrag_assets.models.offline.concepts import concepts_in, phrase_counts
-from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in
+from graphrag_assets.models.offline.definitions import DEFINES
+from graphrag_assets.models.offline.foreign_names import names_by_sentence
+from graphrag_assets.models.offline.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.models.offline.relations import predicate
 from graphrag_assets.models.offline.tagging import (
-    SHIP_PREFIXES,
     TaggedSentence,
     singular,
     tagged_sentences,
@@ -27,26 +34,102 @@ from graphrag_assets.text import title_key
 
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
+_OPENING = 400  # characters in which a text says what it is about
 
 
-def extract_unit(text: str, title: str = "") -> UnitExtraction:
+def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title` is the document's: a name that it gives is believed even where it only starts sentences.
+    `title` and `language` (ISO 639-1) are the document's. What the title names is an entity of the unit. In languages
+    other than English there are names and relationships only, in those without capital letters nothing.
     """
+    if language in CASELESS:
+        return UnitExtraction()
+    english = language == "en" or (language == UNKNOWN and _is_latin(text))
+    about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
+    name = about[-1] if about else ""
+    sentences = _english(text, title, name) if english else _foreign(text, title, language)
+    things = _things(sentences)
+    tagged = [sentence for sentence, _, _ in sentences]
+    found = []
+    for number, (sentence, names, concepts) in enumerate(sentences):
+        if mentions := _resolved(names + concepts, things):
+            found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
+    claims = _claims(found, text) if english else []
+    return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+
+
+_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
+
+
+def _english(text: str, title: str, name: str) -> _Sentences:
+    """The sentences with their names and concepts; `name` is what the title names."""
     tagged = list(tagged_sentences(text))
     seen = attest(tagged, title)
     counts = phrase_counts(tagged)
-    at_sea = sum(word in counts for word in cues.NAUTICAL) > 2
     sentences = []
     for sentence in tagged:
         kinds = decided_kinds(sentence, seen)
-        names = names_in(sentence, kinds, seen, at_sea)
+        names = names_in(sentence, kinds, seen, name)
         sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
-    things = _things(sentences)
-    found = [(sentence, _resolved(names + concepts, things)) for sentence, names, concepts in sentences]
-    found = [(sentence, mentions) for sentence, mentions in found if mentions]
-    return UnitExtraction(_entities(found), _relationships(found), _claims(found, text))
+    return sentences
+
+
+def _foreign(text: str, title: str, language: str) -> _Sentences:
+    return [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
+
+
+def _is_latin(text: str) -> bool:
+    letters = sum(character.isalpha() for character in text[:_OPENING])
+    return sum(character.isalpha() and character < "\u0250" for character in text[:_OPENING]) * 2 >= letters
+
+
+class _Found(NamedTuple):
+    """A sentence with the entities that it names, and the extract that quotes it."""
+
+    sentence: TaggedSentence
+    mentions: list[Mention]
+    extract: str
+
+
+def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequence[Mention]) -> str:
+    """The sentence as a description quotes it, led by another one of its paragraph where it cannot stand alone."""
+    sentence = sentences[number]
+    if not begins_with_anaphor(sentence.text) or _opens_with(mentions, sentence):
+        return shortened(sentence.text, MAX_DESCRIPTION)
+    before = takewhile(
+        lambda previous: previous.paragraph == sentence.paragraph and not previous.heading,
+        reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
+    )
+    return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
+
+
+_FARTHEST_LEAD = 8
+
+
+def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
+    """Whether the sentence begins with a name, such as "They Flew Alone"."""
+    return any(m.first == 0 or (m.first == 1 and sentence.kinds[0] in 'q"') for m in mentions)
+
+
+def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtraction) -> UnitExtraction:
+    """`unit` with what its title names and no sentence does: the unit is about it all the same.
+
+    Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
+    describes what the title names, and relates the two.
+    """
+    named = {title_key(entity.title) for entity in unit.entities}
+    missing = [name for name in about if title_key(name) not in named]
+    if not missing:
+        return unit
+    description, relationships = next((e.description for e in unit.entities if e.title == about[-1]), ""), []
+    if found and len(missing) == len(about):
+        first = min(found[0].mentions, key=lambda mention: mention.first)
+        if not set(title_key(first.title).split()).isdisjoint(title_key(about[-1]).split()):
+            description = found[0].extract
+            relationships = [RelationshipRecord(about[-1], first.title, description)]
+    entities = [EntityRecord(name, cues.type_of_title(name.split())[0], description, 0) for name in missing]
+    return UnitExtraction(unit.entities + entities, unit.relationships + relationships, unit.claims)
 
 
 @dataclass(slots=True)
@@ -58,29 +141,34 @@ class _Thing:
 
     @property
     def title(self) -> str:
-        return min(self.titles, key=lambda title: (-self.titles[title], title))
+        return _most_frequent(self.titles)
 
     @property
     def type(self) -> str:
-        return min(self.types, key=lambda name: (-self.types[name], name))
+        return _most_frequent(self.types)
 
 
-def _key(mention: Mention) -> str:
-    """The key of a mention: of a ship without its prefix, of a concept in the singular."""
-    if mention.type == cues.SHIP and mention.title.split(" ", 1)[0].lower().rstrip(".") in SHIP_PREFIXES:
-        return title_key(mention.title.split(" ", 1)[-1])
-    if mention.type == cues.CONCEPT:
-        *modifiers, head = title_key(mention.title).split() or [""]
+def _most_frequent(counts: Counter[str]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    return min(counts, key=lambda name: (-counts[name], name))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _key(title: str, kind: str) -> str:
+    """The key of a title; of a concept in the singular."""
+    if kind == cues.CONCEPT:
+        *modifiers, head = title_key(title).split() or [""]
         return " ".join([*modifiers, singular(head)])
-    return title_key(mention.title)
+    return title_key(title)
 
 
-def _things(sentences: Sequence[tuple[TaggedSentence, list[Mention], list[Mention]]]) -> dict[str, _Thing]:
+def _things(sentences: _Sentences) -> dict[str, _Thing]:
     """The unit's entities by key; short forms point at the same thing as the one full form they stand for."""
     things: dict[str, _Thing] = defaultdict(_Thing)
     for _, names, concepts in sentences:
         for mention in (*names, *concepts):
-            thing = things[_key(mention)]
+            thing = things[_key(mention.title, mention.type)]
             thing.titles[mention.title] += 1
             # Ten times the evidence outweighs a lack of it: NAME decides only where nothing else is known.
             thing.types[mention.type] += 1 + 10 * mention.evidence if mention.type != cues.CONCEPT else 1
@@ -118,33 +206,25 @@ def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Me
     """Mentions under the titles and types of their things, in order of the sentence."""
     resolved = []
     for mention in sorted(mentions, key=lambda m: m.first):
-        thing = things.get(_key(mention))
+        thing = things.get(_key(mention.title, mention.type))
         if thing:
-            resolved.append(replace(mention, title=thing.title, type=thing.type))
+            resolved.append(Mention(thing.title, mention.first, mention.last, thing.type, mention.evidence))
     return resolved
 
 
-_Found = Sequence[tuple[TaggedSentence, list[Mention]]]
-
-
-def _entities(found: _Found) -> list[EntityRecord]:
+def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
+    """One record per entity, described by the extract that says best what it is."""
     best: dict[str, tuple[float, str]] = {}
     named_in: Counter[str] = Counter()
     types: dict[str, str] = {}
-    for number, (sentence, mentions) in enumerate(found):
+    for number, (sentence, mentions, extract) in enumerate(found):
         named_in.update({m.title for m in mentions})
         for rank, mention in enumerate(mentions):
             types[mention.title] = mention.type
-            score = _telling(sentence, mention, rank) - number / 1000
+            score = _telling(sentence, mention, rank) - number / 1000 if extract else -math.inf
             if mention.title not in best or score > best[mention.title][0]:
-                best[mention.title] = (score, sentence.text)
-    return [EntityRecord(name, kind, shortened(best[name][1]), named_in[name]) for name, kind in types.items()]
-
-
-_DEFINES = re.compile(r"['\"]?(?:, (?:the|a|an|who|which|one) | (?:was|is|were|are|became) (?:a|an|the|one|born)? ?)")
-_PRONOUN_FIRST = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|but|and|so|then|here|there)\b|[\"'(]", re.IGNORECASE
-)
+                best[mention.title] = (score, extract)
+    return [EntityRecord(name, kind, best[name][1], named_in[name]) for name, kind in types.items()]
 
 
 def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
@@ -154,26 +234,25 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     after = sentence.offsets[mention.last - 1] + len(sentence.words[mention.last - 1])
     score = 3.0 if begin < 30 else 2.0 - min(begin / 100, 2.0)
     score += 1.0 if rank == 0 else 0.0
-    score += 2.5 if _DEFINES.match(text, after) else 0.0
-    score -= 1.5 if _PRONOUN_FIRST.match(text) else 0.0
+    score += 2.5 if DEFINES.match(text, after) else 0.0
+    score -= 1.5 if _LESS_TELLING.match(text) else 0.0
+    score -= 2.0 if begins_with_anaphor(text) else 0.0
     score -= 0.0 if text[-1] in ".!?\"'" else 2.0
     return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
 
 
-def shortened(text: str, limit: int = MAX_DESCRIPTION) -> str:
-    """`text`, cut at a word and marked with "…" when longer than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:-") + "…"
+_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
-def _relationships(found: _Found) -> list[RelationshipRecord]:
-    """One record per pair of entities that share a sentence; strength is the number of such sentences."""
-    weight = Counter(m.title for _, mentions in found for m in mentions)
+def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:
+    """One record per pair of entities that share a sentence; strength is the number of such sentences.
+
+    `typed`: look for a predicate in the words between them.
+    """
+    weight = Counter(m.title for _, mentions, _ in found for m in mentions)
     together: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
     types: dict[tuple[str, str], str] = {}
-    for number, (sentence, mentions) in enumerate(found):
+    for number, (sentence, mentions, _) in enumerate(found):
         first = {m.title: m for m in reversed(mentions)}
         if len(first) < 2:
             continue
@@ -184,24 +263,24 @@ def _relationships(found: _Found) -> list[RelationshipRecord]:
         ):
             pair = (left, right) if (right, left) not in together else (right, left)
             together[pair].append((left, right, number))
-        for source, target, name in _stated(sentence, mentions):
+        for source, target, name in _stated(sentence, mentions) if typed else ():
             pair = (source, target) if (source, target) in together else (target, source)
             if pair in together and pair not in types:
                 types[pair] = name
                 together[pair].insert(0, (source, target, number))
     records = []
     for pair, shared in together.items():
-        typed = pair in types
-        source, target, best = shared[0] if typed else min(shared, key=lambda s: _suits(found[s[2]][0].text, s[2]))
-        strength = len(shared) - typed
-        text = shortened(found[best][0].text)
-        records.append(RelationshipRecord(source, target, text, float(strength), types.get(pair, "")))
+        stated = pair in types
+        source, target, best = shared[0] if stated else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
+        strength = len(shared) - stated
+        records.append(RelationshipRecord(source, target, found[best].extract, float(strength), types.get(pair, "")))
     return records
 
 
-def _suits(text: str, number: int) -> tuple[bool, bool, int, int]:
+def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
     """Order of sentences as descriptions of a pair: complete ones, not too short, then the shortest."""
-    return text[-1] not in ".!?\"'", len(text) < 30, len(text), number
+    text = found.extract
+    return not text, found.sentence.text[-1] not in ".!?\"'", len(text) < 30, len(text), number
 
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
@@ -211,22 +290,21 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
         if left.title == right.title or left.last > right.first or right.first - left.last > 12:
             continue
         begin = sentence.offsets[left.last - 1] + len(sentence.words[left.last - 1])
-        before = sentence.words[left.first - 1] if left.first else ""
         between = sentence.text[begin : sentence.offsets[right.first]]
         crowded = (i and left.first - ends[i - 1] < 3) or (
             i + 2 < len(mentions) and mentions[i + 2].first - right.last < 3
         )
         if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
             continue  # a list, no place within a place
-        name, reverse = predicate(between, left.type, right.type, before)
+        name, reverse = predicate(between, left.type, right.type)
         if name:
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(found: _Found, text: str) -> list[ClaimRecord]:
+def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
     claims: dict[ClaimRecord, None] = {}
-    for sentence, mentions in found:
+    for sentence, mentions, extract in found:
         source_text = text[sentence.start : sentence.end]
-        for claim in claims_in(sentence, source_text, mentions, shortened(sentence.text)):
+        for claim in claims_in(sentence, source_text, mentions, extract or shortened(sentence.text, MAX_DESCRIPTION)):
             claims[claim] = None
     return list(claims)

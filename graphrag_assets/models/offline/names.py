@@ -1,12 +1,15 @@
 """Proper names and concepts of tagged sentences: where they are, and what they seem to be."""
 
+import bisect
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from graphrag_assets.languages import stop_words
 from graphrag_assets.models.offline import typing_cues as cues
+from graphrag_assets.models.offline.definitions import COPULA
 from graphrag_assets.models.offline.tagging import (
     FEMALE,
     TaggedSentence,
@@ -57,7 +60,7 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
             words.update(named)
             pairs.update(pairwise(named))
             possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
-            if len(named) == 1 and len(run) == 1 and not possessive:
+            if len(named) == 1 and len(run) == 1 and not possessive and not _OF_A_NAME.match(kinds, match.end()):
                 alone[named[0]] += 1
     parts = title.split()
     if len(parts) > 1 and all(part[0].isupper() for part in parts):
@@ -66,6 +69,7 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
 
 
 _RUN = re.compile(r"W?[NAEI]+")
+_OF_A_NAME = re.compile("ot?[NAE]")
 _FORMS_NO_NAME = (
     "VB",
     "VBP",
@@ -129,17 +133,102 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
     return not common and word not in seen.common and len(word) > 2
 
 
-_NAME = re.compile(r"P?(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Id]*[NAE]|RN)*")
+_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
+_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
 
 
-def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, at_sea: bool = False) -> list[Mention]:
-    """The proper names of a sentence, in order. `kinds` are decided; `at_sea`: the unit tells of ships."""
+def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
+    """The proper names of a sentence. `kinds` are decided; `title` is a name to be found in whatever form it has."""
     if sentence.heading:
         return []
-    spans = _joined([(m.start(), m.end()) for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
-    nautical = 2 if spans and not cues.NAUTICAL.isdisjoint(sentence.words) else int(at_sea)
-    found = [_named(sentence, kinds, first, last, nautical, seen) for first, last in spans]
-    return _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
+    spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
+    works = _works(sentence.words, kinds) if "q" in kinds else []
+    if title and title in sentence.text:
+        works += _occurrences(title, sentence, spans)
+    if works:
+        spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
+    found = [_named(sentence, kinds, first, last, seen) for first, last in spans]
+    names = _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
+    return names + [
+        Mention(_wording(sentence, *span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
+    ]
+
+
+def _wording(sentence: TaggedSentence, first: int, last: int) -> str:
+    return sentence.text[sentence.offsets[first] : sentence.offsets[last - 1] + len(sentence.words[last - 1])]
+
+
+def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where the sentence has the title, unless names were found that have all of it."""
+    found = []
+    place = sentence.text.find(title)
+    while place >= 0:
+        first = bisect.bisect_left(sentence.offsets, place)
+        last = bisect.bisect_left(sentence.offsets, place + len(title))
+        place = sentence.text.find(title, place + 1)
+        whole = _wording(sentence, first, last) == title if first < last else False
+        if whole and not any(i <= first and last <= j for i, j in spans):
+            found.append((first, last))
+    return found
+
+
+def title_names(title: str, opening: str, language: str = "en") -> list[str]:
+    """The names that a document's title gives to what it is about, the full one first; none where it names nothing.
+
+    "Mercury (planet)" is "Mercury" too. A title names something when the `opening` of the text uses it ("Graham
+    number", "In mathematics, the Graham number is …"), or when its content words have capitals, unless it is one common
+    word or has a verb, as headlines have.
+    """
+    bare = _QUALIFIER.sub("", title).strip("\"'*_ ")
+    words = _TITLE_WORD.findall(bare)
+    if not words or len(title) > 100 or _FILE_NAME.search(title):
+        return []
+    names = [title, bare] if bare != title else [title]
+    if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
+        return names
+    if language != "en":  # German has capitals that name nothing
+        content = [word for word in words if word.lower() not in stop_words(language)]
+        capitals = all(word[0].isupper() or word[0].isdigit() for word in content)
+        return names if capitals and 1 < len(content) < 8 and language != "de" else []
+    content = [word for word in words if lower_kind(word.lower()) not in "optdDafs"]
+    if not content or len(words) > 8 or not all(any(c.isupper() or c.isdigit() for c in word) for word in content):
+        return []
+    lowers = [word.lower() for word in content]
+    if len(words) == 1:
+        return [] if known_word(lowers[0]) and lowers[0] not in word_list("places") else names
+    verbs = [word for word in lowers if word_tag(word) in ("VBZ", "VBD", "MD") and word not in word_list("given_names")]
+    return [] if verbs and len(words) > 3 else names
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Whether the text says what the name is, or goes on with an aside on it."""
+    place = text.find(name)
+    while place >= 0:
+        if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
+            return True
+        place = text.find(name, place + 1)
+    return False
+
+
+_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
+_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+
+
+def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
+    """Quoted titles: capitals, with nothing but function words between them, and no speech (", "Good morning.")."""
+    found = []
+    for match in _QUOTED.finditer(kinds):
+        first, last = match.span(1)
+        last -= kinds[last - 1] == ","
+        quoted = range(first, last)
+        spoken = kinds[first - 2] in ",." and kinds[last] in ",."
+        if last == first or spoken or not (words[first][0].isupper() and words[last - 1][0].isupper()):
+            continue
+        if all(words[i][0].isupper() or kinds[i] in "optdDafs&#," for i in quoted) and kinds[first:last] != "f":
+            found.append((first, last))
+    return found
 
 
 def _alike(names: list[Mention], kinds: str) -> list[Mention]:
@@ -149,9 +238,9 @@ def _alike(names: list[Mention], kinds: str) -> list[Mention]:
             near = names[i - 1] if order.step > 0 else names[i + 1]
             one, two = sorted((names[i], near), key=lambda m: m.first)
             between = kinds[one.last : two.first]
-            ships = near.type == cues.SHIP and near is one and between == "a"
-            listed = near.type in (cues.PERSON, cues.GEO) and between in (",", "a", ",a")
-            if names[i].evidence < 2 <= near.evidence and (listed or ships):
+            person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
+            listed = (person or near.type == cues.GEO) and between in (",", "a", ",a")
+            if names[i].evidence < 2 <= near.evidence and listed:
                 names[i] = replace(names[i], type=near.type, evidence=2)
     return names
 
@@ -166,7 +255,7 @@ def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
     title = sentence.text[begin : sentence.offsets[follows.end() - 1] + len(head)]
     if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
         return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
-    named = name.type in (cues.SHIP, cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
+    named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
     if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
         return name
     return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
@@ -184,7 +273,7 @@ def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: At
             begin, end = joined[-1]
             between = kinds[end:first]
             if between == "&" or (
-                (between in ("o", "ot") and _takes_of(words[begin:end], kinds[:begin]))
+                (between in ("o", "ot") and _takes_of(words[begin:end], seen))
                 or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
             ):  # fmt: skip
                 joined[-1] = (begin, last)
@@ -209,11 +298,12 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
         joined[begin:] = [(joined[begin][0], joined[-1][1])]
 
 
-def _takes_of(words: list[str], before: str) -> bool:
+def _takes_of(words: list[str], seen: Attested) -> bool:
+    """Whether a name goes on over "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
     head = words[-1].lower()
-    if head in cues.OF_HEADS or (len(words) > 1 and (head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS)):
+    if head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS:
         return True
-    return head in cues.NAME_HEADS and before.endswith(("t", "D"))
+    return known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
 
 
 def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
@@ -244,7 +334,7 @@ def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested
         last -= 1
     if kinds[first] == "E" and last - first > 1 and words[first + 1].lower() in word_list("given_names"):
         first += 1
-    if last - first == 1 and kinds[first] in "EIRP":
+    if last - first == 1 and kinds[first] in "EIR":
         return None
     if first and words[first - 1] in _NAME_PARTICLES and kinds[first] == "N":
         first -= 1
@@ -257,28 +347,23 @@ def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested
     return first, last
 
 
-def _named(
-    sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int, seen: Attested
-) -> Mention | None:
+def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: Attested) -> Mention | None:
     words = sentence.words
     span = _trimmed(words, kinds, first, last, seen)
     if span is None:
         return None
     first, last = span
     honorific = words[first - 1].lower().rstrip(".") if first and kinds[first - 1] == "H" else ""
-    ship = kinds[first] == "P"
-    inner = words[first + ship : last]
-    if last - first - ship == 1 and not honorific and not ship and not _stands_alone(inner[0], kinds, first, seen):
+    inner = words[first:last]
+    if last - first == 1 and not honorific and not _stands_alone(inner[0], kinds, first, seen):
         return None
     kind, evidence = cues.type_by_form(inner, "I" in kinds[first : last - 1], kinds[:first].endswith("t"))
-    if ship:
-        kind, evidence = cues.SHIP, 9
-    elif honorific and evidence < 7:
+    if honorific and evidence < 7:
         kind, evidence = cues.PERSON, 9
     elif kinds[first] == "R" and evidence < 7:
         kind, evidence = cues.PERSON, 7
     elif evidence < 6:
-        around = _type_by_context(sentence, kinds, first, last, nautical)
+        around = _type_by_context(sentence, kinds, first, last)
         if around[1] > evidence:
             kind, evidence = around
     begin = sentence.offsets[first]
@@ -307,7 +392,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
     if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
         # "the cable … the Cable": a common word that somebody capitalised
         return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
-    return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen)
+    return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"
 
 
 def is_surname_like(lower: str, seen: Attested) -> bool:
@@ -315,16 +400,12 @@ def is_surname_like(lower: str, seen: Attested) -> bool:
     return any(lower == right for _, right in seen.pairs) or lower in word_list("given_names")
 
 
-def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int, nautical: int) -> tuple[str, int]:
+def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int) -> tuple[str, int]:
     words = sentence.words
     before = words[first - 1].lower() if first else ""
     after = words[last].lower() if last < len(words) else ""
     second = words[first - 2].lower() if first > 1 else ""
-    if before in cues.SHIP_NOUNS or second in ("aboard", "board") or before in ("aboard",):
-        return cues.SHIP, 5
     article = before == "the"
-    if article and second in cues.SHIP_NOUNS:
-        return cues.SHIP, 4
     if before in cues.OCCUPATIONS or (before == "said" and second != "is"):
         return cues.PERSON, 5
     if after in cues.PERSONAL_VERBS and not article:
@@ -332,17 +413,7 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     apposition = words[last + 1 : last + 6] if after == "," else []
     if any(singular(w) in cues.OCCUPATIONS for w in _until_comma(apposition)) and not article:
         return cues.PERSON, 4
-    if article and nautical and first in sentence.italic:
-        return cues.SHIP, 3
-    if (
-        article
-        and nautical
-        and not (
-            last - first == 1 and word_tag(words[first].lower()).startswith("NN") and known_word(words[first].lower())
-        )
-    ):
-        return cues.SHIP, nautical
-    if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s":
+    if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
         return cues.GEO, 3
     if (
         "who" in (after, *apposition[:1])
@@ -365,6 +436,7 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
         and not article
         and set(kinds[first:last]) <= set("NdI")
         and not known_word(words[first].lower())
+        and not known_word(words[last - 1].lower())
     ):
         return cues.PERSON, 1  # two strange words side by side are mostly somebody
     return cues.NAME, 0

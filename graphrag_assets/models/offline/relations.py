@@ -9,7 +9,7 @@ def _any(section: str) -> str:
     return "(?:" + "|".join(sorted(word_list(f"cue_words:{section}"), key=lambda w: (-len(w), w))) + ")"
 
 
-# What may stand around the verb without changing what it states: "…, who had also commanded the steamer …".
+# What may stand around the verb without changing what it states: "…, who had also directed the play …".
 _ADVERBS = rf"(?:(?:{_any('adverbs between')}|at last|in \d{{4}})[ ,]+)*"
 _BE = r"(?:is|was|were|are|been|being|had been|has been|have been)"
 _OPEN = rf"^,? ?{_ADVERBS}"
@@ -34,7 +34,6 @@ _VERBS: list[tuple[str, str]] = [
     ("DISMISSED", r"dismissed|sacked"),
     ("OWNED", r"owned|owns"),
     ("LED", r"led|headed|chaired"),
-    ("LAID", r"laid"),
     ("PLAYED", r"played|portrayed"),
     ("HELPED", r"helped|assisted"),
     ("OPPOSED", r"opposed"),
@@ -48,14 +47,11 @@ _PREDICATES = {verb: name for name, verbs in _VERBS for verb in verbs.split("|")
 _ANY_VERB = "|".join(verbs for _, verbs in _VERBS)
 _ACTIVE = re.compile(rf"{_OPEN}(?P<verb>{_ANY_VERB}){_CLOSE}", re.IGNORECASE)
 _PASSIVE = re.compile(rf"{_OPEN}(?:{_BE} )?{_ADVERBS}(?P<verb>{_ANY_VERB})(?: [a-z]+ly)? by{_CLOSE}", re.IGNORECASE)
-_OF_SHIP = re.compile(r"^,? (?:of|in command of|in) (?:the )?(?:HMS|USS|SS)? ?$")
-_CAPTAINS = ("captain", "capt", "commander")
 _IS = rf"^,? (?:{_BE} )?(?:the |an? )?(?:[a-z]+ )?"  # "…, the younger …", "… was a …"
 _OFFICE = rf"(?:{_BE} |became |as )?(?:(?:the|a|an|chief|first|managing|deputy|consulting) )*{_any('offices')}"
 _SOMEBODY = ("PERSON", "NAME")
-_SOMETHING = ("PERSON", "NAME", "ORGANIZATION", "GEO", "SHIP", "EVENT", "CONCEPT")
+_SOMETHING = ("PERSON", "NAME", "ORGANIZATION", "GEO", "EVENT", "CONCEPT")
 _PLACE = ("GEO", "NAME")
-_MOVER = ("PERSON", "NAME", "SHIP")
 _BODY = ("ORGANIZATION", "NAME")
 _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = [
     (name, re.compile(pattern, re.IGNORECASE), left, right)
@@ -64,8 +60,6 @@ _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = 
         ("MEMBER_OF", rf"{_IS}(?:fellow|member) of{_CLOSE}", _SOMEBODY, _BODY),
         ("WORKED_FOR", rf"^,? {_OFFICE} (?:of|to|at|for|in){_CLOSE}", _SOMEBODY, ("ORGANIZATION",)),
         ("WORKED_FOR", rf"{_OPEN}worked (?:for|at){_CLOSE}", _SOMEBODY, _BODY),
-        ("SAILED_IN", rf"{_OPEN}(?:sailed|went|embarked|was|were) (?:in|on|aboard|on board){_CLOSE}",
-         _SOMEBODY, ("SHIP",)),
         ("BORN_IN", rf"^,? (?:{_BE} )?born (?:in|at) ?$", _SOMEBODY, _PLACE),
         ("DIED_IN", r"^,? (?:who )?died (?:in|at) ?$", _SOMEBODY, _PLACE),
         ("LIVED_IN", rf"{_OPEN}(?:lived|settled|lives) (?:in|at|near) ?$", _SOMEBODY, _PLACE),
@@ -78,23 +72,21 @@ _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = 
         ("DAUGHTER_OF", rf"{_IS}daughter of{_CLOSE}", _SOMEBODY, _SOMEBODY),
         ("BROTHER_OF", rf"{_IS}brother of{_CLOSE}|^,? and his (?:[a-z]+ )?brother ?$", _SOMEBODY, _SOMEBODY),
         ("MARRIED", rf"{_IS}(?:wife|husband|widow) of{_CLOSE}", _SOMEBODY, _SOMEBODY),
-        ("SAILED_TO", rf"{_OPEN}(?:sailed|steamed|returned) (?:to|for) ?$", _MOVER, ("GEO",)),
-        ("LEFT", rf"{_OPEN}(?:left|sailed from) ?$", _MOVER, ("GEO",)),
-        ("ARRIVED_AT", rf"{_OPEN}(?:reached|arrived (?:at|in)|entered|anchored (?:at|off|in)) ?$",
-         _MOVER, ("GEO",)),
-        ("WROTE_TO", rf"{_OPEN}(?:wrote|telegraphed) to{_CLOSE}", _SOMEBODY, _SOMEBODY),
+        ("TRAVELED_TO", rf"{_OPEN}(?:sailed|went|travell?ed|moved|flew|returned) (?:to|for) ?$", _SOMEBODY, ("GEO",)),
+        ("LEFT", rf"{_OPEN}left ?$", _SOMEBODY, ("GEO",)),
+        ("ARRIVED_AT", rf"{_OPEN}(?:reached|arrived (?:at|in)|entered) ?$", _SOMEBODY, ("GEO",)),
+        ("WROTE_TO", rf"{_OPEN}wrote to{_CLOSE}", _SOMEBODY, _SOMEBODY),
     )
 ]  # fmt: skip
-_WORKS = ("CONCEPT", "SHIP", "NAME", "EVENT")
+_WORKS = ("CONCEPT", "NAME", "EVENT")
 _OBJECTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("INVENTED", "DESIGNED", "MADE", "WROTE", "PUBLISHED", "DIRECTED", "PLAYED"), _WORKS),
     "BUILT": (*_WORKS, "GEO"),
-    "LAID": ("CONCEPT",),
-    "COMMANDED": ("SHIP", "NAME", "ORGANIZATION"),
+    "COMMANDED": ("NAME", "ORGANIZATION"),
     "FOUNDED": ("ORGANIZATION", "NAME", "GEO", "EVENT"),
     "MARRIED": ("PERSON", "NAME"),
     "DEFEATED": ("PERSON", "NAME", "ORGANIZATION", "GEO"),
-    "EMPLOYED": ("PERSON", "NAME", "SHIP"),
+    "EMPLOYED": ("PERSON", "NAME"),
     "DISMISSED": ("PERSON", "NAME"),
     "PERSUADED": ("PERSON", "NAME", "ORGANIZATION"),
     "MET": ("PERSON", "NAME"),
@@ -102,10 +94,10 @@ _OBJECTS: dict[str, tuple[str, ...]] = {
 _PEOPLE = frozenset(("PERSON", "NAME", "ORGANIZATION"))
 
 
-def predicate(between: str, left_type: str, right_type: str, before: str = "") -> tuple[str, bool]:
+def predicate(between: str, left_type: str, right_type: str) -> tuple[str, bool]:
     """The predicate stated by the words between two names, and whether the second one is the agent.
 
-    `before` is the word before the first name (an office such as "Captain"). ("", False) when none is plain.
+    ("", False) when none is plain.
     """
     if not between or len(between) > 90:
         return "", False
@@ -117,8 +109,6 @@ def predicate(between: str, left_type: str, right_type: str, before: str = "") -
         name = _PREDICATES[match["verb"].lower()]
         if left_type in _OBJECTS.get(name, (left_type,)):
             return name, True
-    if before.rstrip(".").lower() in _CAPTAINS and right_type == "SHIP" and _OF_SHIP.match(between):
-        return "COMMANDED", False
     for name, pattern, left, right in _PHRASES:
         if left_type in left and right_type in right and pattern.match(between):
             return name, False

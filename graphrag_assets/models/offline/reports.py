@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from graphrag_assets.models.offline.anaphora import begins_with_anaphor
 from graphrag_assets.models.offline.centrality import centrality
 from graphrag_assets.models.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.text import sentences
@@ -22,6 +23,7 @@ SENTENCES_PER_FINDING = 3
 class _Statement:
     text: str
     score: float = 0.0
+    describes: str = ""  # the entity whose description it opens
     names: set[str] = field(default_factory=set)
     cited: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
 
@@ -53,15 +55,13 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
 
 
 def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
-    leading = material.leading[:3]
-    title = _enumerate(leading) or "Unnamed community"
     central = sorted(statements, key=lambda s: (-s.score, s.text))
-    findings = _findings(material, central)
+    rating = min(10.0, round(5 * math.log10(1 + material.n_text_units), 1))
     return ReportRecord(
-        title=title,
-        summary=" ".join([_opening(material), *(s.with_citation() for s in central[:2])]),
-        findings=findings,
-        rating=(rating := min(10.0, round(5 * math.log10(1 + material.n_text_units), 1))),
+        title=_enumerate(_central_names(material)) or "Unnamed community",
+        summary=_summary(material, central),
+        findings=_findings(material, central),
+        rating=rating,
         rating_explanation=(
             f"Rated {rating} of 10 because {_count(material.n_text_units, 'text unit')} of the corpus "
             f"{'speaks' if material.n_text_units == 1 else 'speak'} of its members."
@@ -69,23 +69,82 @@ def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportReco
     )
 
 
-def _opening(material: ReportMaterial) -> str:
-    if material.size == 1:
-        return f"{_enumerate(material.leading[:1])} stands by itself."
-    return f"{_count(material.size, 'entity')} around {_enumerate(material.leading[:3])}."
+def _central_names(material: ReportMaterial) -> list[str]:
+    """The three best connected members, without names that are part of another ("Field" of "Cyrus Field")."""
+    leading = material.leading[: 2 * _CENTRAL]
+    return [name for name in leading if not any(f" {name} " in f" {other} " for other in leading if other != name)][
+        :_CENTRAL
+    ]
+
+
+_CENTRAL = 3
+_CONNECTED = 5
+_LEAD = 12  # characters: room for an article or an honorific before the name
+
+
+def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
+    """What the central entities are, how they are related, and what else they are connected with.
+
+    `central`: the statements, the most central first.
+    """
+    names = _central_names(material)
+    chosen: list[_Statement] = []
+    for name in names:
+        about = [s for s in central if name in s.names and s not in chosen]
+        if about:
+            chosen.append(min(about, key=lambda s: (s.describes != name, name not in s.text[: len(name) + _LEAD])))
+    related = [s for s in central if "Relationships" in s.cited and len(s.names.intersection(names)) > 1]
+    chosen += [s for s in related if s not in chosen][:2]
+    sentences = [s.with_citation() for s in chosen or central[:_CENTRAL]]
+    if connected := _connected(material, names):
+        sentences.append(connected)
+    return (
+        " ".join(sentences)
+        or f"{_enumerate(names)} {'stands by itself' if len(names) == 1 else 'stand by themselves'}."
+    )
+
+
+def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
+    """The other entities that the first of `names` is related to, as a sentence; empty where it has no others."""
+    links: dict[str, set[int]] = {}
+    for row in material.rows:
+        if row.section == "Relationships" and names and names[0] in row.names:
+            for other in row.names:
+                if other not in names:
+                    links.setdefault(other, set()).add(row.number)
+    others = [name for name in material.leading if name in links] or list(links)
+    others = others[:_CONNECTED]
+    if not others:
+        return ""
+    cited = {"Relationships": set().union(*(links[name] for name in others))}
+    return _Statement(f"{names[0]} is also connected with {_enumerate(others)}.", cited=cited).with_citation()
 
 
 def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
-    """One statement per distinct sentence, citing every row that carries it."""
+    """One statement per distinct sentence, citing every row that carries it.
+
+    A sentence that refers to the one before it ("He …") stays with that; without one it is left out.
+    """
     statements: dict[str, _Statement] = {}
     for row in rows:
-        for span in sentences(row.text):
-            text = row.text[span.start : span.end].strip()
-            if text:
-                statement = statements.setdefault(text, _Statement(text))
-                statement.names.update(row.names)
-                statement.cited[row.section].add(row.number)
+        for place, text in enumerate(_extracts(row)):
+            statement = statements.setdefault(text, _Statement(text))
+            statement.names.update(row.names)
+            statement.cited[row.section].add(row.number)
+            if place == 0 and row.section == "Entities":
+                statement.describes = row.names[0]
     return list(statements.values())
+
+
+def _extracts(row: ReportRow) -> list[str]:
+    extracts: list[str] = []
+    for span in sentences(row.text):
+        text = row.text[span.start : span.end].strip()
+        if not begins_with_anaphor(text) or text.startswith(row.names):
+            extracts += [text] if text else []
+        elif extracts:
+            extracts[-1] += f" {text}"
+    return extracts
 
 
 def _findings(material: ReportMaterial, central: list[_Statement]) -> list[Finding]:

@@ -3,7 +3,8 @@
 The kinds of a sentence are one string, so that names and phrases are found by regular expressions over it:
 
     N  capitalised word            W  capitalised where any word would be (sentence start)   A  acronym
-    I  initial ("W.")              H  honorific or office   R  title that stays in a name    P  ship's prefix
+    I  initial ("W.")              H  honorific or office   R  title that stays in a name
+    c  capital where no name would have it, as in "Carry On Cruising", "Elizabeth II" and "ARIA Charts"
     E  adjective of origin         m  month, weekday        #  number                        o  "of"
     t  "the"     D  other determiner     a  "and"     &  itself     d  "de", "von", …     s  possessive 's
     n  noun      x  noun too general to name anything     J  relational adjective     j  other adjective
@@ -17,17 +18,20 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
+from typing import NamedTuple
 
 from graphrag_assets.text import sentences
-
-NAME_KINDS = "NAIEPR"
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds."""
+    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds.
+
+    `paragraph` numbers the paragraphs; a line that was not wrapped is one of its own.
+    """
 
     start: int
     end: int
@@ -35,8 +39,8 @@ class TaggedSentence:
     words: list[str]
     offsets: list[int]
     kinds: str
-    italic: frozenset[int] = field(default_factory=frozenset)
     heading: bool = False
+    paragraph: int = 0
 
 
 @functools.cache
@@ -54,7 +58,6 @@ def word_list(name: str) -> frozenset[str]:
 
 HONORIFICS = word_list("cue_words:honorifics")
 FEMALE = word_list("cue_words:female")
-SHIP_PREFIXES = word_list("cue_words:ship prefixes")
 CALENDAR = word_list("cue_words:calendar")
 NUMBERS = word_list("cue_words:numbers")
 _KEPT_TITLES = word_list("cue_words:titles kept")
@@ -79,11 +82,11 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])"
 _EMPHASIS = re.compile(
     r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
 )
+_CELL = re.compile(r"(?<=\S)\t+(?=\S)")
 _TAG = re.compile(r"<[^<>\n]{1,60}>")
 _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
-_ROMAN = re.compile(r"^[IVXLCDM]{1,7}$")
-_ITALIC_ON, _ITALIC_OFF = "\x02", "\x03"
-_BEFORE_QUOTE = " (-\"'" + _ITALIC_ON
+_ROMAN = re.compile(r"^[IVX]{1,5}$")
+_BEFORE_QUOTE = " (-\"'"
 _CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
 
 _TAG_KINDS = {
@@ -233,8 +236,6 @@ def _kind(word: str) -> str:
         return "f"
     if len(word) == 2 and word[1] == ".":
         return "I"
-    if lower in SHIP_PREFIXES and word.isupper():
-        return "P"
     if lower in HONORIFICS or (lower.endswith("s") and lower[:-1] in HONORIFICS):
         return "H"
     if lower in _KEPT_TITLES:
@@ -255,59 +256,126 @@ def _kind(word: str) -> str:
     return kind if kind in "Dfptao" or (kind == "z" and word_tag(lower) == "UH") else "N"
 
 
+class RawSentence(NamedTuple):
+    """A sentence, or a line that was not wrapped, with its span in the text and the number of its paragraph."""
+
+    start: int
+    end: int
+    text: str
+    paragraph: int
+
+
+def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
+    """The sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
+    plain = _with_hard_breaks(text.translate(_NORMALISED))
+    paragraph = 0
+    for span in sentences(text, language):
+        begin = span.start
+        for line in plain[span.start : span.end].split(_HARD_BREAK):
+            label = _MAIL_HEADER.match(line)
+            stripped = line[label.end() if label else 0 :].strip()
+            if stripped:
+                start = begin + line.index(stripped, label.end() if label else 0)
+                yield RawSentence(start, start + len(stripped), stripped, paragraph)
+            begin += len(line) + 1
+            paragraph += begin <= span.end
+        paragraph += span.ends_paragraph
+
+
 def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
-    """The sentences of a text unit that are not blank, cleaned and split into words with their kinds."""
-    plain = text.translate(_NORMALISED)
-    for span in sentences(text):
-        raw = plain[span.start : span.end]
-        stripped = raw.strip()
-        if not stripped:
-            continue
-        start = span.start + raw.index(stripped[0])
-        yield _tagged(start, start + len(stripped), stripped)
+    """The sentences of an English text unit, cleaned and split into words with their kinds."""
+    return map(_tagged, raw_sentences(text))
 
 
-def _tagged(start: int, end: int, raw: str) -> TaggedSentence:
-    clean = _clean(raw)
+_HARD_BREAK = "\x1e"
+_MAIL_HEADER = re.compile(
+    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
+    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)+")
+_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
+_FILLED = 0.75  # of the width: not all wrap exactly
+_ENDS_PROSE = tuple(".!?:;,\"')*_")
+
+
+def _with_hard_breaks(text: str) -> str:
+    """`text`, of the same length, with `_HARD_BREAK` for line breaks that end a line of an address, a list or a header.
+
+    Prose is wrapped where the next word hardly fits into the line; such breaks stay.
+    """
+    if "\n" not in text:
+        return text
+    return _BLOCK.sub(_break_block, text.replace(_HARD_BREAK, " "))
+
+
+def _break_block(block: re.Match[str]) -> str:
+    lines = block.group().split("\n")
+    width = max(map(len, lines))
+    prose = width >= _NARROWEST_WRAP and lines[-1].rstrip().endswith(_ENDS_PROSE)
+    parts = [lines[0]]
+    for line, following in pairwise(lines):
+        soft = (
+            prose
+            and len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > _FILLED * width
+            and not _MAIL_HEADER.match(line)
+            and not _MAIL_HEADER.match(following)
+        )
+        parts += ("\n" if soft else _HARD_BREAK, following)
+    return "".join(parts)
+
+
+def _tagged(raw: RawSentence) -> TaggedSentence:
+    text = clean(raw.text)
     words: list[str] = []
     offsets: list[int] = []
     kinds: list[str] = []
-    italic: set[int] = set()
-    in_italic = False
-    shift = 0
-    parts: list[str] = []
-    last = 0
-    for match in _TOKEN.finditer(clean):
+    capitals: list[int] = []  # within the sentence, of words that names have none of
+    for match in _TOKEN.finditer(text):
         word = match.group()
-        if word in (_ITALIC_ON, _ITALIC_OFF):
-            in_italic = word == _ITALIC_ON
-            parts.append(clean[last : match.start()])
-            last = match.end()
-            shift += 1
-            continue
-        if in_italic:
-            italic.add(len(words))
         kind = _kind(word)
         if (
             word in "\"'"
-            and (match.start() == 0 or clean[match.start() - 1] in _BEFORE_QUOTE)
-            and match.end() < len(clean)
-            and not clean[match.end()].isspace()
+            and (match.start() == 0 or text[match.start() - 1] in _BEFORE_QUOTE)
+            and match.end() < len(text)
+            and not text[match.end()].isspace()
         ):
             kind = "q"
+        elif kind in _NOT_OF_NAMES and words and kinds[-1] not in ".q|" and word[0].isupper() and word != "A":
+            capitals.append(len(words))
         words.append(word)
-        offsets.append(match.start() - shift)
+        offsets.append(match.start())
         kinds.append(kind)
-    parts.append(clean[last:])
     joined = "".join(kinds)
-    heading = raw.startswith("#") or _is_title_case(words, joined)
+    heading = raw.text.startswith("#") or _is_title_case(words, joined)
     joined = _UNDECIDED.sub(lambda m: m.group(1) + "W", joined)
+    if capitals and not heading:
+        joined = _with_capitals(joined, capitals, words)
     joined = _NOUN_FOR_VERB.sub("x", joined)
-    return TaggedSentence(start, end, "".join(parts).strip(), words, offsets, joined, frozenset(italic), heading)
+    return TaggedSentence(raw.start, raw.end, text, words, offsets, joined, heading, raw.paragraph)
+
+
+_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
+
+
+def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
+    """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "Mary June Bell"."""
+    decided = list(kinds)
+    for i in capitals:
+        before, after, word = kinds[i - 1], kinds[i + 1 : i + 2], words[i]
+        if kinds[i] == "m":
+            if before in "NI" and after in ("N", "I") and word.lower() in word_list("given_names"):
+                decided[i] = "N"
+        elif word == "I":
+            if before == "N" and after != "v":  # "World War I", not "what Field and I saw"
+                decided[i] = "c"
+        elif not _CONTRACTED.match(word):
+            decided[i] = "c"
+    return "".join(decided)
 
 
 # Where any word has a capital letter, a capital is no evidence of a name.
-_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|(\[{]['q]?)N")
+_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
 _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 
@@ -319,29 +387,24 @@ def _is_title_case(words: list[str], kinds: str) -> bool:
     upper = sum(word.isupper() and len(word) > 1 for word in letters)
     if upper > 1 and upper > len(letters) * 0.6:
         return True
-    if words[-1] in ".!?\"'…:;," or "v" in kinds:
+    if words[-1] in ".!?\"'…:;," or "v" in kinds or words[0].lower() in word_list("given_names"):
         return False
     content = [word for word in letters if len(word) > 3]
     return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
 
 
-def _clean(raw: str) -> str:
-    """Markdown marks, HTML tags and line breaks removed; emphasised runs between control characters."""
+def clean(raw: str) -> str:
+    """The text without Markdown marks, HTML tags and line breaks."""
     text = raw
-    if "\x02" in text or "\x03" in text:
-        text = text.replace("\x02", " ").replace("\x03", " ")
     if text[0] in "#>-*+|0123456789 \t" or "\n" in text:
         text = _LINE_START.sub("", text.lstrip("#"))
+    if "\t" in text:
+        text = _CELL.sub(" | ", text)
     if "[" in text:
         text = _LINK.sub(r"\1", text)
     if "<" in text:
         text = _TAG.sub(" ", text)
     if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(_mark_emphasis, text.replace("\\*", " ").replace("\\_", "_"))
+        text = _EMPHASIS.sub(lambda mark: mark[2] or mark[4], text.replace("\\*", " ").replace("\\_", "_"))
         text = text.replace("*", " ").replace("__", " ")
     return " ".join(text.strip(" |\n\t").split())
-
-
-def _mark_emphasis(match: re.Match[str]) -> str:
-    inner = match.group(2) or match.group(4)
-    return f"{_ITALIC_ON}{inner}{_ITALIC_OFF}"

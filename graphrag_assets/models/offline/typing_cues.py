@@ -2,9 +2,7 @@
 
 from graphrag_assets.models.offline.tagging import word_list
 
-PERSON, ORGANIZATION, GEO, EVENT, SHIP, CONCEPT, NAME = (
-    "PERSON", "ORGANIZATION", "GEO", "EVENT", "SHIP", "CONCEPT", "NAME",
-)  # fmt: skip
+PERSON, ORGANIZATION, GEO, EVENT, CONCEPT, NAME = "PERSON", "ORGANIZATION", "GEO", "EVENT", "CONCEPT", "NAME"
 
 ORG_ENDINGS = word_list("cue_words:organization endings")
 GEO_ENDINGS = word_list("cue_words:place endings")
@@ -17,12 +15,15 @@ OF_HEADS = {
     **dict.fromkeys(word_list("cue_words:heads of events"), EVENT),
     **dict.fromkeys(word_list("cue_words:heads of persons"), PERSON),
 }
-NAME_HEADS = word_list("cue_words:heads of names")
 PERSONAL_VERBS = word_list("cue_words:personal verbs")
 OCCUPATIONS = word_list("generic_roles") - word_list("cue_words:bodies")
-SHIP_NOUNS = word_list("cue_words:ships")
-NAUTICAL = word_list("cue_words:nautical") | SHIP_NOUNS | {"Captain"}
 PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
+
+
+def type_of_title(words: list[str]) -> tuple[str, int]:
+    """Type and evidence of what has this title: mostly a work, whose words tell nothing of its type."""
+    kind, evidence = type_by_form(words, False, False)
+    return (kind, evidence) if evidence > 5 else (NAME, 0)
 
 
 def type_by_form(words: list[str], has_initial: bool, article: bool) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from pydantic import BaseModel
 
 from graphrag_assets.models.llm.options import ChatRequest, Completion
-from graphrag_assets.models.records import UnitExtraction
+from graphrag_assets.models.records import TextUnit, UnitExtraction
 from graphrag_assets.models.tasks.chat import prompt_tokens
 from graphrag_assets.models.tasks.claims import ExtractClaims, ExtractedClaim
 from graphrag_assets.models.tasks.contexts import TASK as CONTEXT_TASK
@@ -103,17 +103,17 @@ class PaidAnswers(Protocol):
 class PlanningChat:
     """A `Chat` that pays for nothing; see the module. `extract` finds what stands in for an extraction."""
 
-    def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[str], UnitExtraction], encoding: str):
+    def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[TextUnit], UnitExtraction], encoding: str):
         self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
-        self._texts: dict[str, str] = {}
+        self._units: dict[str, TextUnit] = {}
         # Conversations that end with what stands in for an answer: the tokens that the answer is expected to have.
         self._lengths: dict[tuple[str, ...], int] = {}
 
-    def remembering(self, units: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """The text units (id, text), remembered: a request names its unit, and what stands in needs its text."""
-        for unit, text in units:
-            self._texts[unit] = text
-            yield unit, text
+    def remembering(self, units: Iterable[TextUnit]) -> Iterator[TextUnit]:
+        """The text units, remembered: a request names its unit, and the stand-in for its answer needs its text."""
+        for unit in units:
+            self._units[unit.id] = unit
+            yield unit
 
     async def complete(self, request: ChatRequest) -> Completion:
         """The answer from the ledger, or what stands in for it."""
@@ -121,13 +121,13 @@ class PlanningChat:
             self.tally.known.append((request.task, request.batch))
             return paid
         extraction = request.task in EXTRACTION_TASKS
-        text = self._texts[request.unit] if extraction and request.unit else ""
-        length = self.tally.answer_length(request.task, count_tokens([text], self.encoding)[0])
+        unit = self._units[request.unit] if extraction and request.unit else TextUnit("", "")
+        length = self.tally.answer_length(request.task, count_tokens([unit.text], self.encoding)[0])
         key = self.paid.key(request)
         if key not in self.tally.planned:
             guessed = request.task.endswith("_continue") if extraction else self.tally.follows_guesses(request.task)
             self.tally.planned[key] = Planned(request.task, request.batch, self._tokens(request), length, not guessed)
-        answer = self._stand_in(request, text, length)
+        answer = self._stand_in(request, unit, length)
         self._lengths[(*_contents(request), answer.model_dump_json())] = length
         return Completion("", answer)
 
@@ -139,7 +139,7 @@ class PlanningChat:
         expected = sum(length for length in lengths if length is not None)
         return prompt_tokens(replace(request, messages=given), self.encoding) + expected
 
-    def _stand_in(self, request: ChatRequest, text: str, length: int) -> BaseModel:
+    def _stand_in(self, request: ChatRequest, unit: TextUnit, length: int) -> BaseModel:
         if request.response_model is Summary:
             return Summary(description=_filler(length))
         if request.response_model is UnitContext:
@@ -147,7 +147,7 @@ class PlanningChat:
         if request.response_model is CommunityReport:
             finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
             return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)
-        found = self.extract(text)
+        found = self.extract(unit)
         if request.response_model is ExtractGraph:
             named = [e for e in found.entities if e.type != "CONCEPT"]  # a chat model is asked for other types
             names = {entity.title for entity in named}

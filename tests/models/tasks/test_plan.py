@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import starmap
 
 import pytest
 
 from graphrag_assets.models.llm.options import ChatRequest
 from graphrag_assets.models.prompts import Prompts
-from graphrag_assets.models.records import UnitExtraction
+from graphrag_assets.models.records import TextUnit, UnitExtraction
 from graphrag_assets.models.tasks.chat import Origin
 from graphrag_assets.models.tasks.claims import extract_claims
 from graphrag_assets.models.tasks.plan import Planned, PlanningChat, Tally
@@ -32,7 +33,7 @@ class NothingPaid:
 def planned(slow: bool, together: Callable[..., Awaitable[object]]) -> dict[str, Planned]:
     """What two text units in which nothing is claimed would ask for, by task and unit."""
     chat = PlanningChat(NothingPaid(slow), Tally(), lambda _: UnitExtraction(), "o200k_base")
-    dict(chat.remembering(UNITS.items()))
+    list(chat.remembering(starmap(TextUnit, UNITS.items())))
 
     async def plan() -> None:
         await together(*(extract_claims(chat, Prompts(), text, origin=Origin(unit=u)) for u, text in UNITS.items()))

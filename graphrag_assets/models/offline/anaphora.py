@@ -1,0 +1,53 @@
+"""Extracts that can stand alone: none begins with a word whose antecedent is not in it."""
+
+import re
+from collections.abc import Iterable
+
+from graphrag_assets.models.offline.tagging import word_list
+
+_OPENING = "[\"'“‘«„(\\[—–-]*"
+_CONNECTIVE = (
+    "(?:and|but|so|yet|or|nor|then|thus|hence|therefore|however|moreover|furthermore|nevertheless|nonetheless|meanwhile"
+    "|instead|otherwise|besides|still|also|again|later|afterwards?|eventually|finally|indeed|similarly|accordingly"
+    "|consequently|for example|for instance|in addition|in fact|of course|as a result|at first|at last|yes|no|oh|well)"
+)
+_ANAPHORS = "|".join(sorted(word_list("cue_words:anaphors"), key=len, reverse=True))
+_ANAPHORIC = re.compile(
+    rf"^{_OPENING}(?:{_CONNECTIVE}\b[,;:!.]* +{_OPENING})*"
+    rf"(?:(?:{_ANAPHORS})(?!\w)|the (?:former|latter|same|other|others|two)\b)",
+    re.IGNORECASE,
+)
+
+
+def begins_with_anaphor(text: str) -> bool:
+    """Whether `text` begins with a pronoun or the like, perhaps after a connective.
+
+    >>> [begins_with_anaphor(text) for text in ("However, he left.", "Her father left.", "Herr Vogel left.")]
+    [True, True, False]
+    """
+    return _ANAPHORIC.match(text) is not None
+
+
+def self_contained(text: str, before: Iterable[str], limit: int) -> str:
+    """The anaphoric sentence `text`, led by the nearest sentence `before` it that can stand alone; or "".
+
+    `before` are the sentences of its paragraph, the nearest first. Sentences left out are marked with "…". Where both
+    have more than `limit` characters, the lead is cut, then the sentence.
+    """
+    for distance, lead in enumerate(before):
+        if not begins_with_anaphor(lead):
+            joint = " … " if distance else " "
+            lead = shortened(lead, max(limit - len(joint) - len(text), _SHORTEST_LEAD))
+            return shortened(f"{lead}{joint}{text}", limit)
+    return ""
+
+
+_SHORTEST_LEAD = 100
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text`, cut at a word and marked with "…" when longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:-") + "…"

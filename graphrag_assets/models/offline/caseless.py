@@ -1,0 +1,34 @@
+"""Languages without capital letters, in which the embedded default finds no names."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+CASELESS = {
+    "ar": "Arabic",
+    "fa": "Persian",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "ne": "Nepali",
+    "ta": "Tamil",
+    "th": "Thai",
+    "zh": "Chinese",
+}
+
+
+def without_names(languages: Iterable[str | None]) -> str:
+    """What to tell of documents in these languages (ISO 639-1, one per document); empty when names are found in all.
+
+    >>> without_names(["zh", "en", "zh", None])
+    '2 documents in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md'
+    """
+    counts = Counter(language for language in languages if language in CASELESS)
+    if not counts:
+        return ""
+    listed = [
+        f"{n} document{'s' if n > 1 else ''} in {CASELESS[str(language)]}" for language, n in sorted(counts.items())
+    ]
+    return (
+        f"{', '.join(listed)}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"
+    )

@@ -104,8 +104,7 @@ def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
 
 
 def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
-    options = LocalOptions(max_context_tokens=100, text_unit_prop=1.0, community_prop=0.0)
-    sources = local_context(reader, QUESTION, options).frames["sources"]
+    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["sources"]
     assert sources.height == 6
     assert 0 < sources["in_context"].sum() < 6
 

@@ -177,13 +177,14 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
         ), scores AS (
             SELECT number, max(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
             FROM postings JOIN terms USING (term)
-            WHERE {scope.allows(searched, "number")}
+            -- numbers of other kinds, which the join would drop later, may be beyond the bits of this one
+            WHERE CASE WHEN kind = $kind THEN {scope.allows(searched, "number")} ELSE false END
             GROUP BY number, word
         )
         SELECT number, sum(score) AS score FROM scores
         GROUP BY number ORDER BY round(sum(scores.score), 9) DESC, number LIMIT $limit
         """,
-        {**known._asdict(), "mean": mean, "limit": limit, **scope.parameters(searched)},
+        {**known._asdict(), "kind": kind, "mean": mean, "limit": limit, **scope.parameters(searched)},
     )
     return dict(found.iter_rows())
 

@@ -132,9 +132,9 @@ def test_documents_are_added_around_the_import(project, import_small):
         "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
     )
     project.run("refresh_changed")
-    assert project.sql("SELECT batch, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
-        ("imported-small", 2),
-        ("new", 1),
+    assert project.sql("SELECT batch, language, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
+        ("imported-small", "en", 2),
+        ("new", "en", 1),
     ]
     assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch LIKE 'imported%'") == [("imported",)]
     named = "SELECT DISTINCT m.batch FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "

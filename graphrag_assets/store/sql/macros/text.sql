@@ -66,17 +66,17 @@ CREATE OR REPLACE MACRO without_stop_words(words) AS (
     ) k
 );
 COMMENT ON MACRO without_stop_words IS
-    'The words without the stop words of the language that has most of them as stop words; all words if no other is left.';
+    'Helper: the words without the stop words of the language that has most of them as stop words; all words if no other is left.';
 
 CREATE OR REPLACE MACRO search_words(query) AS without_stop_words(list_distinct(search_terms(query)));
 COMMENT ON MACRO search_words IS
     'What a question is searched by: its distinct words without stop words; all of them if there are no others.';
 
-CREATE OR REPLACE MACRO fold_letters(word) AS replace_characters(word, 'fold');
-COMMENT ON MACRO fold_letters IS 'A lower-case word without diacritics.';
+CREATE OR REPLACE MACRO fold_letters(text) AS replace_characters(text, 'fold');
+COMMENT ON MACRO fold_letters IS 'Helper: lower-case text without diacritics.';
 
-CREATE OR REPLACE MACRO spell_out(word) AS replace_characters(word, 'spell_out');
-COMMENT ON MACRO spell_out IS 'A lower-case word with ae for ä, and so on.';
+CREATE OR REPLACE MACRO spell_out(text) AS replace_characters(text, 'spell_out');
+COMMENT ON MACRO spell_out IS 'Helper: lower-case text with ae for ä, and so on.';
 
 CREATE OR REPLACE MACRO estimated_tokens(text) AS ((strlen(text) + 2) // 3);
 COMMENT ON MACRO estimated_tokens IS

@@ -129,16 +129,17 @@ def search(reader: Reader, kind: str, question: Question, limit: int, scope: Sco
 
 
 def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
-    """BM25 and cosine similarity together: each as a part of its greatest, vectors times `weight`.
+    """BM25 and cosine similarity together: each as a part of its greatest, vectors times `weight`; ties by number.
 
-    With a weight of 0, vectors only order the rows that have the same words, and those that have none of them.
+    With a weight of 0, vectors only rank what has none of the words, behind the rest.
     """
-    if not any(score > 0 for score in words.values()):
+    if not words:
         weight = 1.0
     by_words, by_vectors = _scaled(words), _scaled(vectors)
     scores = {n: by_words.get(n, 0.0) + weight * by_vectors.get(n, 0.0) for n in (by_words | by_vectors)}
-    order = sorted(scores, key=lambda n: (-round(scores[n], 9), -round(by_vectors.get(n, 0.0), 6), n))
-    return {number: scores[number] for number in order}
+    found = sorted((n for n in scores if scores[n] > 0), key=lambda n: (-round(scores[n], 9), n))
+    behind = (n for n in by_vectors if scores[n] <= 0)  # in their own order
+    return {n: scores[n] for n in (*found, *behind)}
 
 
 def _scaled(scores: Scores) -> Scores:

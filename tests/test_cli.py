@@ -53,6 +53,17 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(project)
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
+def test_index_tells_of_documents_in_which_the_embedded_default_finds_no_names(project):
+    project.write("one/a.txt", TEXT)
+    project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
+    said = (
+        "1 document in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md."
+    )
+    assert said in run(project, "index")
+    (project.input / "two" / "b.txt").unlink()
+    assert "finds no names" not in run(project, "index")
+
+
 def test_an_empty_input_folder_is_told_of(project):
     project.input.mkdir(exist_ok=True)
     assert f"The input folder {project.input} is empty." in run(project, "index")

@@ -52,14 +52,16 @@ _SOURCES: dict[str, dict[str, str]] = {
         "batch": "text_units.batch",
         "document_id": "text_units.document_id",
         "text_unit_id": "text_units.id",
-        "title title_key type description n_sentences": "text_units.text",
+        "title title_key type description n_sentences": "text_units.text documents.title documents.language",
     },
     "relationship_mentions": {
         "id": "text_units.id text_units.text",
         "batch": "text_units.batch",
         "document_id": "text_units.document_id",
         "text_unit_id": "text_units.id",
-        "source target source_key target_key type description strength": "text_units.text",
+        "source target source_key target_key type description strength": (
+            "text_units.text documents.title documents.language"
+        ),
     },
     "covariates": {
         "id": "text_units.id text_units.text",

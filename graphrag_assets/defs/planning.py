@@ -84,7 +84,7 @@ def _without_names(index: GraphIndex, batches: list[str]) -> list[str]:
         own = index.of(batch)
         if own.input_folder.has(batch):
             documents = load_documents(batch, own.input_folder.files(batch), load_options(own.settings)).documents
-            languages += documents["language"]
+            languages += documents["language"].to_list()
     note = without_names(languages)
     return [f"{note}."] if note else []
 

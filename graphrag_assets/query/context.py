@@ -145,16 +145,17 @@ def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget:
     """
     rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
     shares = [share for _, _, share in planned]
+    by_share = sorted(range(len(shares)), key=lambda section: -shares[section])
     best = _Allotment(rows)
     for mark in _marks(budget):
-        best.add(mark)
+        best.add(by_share, mark)
         if best.complete:
             break
         allotment = _shared_out(rows, shares, mark)
-        allotment.add(mark)
+        allotment.add(by_share, mark)
         if allotment.used >= best.used:
             best = allotment
-    best.add(budget)
+    best.add(by_share, budget)
     return tuple(r.section(taken) for r, taken in zip(rows, best.taken, strict=True))
 
 
@@ -214,9 +215,9 @@ class _Allotment:
                     heading = 0
                     break
 
-    def add(self, budget: int) -> None:
-        """Take more of every section, as much as fits the budget."""
-        for section in range(len(self.rows)):
+    def add(self, order: Sequence[int], budget: int) -> None:
+        """Take more of every section, in this order, as much as fits the budget."""
+        for section in order:
             self.take(section, budget)
 
     @property

@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.context import Context, Layout, fill_sections
+from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.options import (
     check_choice,
@@ -151,12 +152,14 @@ SOURCES = Layout(
     {"id": "human_readable_id", "context": "context", "text": "text"},
     title="context",
     text="text",
+    short="excerpt",
     counted="line_tokens",
 )
 
 # Of the tokens of the graph: what is said of the entities, of their relationships, and the claims.
 _GRAPH_SHARES = (0.4, 0.4, 0.2)
 _MOST_TEXT_UNITS = 100
+_EXCERPTS = 12
 _MOST_LINKS_COUNTED = 999  # what is counted at publication allows for three digits
 
 
@@ -183,7 +186,7 @@ def local_context(
     relationships = later(lambda: _relationships(reader, question, entities, options, scope))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
-    texts = later(lambda: sources(reader, units, scope))
+    texts = later(lambda: _sources(reader, question, units, scope))
     claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
@@ -206,6 +209,11 @@ def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scop
     if not included:
         return passages
     return fuse(passages, text_units_of(reader, included, _MOST_TEXT_UNITS, scope))[:_MOST_TEXT_UNITS]
+
+
+def _sources(reader: Reader, question: Question, units: list[int], scope: Scope) -> pl.DataFrame:
+    found = sources(reader, units, scope)
+    return found.with_columns(excerpts(reader, question, found, _EXCERPTS))
 
 
 def _relationships(

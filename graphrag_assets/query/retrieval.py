@@ -115,7 +115,7 @@ def prepare(reader: Reader, question: Question) -> None:
         QueryError: the index was embedded by another model than questions are.
     """
     vector = later(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
-    _known_terms(reader, question)
+    known_terms(reader, question)
     vector.result()
 
 
@@ -167,7 +167,7 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
     How rare a term is counts over the whole index, whatever the scope.
     """
     searched = _SEARCHED[kind]
-    known = _known_terms(reader, question).get(kind)
+    known = known_terms(reader, question).get(kind)
     if known is None:
         return {}
     _, mean = reader.posting_statistics[kind]
@@ -190,7 +190,7 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
     return dict(found.iter_rows())
 
 
-def _known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
+def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
     """For each kind of text the terms of the question that its texts have."""
     if question.known_terms.get(reader.path) is None:
         asked = question_terms(reader, question.words)

@@ -38,7 +38,7 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
-               t.line_tokens, d.title AS document_title, d.source
+               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}

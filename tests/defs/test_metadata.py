@@ -98,6 +98,15 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
     assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
 
 
+def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
+    project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
+    project.index_all()
+    assert metadata_of(project, "entity_mentions")["without_names"].value.startswith("1 document in Chinese: ")
+    project.write("one/a.txt", TEXT)
+    project.index_all()
+    assert "without_names" not in metadata_of(project, "entity_mentions")
+
+
 def test_the_numbers_of_models_are_those_of_the_meter():
     from graphrag_assets.models.llm import Usage
 
@@ -162,7 +171,7 @@ def test_what_to_do_about_an_error_is_shown_to_its_end():
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
     from graphrag_assets.models.offline import extraction
 
-    def fails(text):
+    def fails(text, title, language):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(extraction, "extract_unit", fails)

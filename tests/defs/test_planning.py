@@ -146,6 +146,15 @@ def test_vectors_made_on_this_machine_cost_nothing_and_reach_no_server(small, se
     assert plan.notes == ("onnx:minilm runs on this machine, so nothing is paid for.",)
 
 
+def test_plan_tells_of_documents_in_which_the_embedded_default_finds_no_names(project):
+    project.write("one/a.md", BATCHES["one/a.md"])
+    project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
+    assert plan_index(project.index).notes[1:] == (
+        "1 document in Chinese: the embedded default finds no names there; "
+        "set GRAPHRAG_CHAT_MODEL, see docs/models.md.",
+    )
+
+
 def test_the_job_shows_the_preview_as_metadata_of_its_output(small):
     result = small.run("preview_cost")
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]

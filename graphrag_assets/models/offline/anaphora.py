@@ -6,17 +6,22 @@ from collections.abc import Iterable
 from graphrag_assets.models.offline.tagging import word_list
 
 _OPENING = "[\"'“‘«„(\\[—–-]*"
-_CONNECTIVE = (
-    "(?:and|but|so|yet|or|nor|then|thus|hence|therefore|however|moreover|furthermore|nevertheless|nonetheless|meanwhile"
-    "|instead|otherwise|besides|still|also|again|later|afterwards?|eventually|finally|indeed|similarly|accordingly"
-    "|consequently|for example|for instance|in addition|in fact|of course|as a result|at first|at last|yes|no|oh|well)"
+_CONNECTIVES = (
+    "and|but|so|yet|or|nor|then|thus|hence|therefore|however|moreover|furthermore|nevertheless|nonetheless|meanwhile"
+    "|instead|otherwise|besides|still|also|again|later|afterwards|eventually|finally|indeed|similarly|accordingly"
+    "|consequently|for example|for instance|in addition|in fact|of course|as a result|at first|at last|yes|no|oh|well"
 )
-_ANAPHORS = "|".join(sorted(word_list("cue_words:anaphors"), key=len, reverse=True))
+_ANAPHORS = word_list("cue_words:anaphors")
 _ANAPHORIC = re.compile(
-    rf"^{_OPENING}(?:{_CONNECTIVE}\b[,;:!.]* +{_OPENING})*"
-    rf"(?:(?:{_ANAPHORS})(?!\w)|the (?:former|latter|same|other|others|two)\b)",
+    rf"{_OPENING}(?:(?:{_CONNECTIVES})\b[,;:!.]* +{_OPENING})*"
+    rf"(?:(?:{'|'.join(sorted(_ANAPHORS, key=len, reverse=True))})(?!\w)"
+    r"|the (?:former|latter|same|other|others|two)\b)",
     re.IGNORECASE,
 )
+_FIRST_WORD = re.compile(rf"{_OPENING}([^\W\d_]+)")
+_FIRST_WORDS = {word.split("'")[0].split("-")[0] for word in _ANAPHORS} | {
+    phrase.split()[0] for phrase in (*_CONNECTIVES.split("|"), "the")
+}
 
 
 def begins_with_anaphor(text: str) -> bool:
@@ -25,7 +30,8 @@ def begins_with_anaphor(text: str) -> bool:
     >>> [begins_with_anaphor(text) for text in ("However, he left.", "Her father left.", "Herr Vogel left.")]
     [True, True, False]
     """
-    return _ANAPHORIC.match(text) is not None
+    first = _FIRST_WORD.match(text)  # nearly always enough
+    return first is not None and first[1].lower() in _FIRST_WORDS and _ANAPHORIC.match(text) is not None
 
 
 def self_contained(text: str, before: Iterable[str], limit: int) -> str:

@@ -86,11 +86,13 @@ def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
         .group_by("key", "description")
         .agg(pl.col("n").sum(), pl.col("title").min())
         .sort("key", "description")
-        .with_columns(group=pl.col("key").rank("dense").cast(pl.Int64) - 1)
+    )
+    several = distinct.filter(pl.len().over("key") > 1).with_columns(
+        group=pl.col("key").rank("dense").cast(pl.Int64) - 1
     )
     description, title = pl.col("description"), pl.col("title")
-    ranked = distinct.with_columns(
-        score=pl.Series(centrality(distinct["description"].to_list(), distinct["group"].to_list()))
+    ranked = several.with_columns(
+        score=pl.Series(centrality(several["description"].to_list(), several["group"].to_list()))
         * (1 + pl.col("n").log1p() / 4)
         * pl.when(is_subject(description, title)).then(2.0).otherwise(1.0),
         defines=says_what_it_is(description, title),
@@ -101,4 +103,6 @@ def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
     length = pl.col("description").str.len_chars().cum_sum().over("key")
     place = pl.int_range(pl.len()).over("key")
     chosen = ranked.filter((place == 0) | ((place < max_sentences) & (length <= max_characters)))
-    return chosen.group_by("key", maintain_order=True).agg(pl.col("description").str.join(" "))
+    joined = chosen.group_by("key", maintain_order=True).agg(pl.col("description").str.join(" "))
+    single = distinct.join(joined, on="key", how="anti").select("key", "description")
+    return pl.concat([single, joined]).sort("key")

@@ -341,7 +341,7 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
             and not text[match.end()].isspace()
         ):
             kind = "q"
-        elif kind in _NOT_OF_NAMES and words and kinds[-1] not in ".q|" and word[0].isupper() and word != "A":
+        elif word[0].isupper() and kind in _NOT_OF_NAMES and words and kinds[-1] not in ".q|" and word != "A":
             capitals.append(len(words))
         words.append(word)
         offsets.append(match.start())

@@ -45,7 +45,7 @@ _SOURCES: dict[str, dict[str, str]] = {
         "batch": "documents.batch",
         "document_id": "documents.id",
         "ordinal start_char end_char text n_tokens n_sentences": "documents.text",
-        "context context_fingerprint": "documents.title documents.text",
+        "headings context context_fingerprint": "documents.title documents.text",
     },
     "entity_mentions": {
         "id": "text_units.id text_units.text",

@@ -33,9 +33,10 @@ def read_corpus(
     loaded = load_documents(batch, files, load)
     text_units = chunk_documents(loaded.documents, chunk)
     titled = loaded.documents.with_columns(given_titles(loaded.documents))
-    contexts = heading_contexts(titled, text_units) if with_contexts else pl.lit("").alias("context")
+    headings = heading_contexts(titled, text_units).alias("headings")
+    context = headings.alias("context") if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
-    text_units = text_units.with_columns(contexts, context_fingerprint=nothing, extractor=nothing)
+    text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors
 
 

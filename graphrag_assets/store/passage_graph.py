@@ -70,13 +70,13 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """text_unit, name, form, words: a row for each title and heading of a text unit, and for it without a qualifier."""
-    contexts = connection.sql(
-        "SELECT human_readable_id AS text_unit, unnest(string_split(context, $separator)) AS part FROM text_units",
+    headings = connection.sql(
+        "SELECT human_readable_id AS text_unit, unnest(string_split(headings, $separator)) AS part FROM text_units",
         params={"separator": SEPARATOR},
     ).pl()
     rows = [
         (part, form, number_of(name_key(title_key(form))), [fold(word) for word in words])
-        for part in contexts["part"].unique()
+        for part in headings["part"].unique()
         for form in names_of(part)
         if (words := search_words_of(form))
     ]
@@ -85,7 +85,7 @@ def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
         {"part": pl.String(), "form": pl.String(), "name": pl.UInt64(), "words": pl.List(pl.String())},
         orient="row",
     )
-    return contexts.join(named, on="part").select("text_unit", "name", "form", "words")
+    return headings.join(named, on="part").select("text_unit", "name", "form", "words")
 
 
 def names_of(title: str) -> list[str]:

@@ -101,11 +101,12 @@ TEXT_UNITS = table(
     ("start_char", "BIGINT", "First character in documents.text, from 0."),
     ("end_char", "BIGINT", "Character after the last one: text = documents.text[start_char:end_char]."),
     ("text", "VARCHAR", "The text of the unit."),
+    ("headings", "VARCHAR", "What the unit stands under: document title › headings. Passages are linked through it."),
     (
         "context",
         "VARCHAR",
-        "What the unit stands under: document title › headings, and what a chat model wrote of its place. Searched and "
-        "embedded with the text, not part of it.",
+        "What is searched and embedded with the text, and no part of it: the headings, none, or what a chat model wrote "
+        "of the unit's place in its document.",
     ),
     (
         "context_fingerprint",

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: a project of its own per test, and the index it makes."""
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterator
@@ -90,15 +91,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         yield Project(tmp_path, instance)
 
 
-@pytest.fixture(scope="session")
-def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The sample corpus of data/input, indexed once for all tests that only read it."""
-    root = tmp_path_factory.mktemp("sample")
+@contextlib.contextmanager
+def indexed(root: Path, folder: Path) -> Iterator[Project]:
+    """The index of a folder of documents, made in `root` with the default settings."""
     with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
         for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
             patch.delenv(name)
         patch.setenv("GRAPHRAG_DATA", str(root))
-        patch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+        patch.setenv("GRAPHRAG_INPUT", str(folder))
         project = Project(root, instance)
         project.index_all()
+        yield project
+
+
+@pytest.fixture(scope="session")
+def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The sample corpus of data/input, indexed once for all tests that only read it."""
+    with indexed(tmp_path_factory.mktemp("sample"), SAMPLE_INPUT) as project:
         yield project

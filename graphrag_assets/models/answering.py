@@ -7,6 +7,8 @@ from typing import Protocol
 from graphrag_assets.text import count_tokens
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
+CLOSEST = "The index has no direct answer. The closest passages:"
+"""Precedes passages that an answerer without a model shows in place of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class AnswerOptions:
 
     `response_type`: free text, such as "a list of 3 to 7 points". `language`: None follows the question.
     `general_knowledge`: global answers may add what the data does not tell, marked [LLM: verify].
-    `history`: earlier turns of the conversation as text, the oldest first.
+    `history`: earlier turns of the conversation as text, the oldest first. `by_meaning`: the passages are ranked by
+    vectors that know meanings, so that the first may be close to the question without a word of it.
     """
 
     response_type: str = "multiple paragraphs"
@@ -46,6 +49,7 @@ class AnswerOptions:
     history: str = ""
     max_map_words: int = 500
     max_reduce_words: int = 1000
+    by_meaning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,8 @@ PLAIN = AnswerOptions()
 class Answerer(Protocol):
     """Turns a question and evidence into an answer; every statement ends with its `[Data: …]` reference.
 
-    An answerer that finds nothing in the evidence replies `NO_ANSWER`, or gives no points. Errors of a model are
-    raised.
+    An answerer that finds nothing in the evidence replies `NO_ANSWER`, or gives no points. One without a model may show
+    the passages that come closest, after `CLOSEST`. Errors of a model are raised.
     """
 
     @property

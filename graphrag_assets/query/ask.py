@@ -29,6 +29,7 @@ KINDS: Mapping[str, Kind] = {
         "a fact about particular named persons, things, places or events, or what one of them did, was or had",
         "local",
     ),
+    "overview": Kind("who or what one named person, thing, place or event is, or an overview of it", "local"),
     "relation": Kind(
         "how two or more named things are connected, perhaps over others that lie between them", "local", {"hops": 2}
     ),
@@ -36,17 +37,25 @@ KINDS: Mapping[str, Kind] = {
         "a comparison of several things, or an inquiry with several sides that have to be looked up one by one", "drift"
     ),
     "theme": Kind("what the collection as a whole says: themes, trends, summaries, what is most important", "global"),
-    "passage": Kind("a detail, number or wording that no named person, thing, place or event stands for", "basic"),
+    "open": Kind("what happened, how or why, without naming a person, thing, place or event", "local"),
+    "passage": Kind("where an exact wording or number occurs", "basic"),
 }
 
 _THEME = re.compile(
-    r"\b(?:(?:main|major|overall|central|key|recurring|common|top|most important) (?:\w+ )?"
-    r"(?:themes?|topics?|ideas?|points?|subjects?|threads?|lessons?|patterns?|findings?|conclusions?|trends?|stories)"
+    r"\b(?:(?:main|major|overall|central|key|chief|recurring|common|top|biggest|greatest|largest|worst|most \w+)"
+    r" (?:\w+ )?(?:themes?|topics?|ideas?|points?|subjects?|threads?|lessons?|patterns?|findings?|conclusions?|trends?"
+    r"|stories|problems?|issues?|challenges?|difficulties|troubles?|obstacles?|risks?|complaints?|concerns?|reasons?"
+    r"|events?|people|places)"
     r"|summar(?:y|i[sz]e)|overview|in general|as a whole|on the whole|altogether"
     r"|(?:whole|entire) (?:collection|corpus|data ?set|book|archive|story)"
-    r"|(?:across|over|in) all (?:the )?(?:documents|texts|reports|files))\b",
+    r"|(?:across|over|in) all (?:the )?(?:documents|texts|reports|files)"
+    r"|(?:wichtigsten?|größten?|zentralen?) (?:\w+ )?(?:themen|probleme|ereignisse|gründe)|hauptthemen|zusammenfassung"
+    r"|überblick|insgesamt|(?:principaux|grands) (?:thèmes|sujets|problèmes|événements)|thèmes principaux"
+    r"|résum(?:é|e[rz]?)|aperçu|(?:principales|grandes) (?:temas|problemas|acontecimientos)|temas principales|resumen"
+    r"|(?:главные|основные) (?:темы|проблемы|события)|обзор|в целом)\b",
     re.IGNORECASE,
 )
+_WORDING = re.compile(r"[\"“„«][^\"“”„«»]{3,}[\"”“»]")
 _COMPARISON = re.compile(
     r"\b(?:compar(?:e|ed|ison|ing)|contrast(?:ed)?|differ(?:s|ed|ence|ences|ent|ently)?|versus|vs\b\.?|similarit(?:y|ies)"
     r"|in common|unlike|disagree(?:d|ment)?|rival(?:s|ry)?|advantages?|pros and cons"
@@ -61,7 +70,9 @@ _RELATION = re.compile(
 
 
 def kind_by_rules(question: str, named: int) -> tuple[str, str]:
-    """The kind of a question that names `named` entities of the index, and why. The rules know English wording.
+    """The kind of a question that names `named` entities of the index, by title or alias, and why.
+
+    The rules know English wording, and of other languages how one asks for themes, summaries and who somebody was.
 
     >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
     ('relation', 'it asks how 2 entities that it names are connected')
@@ -76,9 +87,14 @@ def kind_by_rules(question: str, named: int) -> tuple[str, str]:
         return "comparison", f"it compares ({match[0].casefold()!r})"
     if named >= 2 and _RELATION.search(question):
         return "relation", f"it asks how {named} entities that it names are connected"
+    entities = f"{named} {'entity' if named == 1 else 'entities'} of the index"
+    if named and asked.subject:
+        return "overview", f"it asks who or what something is, and names {entities}"
+    if match := _WORDING.search(question):
+        return "passage", f"it quotes a wording ({match[0]})"
     if named:
-        return "fact", f"it names {named} {'entity' if named == 1 else 'entities'} of the index"
-    return "passage", "it names no entity of the index"
+        return "fact", f"it names {entities}"
+    return "open", "it names no entity of the index: passages and reports are read together"
 
 
 async def choose(search: "Search") -> Chosen:

@@ -24,6 +24,7 @@ _NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
 _LONGEST_RANGE = 50
 _LONGEST_BLOCK = 2_000  # characters; what goes on for longer is not a reference
 _OPENING = "[data:"
+_ITEM = re.compile(r"\n\s*(?:[-*•]|\d+\.)\s+")  # begins a statement, whatever introduces the list
 _REMARK = re.compile(r"\s*\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LEAST_WORDS = 4
@@ -115,7 +116,7 @@ Reference(table='Ships', number=1, statement='She broke it.')]
     end = 0
     for block in _BLOCK.finditer(answer):
         # Blocks may follow each other; then the statement is the one in front of the first of them.
-        said = _REMARK.sub("", answer[end : block.start()]).strip()
+        said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
         found += [Reference(table, number, statement) for table, number in _cited_in(block[1])]
@@ -349,7 +350,7 @@ def _stands(statement: str, text: str) -> tuple[int, int] | None:
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:
     """Span of `statement` in `text`, however the white space in it runs."""
-    words = re.sub(r"^\s*(?:[-*•]|\d+\.)\s+", "", statement).split()
+    words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).split()
     if not words:
         return None
     match = re.search(r"\s+".join(map(re.escape, words)), text)

@@ -9,6 +9,8 @@ from statistics import median
 import polars as pl
 
 from graphrag_assets.models.answering import Evidence, Mapped, Point, within
+from graphrag_assets.models.offline.answers import LEAST_DIRECT
+from graphrag_assets.models.offline.answers import MODEL as EXTRACTIVE
 from graphrag_assets.query.ask import choose
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.citations import cited_by, given_by
@@ -91,9 +93,7 @@ def _weightiest_reports(search: Search) -> Evidence:
 async def _context(search: Search) -> Context:
     """The context of the request, within its token limit less what the history takes."""
     asked = search.request.retrieval
-    options = search.request.options
-    if search.history:
-        options = replace(options, max_context_tokens=max(options.max_context_tokens - search.history.tokens, 1))
+    options = replace(search.request.options, max_context_tokens=_room(search))
     if not isinstance(options, GlobalOptions):
         await search.embed(asked)
     match options:
@@ -110,6 +110,11 @@ async def _context(search: Search) -> Context:
         case DriftOptions():
             found = await search.retrieve(primer_context, search.reader, asked, options, search.scope)
     return search.has_context(replace(found, question=search.request.question, history=search.history))
+
+
+def _room(search: Search) -> int:
+    """The tokens of the limit that the history leaves."""
+    return max(search.request.options.max_context_tokens - (search.history.tokens if search.history else 0), 1)
 
 
 async def _respond(search: Search) -> Answer:
@@ -131,13 +136,30 @@ async def _global(search: Search) -> Answer:
     found = await _context(search)
     batches = [section for section in found.sections if section.passages]
     calls = [
-        (f"part {number} of {len(batches)} of the reports", search.map("map", search.request.question, batch.evidence))
+        (
+            f"part {number} of {len(batches)} of the reports",
+            search.map("map", search.request.question, batch.evidence, ranked=False),
+        )
         for number, batch in enumerate(batches, 1)
     ]
     mapped = await search.at_once("map", calls)
     points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
-    text, notes = await _reduce(search, points, drift=False)
-    return await search.answer(text, found.sections, cited_by(notes))
+    sections = found.sections
+    if batches and search.answerer.model == EXTRACTIVE and not any(point.score >= LEAST_DIRECT for point in points):
+        # Extractive reports quote little of the text: before nothing is found, the text itself is read.
+        text = await _text(search)
+        points += (await search.map("map", search.request.question, text.evidence)).points
+        sections = (*sections, *text.sections)
+    answer, notes = await _reduce(search, points, drift=False)
+    return await search.answer(answer, sections, cited_by(notes))
+
+
+async def _text(search: Search) -> Context:
+    """The passages nearest to the question, within the limit of the request."""
+    asked = search.request.retrieval
+    await search.embed(asked)
+    options = BasicOptions(max_context_tokens=_room(search))
+    return search.has_context(await search.retrieve(basic_context, search.reader, asked, options, search.scope))
 
 
 async def _reduce(search: Search, points: Sequence[Point], drift: bool) -> tuple[str, list[str]]:
@@ -232,8 +254,7 @@ async def _primer(search: Search, options: DriftOptions) -> Context:
     if hypothesis and hypothesis != search.request.question:
         asked = Question(asked.text, vector_text=hypothesis)
         await search.embed(asked)
-    if search.history:
-        options = replace(options, max_context_tokens=max(options.max_context_tokens - search.history.tokens, 1))
+    options = replace(options, max_context_tokens=_room(search))
     found = await search.retrieve(primer_context, search.reader, asked, options, search.scope)
     return search.has_context(replace(found, question=search.request.question, history=search.history))
 
@@ -275,7 +296,7 @@ async def _ask(search: Search) -> Answer:
     search.request = replace(
         search.request, method=chosen.method, options=request(chosen.method, search.request.question, given).options
     )
-    search.form = replace(search.request.form, history=search.form.history)
+    search.form = replace(search.request.form, history=search.form.history, by_meaning=search.form.by_meaning)
     search.done.append(f"{chosen.method} search chosen")
     return await _ANSWERS[chosen.method](search)
 

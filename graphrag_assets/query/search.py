@@ -53,7 +53,10 @@ class Search:
         """Find out what the filter allows, and which earlier turns go with the question."""
         self.scope = await asyncio.to_thread(scope_of, self.reader, self.request.common.filter)
         self.history = await asyncio.to_thread(lambda: self.request.history)
-        self.form = replace(self.request.form, history=self.history.text if self.history else "")
+        embedding = await asyncio.to_thread(lambda: self.reader.embedding)
+        by_meaning = embedding is not None and embedding[0] != embeddings.MODEL
+        history = self.history.text if self.history else ""
+        self.form = replace(self.request.form, history=history, by_meaning=by_meaning)
 
     async def within(self, seconds: float | None, work: Awaitable[Result]) -> Result:
         """The result of `work`, if it comes in time.
@@ -107,10 +110,20 @@ class Search:
         return context
 
     async def map(
-        self, category: str, question: str, evidence: Evidence, follow_ups: int = 0, main_question: str | None = None
+        self,
+        category: str,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        ranked: bool = True,
     ) -> Mapped:
-        """What a part of the data says; references of its points to what is not in it are removed, and noted."""
-        mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, self.form)
+        """What a part of the data says; references of its points to what is not in it are removed, and noted.
+
+        `ranked`: the passages stand in the order of their similarity to the question.
+        """
+        form = self.form if ranked else replace(self.form, by_meaning=False)
+        mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, form)
         self.used(category, mapped.usage)
         given: dict[str, set[int]] = {}
         for passage in evidence.passages:

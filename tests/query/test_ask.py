@@ -15,7 +15,7 @@ from graphrag_assets.query.request import request
         ("When was the Great Eastern sold, and to whom?", 1, "fact"),
         ("How are Cyrus Field and William Thomson connected?", 2, "relation"),
         ("What links the Niagara with Valentia?", 2, "relation"),
-        ("What is the relationship between them?", 0, "passage"),
+        ("What is the relationship between them?", 0, "open"),
         ("Compare the Niagara with the Agamemnon.", 2, "comparison"),
         ("How did Thomson and Whitehouse disagree?", 2, "comparison"),
         ("What are the main themes?", 0, "theme"),
@@ -23,8 +23,16 @@ from graphrag_assets.query.request import request
         ("What is the book about?", 0, "theme"),
         ("Give me an overview of the voyages.", 0, "theme"),
         ("Summarise what the Niagara did.", 1, "fact"),
-        ("What did the oil of the lamps cost?", 0, "passage"),
-        ("船は何をしましたか？", 0, "passage"),
+        ("What did the oil of the lamps cost?", 0, "open"),
+        ("How did investors react?", 0, "open"),
+        ("What were the biggest problems?", 0, "theme"),
+        ("What are the most common complaints?", 0, "theme"),
+        ("Was sind die wichtigsten Themen?", 0, "theme"),
+        ("Give me an overview of Cyrus Field", 1, "overview"),
+        ("who was cyrus field", 1, "overview"),
+        ("Wer war Klara Winter?", 1, "overview"),
+        ('Where does it say "nine pence a gallon"?', 0, "passage"),
+        ("船は何をしましたか？", 0, "open"),
     ],
 )
 def test_rules_tell_the_kind_by_wording_and_by_what_is_named(question: str, named: int, kind: str) -> None:
@@ -49,7 +57,14 @@ def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
             "What are the main themes?",
             "global search: it asks about the whole ('main themes') and names no entity of the index (by rules)",
         ),
-        ("What did the oil cost?", "basic search: it names no entity of the index (by rules)"),
+        (
+            "who was william hudson",
+            "local search: it asks who or what something is, and names 1 entity of the index (by rules)",
+        ),
+        (
+            "What did the oil cost?",
+            "local search: it names no entity of the index: passages and reports are read together (by rules)",
+        ),
     ],
 )
 def test_the_answer_says_what_was_chosen_and_why(rag: GraphRAG, question: str, said: str) -> None:

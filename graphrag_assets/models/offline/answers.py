@@ -3,6 +3,9 @@
 No sentence is written here, only chosen: by how much of the question it covers, by whether it holds what the
 question asks for (a date, a number, a person, a place), and by what earlier choices have covered already
 (maximal marginal relevance, Carbonell and Goldstein 1998).
+
+Sentences are an answer when they cover at least half of the question, each of its words counting by how rare it is
+in the evidence. Otherwise they are shown as what comes closest, after `CLOSEST`.
 """
 
 import asyncio
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphrag_assets.models.answering import (
+    CLOSEST,
     NO_ANSWER,
     PLAIN,
     AnswerOptions,
@@ -29,10 +33,12 @@ from graphrag_assets.models.answering import (
 )
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.asides import in_conversation, rate, suggest
-from graphrag_assets.models.offline.questions import Asked, definition, names, names_in, stems
+from graphrag_assets.models.offline.questions import Asked, definition, language_of_question, names, names_in, spelled
 from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates
 
 MODEL = "offline/extractive"
+LEAST_DIRECT = 1.0
+"""The least score of a point that answers; one that only comes close has less."""
 MAX_SENTENCES = 5
 _SENTENCES_PER_PART = 3  # for a question that asks one thing only
 MAX_POINTS = 7
@@ -40,10 +46,15 @@ _MOST_DEFINING = 4
 _LEAST_DEFINING = 0.35  # of the best one's score
 _LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
 
-_LEAST_PRESENT = 0.5  # of the question's weight must stand somewhere in the evidence
+_LEAST_ANSWERED = 0.5  # of the question must be covered by what is called an answer
+_LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
+_MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
+_MOST_CLOSEST = 3
+_CONTINUES = "… "  # before a sentence whose antecedent is not in the evidence
+_MOST_BEFORE = 2  # sentences shown before one that refers back
+
 _LEAST_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
 _LEAST_OWN = 0.25  # of the question's weight, in a sentence that stands alone
-_LEAST_DANGLING = 0.5  # the same of one that begins with "it" or "this"
 _LEAST_COVERAGE = 0.3  # below it a sentence is not about the question
 _LEAST_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
 _LEAST_POINT = 0.45  # of the best point's score, in a list of points
@@ -78,7 +89,9 @@ class ExtractiveAnswerer:
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
-        return await asyncio.to_thread(respond, in_conversation(question, options.history), evidence)
+        return await asyncio.to_thread(
+            respond, in_conversation(question, options.history), evidence, options.by_meaning
+        )
 
     async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` sentence by sentence."""
@@ -96,7 +109,9 @@ class ExtractiveAnswerer:
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
         """The sentences that answer best as points, scored by what they cover of the question."""
-        return await asyncio.to_thread(map_, in_conversation(question, options.history), evidence, follow_ups)
+        return await asyncio.to_thread(
+            map_, in_conversation(question, options.history), evidence, follow_ups, options.by_meaning
+        )
 
     async def areduce(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
@@ -134,47 +149,115 @@ class ExtractiveAnswerer:
         return Choice("", "")
 
 
-def respond(question: str, evidence: Evidence) -> Reply:
-    """One to five sentences of the evidence in reading order, each with its citation."""
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Sentences with their scores, best first; `direct`: together they answer the question."""
+
+    chosen: tuple[tuple[Candidate, float], ...] = ()
+    direct: bool = False
+
+
+def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:
+    """One to five sentences of the evidence in reading order, each with its citation; or those that come closest.
+
+    `by_meaning`: as in `AnswerOptions`.
+    """
     started = time.perf_counter()
-    asked = Asked.of(question)
+    asked = _asked(question, evidence.passages)
+    if asked.about_everything:
+        text = _listed([point.text for point in _overview(evidence.passages, asked)])
+        return Reply(text or NO_ANSWER, Usage(seconds=time.perf_counter() - started))
+    pool = candidates(evidence.passages, asked.language)
     most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
-    chosen = _choose(asked, candidates(evidence.passages), most)
-    in_order = sorted(chosen, key=lambda pair: pair[0].order)
-    text = " ".join(candidate.cited for candidate, _ in in_order) or NO_ANSWER
+    found = _choose(asked, pool, most, by_meaning=by_meaning)
+    if found.direct:
+        text = _in_reading_order([candidate for candidate, _ in found.chosen], pool, best_first=bool(asked.subject))
+    elif found.chosen:
+        text = f"{CLOSEST}\n{_listed([_in_words(candidate, pool) for candidate, _ in found.chosen])}"
+    else:
+        text = NO_ANSWER
     return Reply(text, Usage(seconds=time.perf_counter() - started))
 
 
-def map_(question: str, evidence: Evidence, follow_ups: int = 0) -> Mapped:
-    """The sentences that answer best as points, scored by what they cover of the question."""
+def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: bool = False) -> Mapped:
+    """The sentences that answer best as points, scored by what they cover of the question.
+
+    Where none answers, those that come closest, with scores below 1.
+    """
     started = time.perf_counter()
-    asked = Asked.of(question)
+    asked = _asked(question, evidence.passages)
     if asked.about_everything:
-        points = _overview(evidence.passages)
+        points = _overview(evidence.passages, asked)
     else:
-        chosen = _choose(asked, candidates(evidence.passages), MAX_POINTS, standalone=True)
-        points = [Point(candidate.cited, round(100 * score, 1)) for candidate, score in chosen]
-    asked_next = _follow_ups(asked, points, follow_ups) if follow_ups else ()
+        pool = candidates(evidence.passages, asked.language)
+        found = _choose(asked, pool, MAX_POINTS, standalone=True, by_meaning=by_meaning)
+        points = [
+            Point(_in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
+            for candidate, score in found.chosen
+        ]
+    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    asked_next = _follow_ups(asked, answering, follow_ups) if follow_ups else ()
     return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
 
 
 def reduce(question: str, points: Sequence[Point]) -> Reply:
-    """A list of the best points, none repeating another."""
+    """A list of the best points, none repeating another; of those that come closest, if none answers."""
     started = time.perf_counter()
-    asked = Asked.of(question)
-    points = _merged(points)
-    words = [stems(REFERENCE.sub("", point.text)) for point in points]
-    weights = asked.weights(words)
-    scores = [
-        round(point.score / 100 + asked.coverage(found, weights), 6) for point, found in zip(points, words, strict=True)
-    ]
+    asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
+    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    points = _merged(answering or points)
+    words = [asked.words(REFERENCE.sub("", point.text)) for point in points]
+    has = asked.occurrences(words)
+    covered = has @ asked.weights(has)
+    scores = [round(point.score / 100 + part, 6) for point, part in zip(points, covered, strict=True)]
+    most = MAX_POINTS if answering else _MOST_CLOSEST
     kept: list[int] = []
     for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
-        enough = len(kept) == MAX_POINTS or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
+        enough = len(kept) == most or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
         if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
             kept.append(place)
-    text = "\n".join(f"- {points[place].text}" for place in kept) or NO_ANSWER
+    text = _listed([points[place].text for place in kept]) or NO_ANSWER
+    if points and not answering:
+        text = f"{CLOSEST}\n{text}"
     return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+def _asked(question: str, passages: Sequence[Passage]) -> Asked:
+    texts = [passage.text for passage in passages if passage.table == "Sources"] or [p.text for p in passages]
+    return Asked.of(question, language_of_question(question, texts[0] if texts else ""))
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def _in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentence, after those before it that it refers to; an empty list where these are not in the evidence."""
+    found = [candidate]
+    while found[0].dangles:
+        if found[0].before is None or len(found) > _MOST_BEFORE:
+            return []
+        found.insert(0, pool[found[0].before])
+    return found
+
+
+def _in_reading_order(chosen: Sequence[Candidate], pool: Sequence[Candidate], best_first: bool) -> str:
+    """The chosen sentences with those that they refer to, each once; `best_first`: the first, then the others."""
+    shown = {each.order: each.cited for candidate in chosen for each in _in_full(candidate, pool)}
+    shown |= {each.order: _in_words(each, pool) for each in chosen if each.order not in shown}
+    first = [each.order for each in _in_full(chosen[0], pool)] if best_first else []
+    return " ".join(shown[order] for order in dict.fromkeys([*first, *sorted(shown)]))
+
+
+def _in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
+    """What is shown of the sentence: with those that it refers to, each with its citation."""
+    return " ".join(each.cited for each in _in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"
+
+
+def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
+    """Those eligible that are understood by themselves or with what stands before them; else those eligible."""
+    both = eligible & understood
+    return both if both.any() else eligible
 
 
 _END_OF_PIECE = re.compile(r"(?<=\])\s+")
@@ -190,44 +273,73 @@ def _cited_sentences(text: str) -> Iterator[str]:
 
 
 def _choose(
-    asked: Asked, pool: Sequence[Candidate], most: int, standalone: bool = False
-) -> list[tuple[Candidate, float]]:
+    asked: Asked, pool: Sequence[Candidate], most: int, standalone: bool = False, by_meaning: bool = False
+) -> _Selection:
     """The sentences that together answer the question best, with their scores (0 to 1), best first.
 
-    `standalone`: each must be understood without the one before it, or else name what the question is about.
+    Where they do not answer it, those that come closest, of the sentences that share a word with it; if none does and
+    the passages are ranked `by_meaning`, of the first passages.
+
+    `standalone`: each must say something of the question itself, not only stand beside what does.
     """
-    if not pool or not asked.terms:
-        return []
-    own = [stems(candidate.text) for candidate in pool]
-    weights = asked.weights(own)
-    has = _occurrences(asked, own)
-    headings = _occurrences(asked, [stems(candidate.heading) for candidate in pool])
-    present = np.maximum(has, headings).max(axis=0)
-    if present @ asked.weights(own, by_rarity_alone=True) < _LEAST_PRESENT or (
-        asked.named and asked.named.isdisjoint(set().union(*own))
-    ):
-        return []
+    if not pool:
+        return _Selection()
+    understood = np.array([bool(_in_full(candidate, pool)) for candidate in pool], bool)
+    own = [asked.words(candidate.text) for candidate in pool]
+    has = asked.occurrences(own)
+    headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
     vectors = embeddings.embed([asked.text, *(candidate.text for candidate in pool)])
     if asked.subject:
-        defining = _defining(asked.subject, pool, vectors)
+        defining = _defining(spelled(asked.subject, [c.text for c in pool]), pool, vectors, understood)
         if defining:
-            return defining
+            return _Selection(tuple(defining), direct=True)
+    weights = asked.weights(has)
     matches = _matches(asked, pool, own, has, headings)
-    coverage = matches @ weights
-    eligible = coverage >= _LEAST_COVERAGE
-    if standalone:
-        least_own = np.where([candidate.dangles for candidate in pool], _LEAST_DANGLING, _LEAST_OWN)
-        eligible &= has @ weights >= least_own
-    kinds = np.array([[asked.holds(kind, candidate.text) for kind in asked.kinds] for candidate in pool], float)
-    fixed = _SIMILARITY * np.clip(vectors[1:] @ vectors[0], 0, 1)
+    similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
+    fixed = _SIMILARITY * similarity
     fixed += _PASSAGE * _passage_coverage(asked, pool, own, weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
-    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
-    eligible &= alone >= _LEAST_OF_BEST * np.where(eligible, alone, 0).max()
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
-    wanted = np.ones(len(asked.kinds))
+    coverage = matches @ weights
+    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
+    eligible = np.asarray(coverage >= _LEAST_COVERAGE)
+    if standalone:
+        eligible &= has @ weights >= _LEAST_OWN
+    eligible = _preferring(understood, eligible)
+    eligible &= alone >= _LEAST_OF_BEST * np.where(eligible, alone, 0).max()
+    chosen = _covering(pool, matches, kinds, weights, fixed, vectors[1:], has, eligible, most, asked.asks_one_fact)
+    if chosen and _is_answered(asked, has, headings, matches, [place for place, _ in chosen]):
+        return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
+    # Hashed vectors of texts without a common word are similar by chance only.
+    near = np.asarray(has.any(axis=1))
+    if by_meaning and asked.terms and not near.any():
+        near = np.array([candidate.rank < _MOST_CLOSEST for candidate in pool])
+    near = _preferring(understood, near)
+    ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MOST_CLOSEST]
+    return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * LEAST_DIRECT) for i in ranked))
+
+
+def _covering(
+    pool: Sequence[Candidate],
+    matches: np.ndarray,
+    kinds: np.ndarray,
+    weights: np.ndarray,
+    fixed: np.ndarray,
+    vectors: np.ndarray,
+    has: np.ndarray,
+    eligible: np.ndarray,
+    most: int,
+    one_will_do: bool,
+) -> list[tuple[int, float]]:
+    """Up to `most` eligible places in the pool with their gains: each next one for what those before leave open.
+
+    `one_will_do`: a sentence with all words of the question and all that it asks for is enough.
+    """
+    eligible = eligible.copy()
+    wanted = np.ones(kinds.shape[1])
     neighbours, repeated = np.zeros(len(pool)), np.zeros(len(pool))
-    chosen: list[tuple[Candidate, float]] = []
+    chosen: list[tuple[int, float]] = []
     least = 0.0
     while eligible.any() and len(chosen) < most:
         gain = matches @ weights + _KIND * (kinds @ wanted) + fixed
@@ -237,20 +349,41 @@ def _choose(
         least = least or _LEAST_GAIN * gain[best]
         if gain[best] < least:
             break
-        chosen.append((pool[best], float(np.clip(gain[best] / best_possible, 0, 1))))
-        if has[best].all() and kinds[best].all():  # nothing is left to be said
+        chosen.append((best, float(gain[best])))
+        if one_will_do and has[best].all() and kinds[best].all():  # nothing is left to be said
             break
         eligible[best] = False
         weights = weights * (1 - _COVERED * matches[best])
         wanted = wanted * (1 - _COVERED * kinds[best])
-        repeated = np.maximum(repeated, np.clip(vectors[1:] @ vectors[1 + best], 0, 1))
+        repeated = np.maximum(repeated, np.clip(vectors @ vectors[best], 0, 1))
         for place, candidate in enumerate(pool):
             if candidate.before == best or pool[best].before == place:
                 neighbours[place] = 1
     return chosen
 
 
-def _defining(subject: str, pool: Sequence[Candidate], vectors: np.ndarray) -> list[tuple[Candidate, float]]:
+def _is_answered(
+    asked: Asked, has: np.ndarray, headings: np.ndarray, matches: np.ndarray, chosen: Sequence[int]
+) -> bool:
+    """Whether the chosen sentences, with what stands around them, cover enough of the question.
+
+    One sentence must do, and with two words of the question if it has them; only a question of several parts, or of
+    many words, may be answered by several. Every name of the question must stand somewhere in the evidence.
+    """
+    stands = np.maximum(has, headings).any(axis=0)
+    if any(not any(s for s, term in zip(stands, asked.terms, strict=True) if term in name) for name in asked.names):
+        return False
+    covered = matches[chosen]
+    if asked.asks_several or len(asked.terms) > _MOST_WORDS_OF_ONE:
+        covered = 1 - np.prod(1 - covered, axis=0, keepdims=True)
+    enough = covered @ asked.shares(has) >= _LEAST_ANSWERED
+    enough &= (covered >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms))
+    return bool(enough.any())
+
+
+def _defining(
+    subject: str, pool: Sequence[Candidate], vectors: np.ndarray, understood: np.ndarray
+) -> list[tuple[Candidate, float]]:
     """Up to four sentences that say who or what the subject is, then what it is linked with most.
 
     A sentence counts more when it defines the subject, when it describes its entity, and when several of its
@@ -262,7 +395,7 @@ def _defining(subject: str, pool: Sequence[Candidate], vectors: np.ndarray) -> l
     near = np.clip(vectors[1:] @ vectors[0], 0, 1)
     scores = (2 * says + 0.5 * described + np.log1p(links) / np.log1p(max(links.max(), 1)) + 0.5 * near) / 4
     scores *= says >= (_LEAST_SAYING if says.max() >= _LEAST_SAYING else says.max())
-    scores *= says > 0
+    scores *= _preferring(understood, says > 0)
     repeated = np.zeros(len(pool))
     chosen: list[tuple[Candidate, float]] = []
     while len(chosen) < _MOST_DEFINING:
@@ -292,13 +425,9 @@ def _matches(
         if candidate.before is not None:  # a sentence that passages share may have a later one before it
             before[place] = _FADING * np.maximum(has[candidate.before], before[candidate.before])
             after[candidate.before] = np.maximum(after[candidate.before], _FOLLOWING * has[place])
-    around = _SURROUNDINGS * _occurrences(asked, _passage_words(pool, own))
+    around = _SURROUNDINGS * asked.occurrences(_passage_words(pool, own))
     missing = [1 - sign for sign in (has, before, after, _HEADING * headings, around)]
     return np.asarray(1 - np.prod(missing, axis=0))
-
-
-def _occurrences(asked: Asked, texts: Sequence[set[str]]) -> np.ndarray:
-    return np.array([[term in words for term in asked.terms] for words in texts], float)
 
 
 def _passage_words(pool: Sequence[Candidate], own: Sequence[set[str]]) -> list[set[str]]:
@@ -313,18 +442,23 @@ def _passage_coverage(
     asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], weights: np.ndarray
 ) -> np.ndarray:
     """For each candidate, how much of the question its passage covers with its headings, 0 to 1."""
-    with_headings = [words | stems(c.heading) for c, words in zip(pool, own, strict=True)]
-    return np.asarray(_occurrences(asked, _passage_words(pool, with_headings)) @ weights)
+    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
+    return np.asarray(asked.occurrences(_passage_words(pool, with_headings)) @ weights)
 
 
-def _overview(passages: Sequence[Passage]) -> list[Point]:
-    """The opening sentences of the passages, weighed by how much of the corpus these stand for."""
+def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
+    """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
+
+    A point's score is the percentage of the corpus that its passage stands for.
+    """
     points = []
-    for passage in sorted(passages, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
-        opening = [candidate for candidate in candidates([passage]) if not candidate.dangles][:2]
+    reports = [passage for passage in passages if passage.table == "Reports"] or passages
+    for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
+        opening = [candidate for candidate in candidates([passage], asked.language) if not candidate.dangles][:2]
         if opening:
             text = " ".join(c.text for c in opening)
-            points.append(Point(f"{text} [Data: {passage.table} ({passage.number})]", round(100 * passage.weight, 1)))
+            score = max(round(100 * passage.weight, 1), LEAST_DIRECT)
+            points.append(Point(f"{text} [Data: {passage.table} ({passage.number})]", score))
     return points
 
 
@@ -332,8 +466,8 @@ def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[Follo
     """The question again with regard to each name that the points bring up and the question does not have."""
     scores: dict[str, float] = {}
     for point in points:
-        for name in names_in(point.text):
-            if not stems(name) <= set(asked.terms):
+        for name in names_in(point.text, asked.language):
+            if not asked.words(name) <= set(asked.terms):
                 scores[name] = max(scores.get(name, 0.0), point.score)
     best = sorted(scores, key=lambda name: (-scores[name], name))[:most]
     return tuple(FollowUp(asked.with_regard_to(name), scores[name]) for name in best)

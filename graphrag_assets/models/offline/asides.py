@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from graphrag_assets.models.answering import Passage, Usage
 from graphrag_assets.models.offline import embeddings
-from graphrag_assets.models.offline.questions import Asked, names_in, stems
+from graphrag_assets.models.offline.questions import Asked, language_of_question, names_in
 
 # A report's rating: it has all terms of the question, or it is as similar as can be.
 _COVERED_RATING = 0.8
@@ -28,11 +28,10 @@ def in_conversation(question: str, history: str) -> str:
 def rate(question: str, report: str) -> tuple[float, Usage]:
     """How much the report is worth reading, 0 to 5: a question about everything may be answered by any report."""
     started = time.perf_counter()
-    asked = Asked.of(question)
+    asked = Asked.of(question, language_of_question(question, report))
     rating = 3.0
-    if not asked.about_everything:
-        words = stems(report)
-        covered = sum(term in words for term in asked.terms) / len(asked.terms)
+    if asked.terms:
+        covered = float(asked.occurrences([asked.words(report)]).mean())
         vectors = embeddings.embed([question, report])
         rating = 5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * max(float(vectors[0] @ vectors[1]), 0.0), 1.0)
     return round(rating, 2), Usage(seconds=time.perf_counter() - started)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.models.answering import Passage
+from graphrag_assets.models.offline.wording import DANGLING
 from graphrag_assets.text import sentences
 
 REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
@@ -13,11 +14,13 @@ _OPENING = re.compile(r"^\d+ entit(?:y|ies) around ")  # how extractive reports 
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
 _SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]*_]*$")
-_DANGLING = re.compile(
-    r"(?:(?:but|and|so|then|yet) )?(?:it|its|he|his|she|her|they|their|this|that|these|those|such|both|neither|another"
-    r"|the (?:same|other|others|latter|former|first|second|third)|in this way|at that|for this|for that|instead)\b",
+# Headers of e-mails as they stand in texts, by the words of common mail programs. A subject is a heading.
+_HEADER = re.compile(
+    r"^(?:from|to|cc|bcc|date|sent|reply-to|von|an|gesendet|datum|de|à|envoyé|para|fecha|от|кому|дата"
+    r"|(?P<subject>subject|betreff|objet|asunto|тема)): ",
     re.IGNORECASE,
 )
+_REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|tr|rv): ?)+", re.IGNORECASE)
 _LEAST_WORDS, _MOST_WORDS = 4, 120
 _MOST_TITLE_WORDS = 12
 _NO_EMPHASIS = str.maketrans("", "", "*_")
@@ -30,8 +33,8 @@ class Candidate:
 
     `rank` and `order` are the places of its passage and of itself, from 0; `before` the place of the sentence in
     front of it, in the same passage; `heading` what its passage is about; `cited` the sentence with its reference.
-    `rows` are the tables and titles of the rows that hold it. A sentence that `dangles` begins with what another
-    one, which may not be there, has spoken of: "It was used again".
+    `rows` are the tables and titles of the rows that hold it. A sentence that `dangles` begins with a pronoun or a
+    connective, which mean something in the sentence before it: "It was used again".
     """
 
     text: str
@@ -41,14 +44,19 @@ class Candidate:
     heading: str
     cited: str
     rows: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def dangles(self) -> bool:
-        """Whether it needs the sentence before it."""
-        return bool(_DANGLING.match(self.text))
+    dangles: bool = False
 
 
-def candidates(passages: Sequence[Passage]) -> list[Candidate]:
+def dangles(text: str, language: str = "en") -> bool:
+    """Whether a sentence begins with a pronoun or a connective.
+
+    >>> dangles("However, it was used again."), dangles("The horse was used again.")
+    (True, False)
+    """
+    return language in DANGLING and bool(DANGLING[language].match(text))
+
+
+def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candidate]:
     """The sentences of the passages, each once: one that several passages share is cited by all of them.
 
     Sentences of text units come first: a document says more about a statement than what was made of it.
@@ -60,7 +68,7 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
     place_of: dict[str, int] = {}
     for rank, passage in enumerate(ordered):
         before, heading = None, passage.title
-        for text, is_heading in _statements(passage.text):
+        for text, is_heading in _statements(passage.text, language):
             if is_heading:
                 heading, before = f"{passage.title} {text}", None
                 continue
@@ -74,20 +82,31 @@ def candidates(passages: Sequence[Passage]) -> list[Candidate]:
                 found.append((text, key, rank, before, heading))
             before = place_of[key]
     return [
-        Candidate(text, rank, order, before, heading, f"{text} {_reference(cited_by[key])}", tuple(rows[key]))
+        Candidate(
+            text,
+            rank,
+            order,
+            before,
+            heading,
+            cited=f"{text} {_reference(cited_by[key])}",
+            rows=tuple(rows[key]),
+            dangles=dangles(text, language),
+        )
         for order, (text, key, rank, before, heading) in enumerate(found)
     ]
 
 
-def _statements(text: str) -> list[tuple[str, bool]]:
+def _statements(text: str, language: str) -> list[tuple[str, bool]]:
     """The sentences of `text` without white space at their ends, references and list marks; and whether a heading."""
     text = REFERENCE.sub("", text)
     found = []
-    for start, end, ends_paragraph in sentences(text):
+    for start, end, ends_paragraph in sentences(text, language):
         titles, raw = _leading_titles(text[start:end].strip())
         found += [(title, True) for title in titles]
         line = " ".join(raw.split())
         more_follows = bool(text[end:].strip())
+        if not line:
+            continue
         if line.startswith("#") or (ends_paragraph and more_follows and _is_title(line)):
             found.append((line.strip("# "), True))
             continue
@@ -98,11 +117,22 @@ def _statements(text: str) -> list[tuple[str, bool]]:
 
 
 def _leading_titles(text: str) -> tuple[list[str], str]:
-    """The lines in front that are in capitals or underlined, without the underlining, and what follows them."""
+    """The lines in front that are headings, and what follows them.
+
+    Headings are lines in capitals, underlined lines, without the underlining, and subjects of e-mails; other headers
+    of e-mails are left out.
+    """
     titles = []
     lines = text.split("\n")
-    while lines and (_in_capitals(lines[0]) or (len(lines) > 1 and _UNDERLINE.match(lines[1]))):
-        titles.append(" ".join(lines.pop(0).split()))
+    while lines:
+        if header := _HEADER.match(lines[0]):
+            if header["subject"]:
+                titles.append(_REPLY.sub("", lines[0][header.end() :]).strip())
+        elif _in_capitals(lines[0]) or (len(lines) > 1 and _UNDERLINE.match(lines[1])):
+            titles.append(" ".join(lines[0].split()))
+        else:
+            break
+        lines.pop(0)
         if lines and _UNDERLINE.match(lines[0]):
             lines.pop(0)
     return titles, "\n".join(lines)

@@ -1,0 +1,195 @@
+"""What the embedded default answers on real texts: directly, with the closest passages, or not at all.
+
+The corpora are the sample, two novels, customers' e-mails, and short texts in German, French, Spanish and Russian.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.models.answering import CLOSEST, NO_ANSWER
+from graphrag_assets.query import METHODS, GraphRAG
+from graphrag_assets.query.results import Answer
+
+from ..conftest import SHARED_DATA, Project, indexed
+
+pytestmark = pytest.mark.slow
+
+CORPORA = Path(__file__).parent / "corpora"
+TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
+every_method = pytest.mark.parametrize("method", [*METHODS, "ask"])
+
+TOLD = {
+    "operation-dulce": [
+        "Where is the Dulce base located?",
+        "What did Taylor Cruz order?",
+        "How did the team decode the message?",
+        "Why is the team cautious about contact?",
+        "who is jordan hayes",
+    ],
+    "christmas-carol": [
+        "What did Marley's Ghost wear?",
+        "Who was Scrooge's clerk?",
+        "Why do the poor suffer?",
+        "What did Scrooge send to the Cratchits?",
+        "Give me an overview of Tiny Tim",
+    ],
+}
+ABSENT = {
+    "sample": [
+        "Who won the 1998 World Cup?",
+        "What is the population of Paris?",
+        "Who invented the telephone?",
+        "When did Cyrus Field visit Tokyo?",
+        "How many passengers did the Titanic carry?",
+        "Why did the railway strike begin?",
+        "Who was Napoleon Bonaparte?",
+    ],
+    "operation-dulce": [
+        "Who wrote the Magna Carta?",
+        "How much does a train ticket to Berlin cost?",
+        "What did Alex Mercer eat for breakfast?",
+        "How many children does Jordan Hayes have?",
+        "Who was Queen Victoria?",
+    ],
+    "christmas-carol": [
+        "What is the capital of Mongolia?",
+        "Who won the 1998 World Cup?",
+        "How many ships did Fezziwig own?",
+        "When did Bob Cratchit travel to America?",
+        "What did the telegraph company charge?",
+    ],
+}
+
+
+def asked(rag: GraphRAG, method: str, question: str) -> Answer:
+    answer = rag.ask(question) if method == "ask" else rag.search(method, question)
+    assert answer.unresolved == []
+    return answer
+
+
+def is_direct(answer: Answer) -> bool:
+    return not answer.answer.startswith((CLOSEST, NO_ANSWER))
+
+
+@pytest.fixture(scope="module")
+def sample(sample_index: Project) -> GraphRAG:
+    return GraphRAG(sample_index.root / "index")
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
+    with indexed(tmp_path_factory.mktemp("tickets"), CORPORA / "tickets") as project:
+        yield GraphRAG(project.root / "index")
+
+
+@pytest.fixture(scope="module")
+def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
+    with indexed(tmp_path_factory.mktemp("languages"), CORPORA / "languages") as project:
+        yield GraphRAG(project.root / "index")
+
+
+@pytest.fixture(scope="module", params=list(TOLD))
+def novel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, GraphRAG]]:
+    folder = SHARED_DATA / request.param / "input"
+    if not folder.is_dir():
+        pytest.skip(f"needs ../shared/data/{request.param}")
+    with indexed(tmp_path_factory.mktemp("novel"), folder.resolve()) as project:
+        yield request.param, GraphRAG(project.root / "index")
+
+
+@every_method
+def test_an_overview_of_a_known_entity_says_who_he_is(sample: GraphRAG, method: str) -> None:
+    for question in ("Give me an overview of Cyrus Field", "who was cyrus field"):
+        answer = asked(sample, method, question)
+        assert is_direct(answer)
+        first = answer.answer.split("]")[0]
+        assert "Cyrus West Field, a paper merchant" in first or "Cyrus West Field was an American citizen" in first
+
+
+@every_method
+def test_a_question_about_problems_is_answered_with_what_went_wrong(sample: GraphRAG, method: str) -> None:
+    answer = asked(sample, method, "What were the biggest problems?")
+    assert is_direct(answer)
+    assert answer.citations
+
+
+@every_method
+def test_where_nothing_answers_the_closest_passages_are_shown_as_such(sample: GraphRAG, method: str) -> None:
+    answer = asked(sample, method, "How did investors react?")
+    first = "The novelist Thackeray and Lady Byron were among the smaller investors."
+    assert answer.answer.startswith(f"{CLOSEST}\n- {first} [Data: ")
+    assert answer.citations[0].quote == first
+
+
+@every_method
+@pytest.mark.parametrize("question", ABSENT["sample"])
+def test_what_the_sample_does_not_tell_is_not_presented_as_an_answer(
+    sample: GraphRAG, method: str, question: str
+) -> None:
+    assert not is_direct(asked(sample, method, question))
+
+
+@pytest.mark.parametrize(
+    ("method", "least"), [("ask", 23), ("local", 23), ("basic", 22), ("drift", 15), ("global", 11)]
+)
+def test_questions_with_known_answers_are_answered_as_often_as_before(
+    sample: GraphRAG, method: str, least: int
+) -> None:
+    def right(question: dict) -> bool:
+        said = asked(sample, method, question["question"]).answer.replace("*", "").replace("’", "'").casefold()
+        return all(fact.casefold() in said for fact in question["answer_contains"])
+
+    assert sum(map(right, TRUTH)) >= least
+
+
+@pytest.mark.parametrize("method", ["local", "basic"])
+def test_novels_answer_what_they_tell_and_nothing_else(novel: tuple[str, GraphRAG], method: str) -> None:
+    name, rag = novel
+    assert [question for question in TOLD[name] if not is_direct(asked(rag, method, question))] == []
+    assert [question for question in ABSENT[name] if is_direct(asked(rag, method, question))] == []
+
+
+@every_method
+def test_customers_complaints_are_found_whatever_the_form_of_the_words(tickets: GraphRAG, method: str) -> None:
+    answer = asked(tickets, method, "What do customers complain about?")
+    assert is_direct(answer)
+    assert "several customers in your forum complain that the app loses its connection" in answer.answer
+    assert "Six customers complained about cracked glass" in answer.answer
+
+
+@every_method
+def test_a_fact_of_an_email_is_answered_by_every_method(tickets: GraphRAG, method: str) -> None:
+    assert "nine days on average" in asked(tickets, method, "How long do refunds take?").answer
+    assert asked(tickets, method, "Who won the 1998 World Cup?").answer == NO_ANSWER
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Wer entwarf die Brücke von Altmoor?", "von der Ingenieurin Klara Winter entworfen"),
+        ("Warum stürzte der Bogen ein?", "weil das Eis die Pfeiler beschädigt hatte"),
+        ("Worüber beklagten sich die Händler?", "über die hohe Maut"),
+        ("Qui a construit le phare de Kerval ?", "par l'architecte Louis Moreau"),
+        ("Pourquoi la galerie fut-elle détruite ?", "parce que les vis de fer étaient rouillées"),
+        ("De quoi se plaignaient les pêcheurs ?", "du brouillard qui cachait la lumière"),
+        ("¿Quién fundó el molino de Riofrío?", "por la viuda Teresa Salcedo"),
+        ("¿Por qué quemaron el molino los soldados?", "porque el molinero escondía armas"),
+        ("Кто основал обсерваторию на горе Светлой?", "основал астроном Павел Громов"),
+        ("На что жаловались жители долины?", "на закрытую дорогу"),
+    ],
+)
+def test_questions_in_other_languages_are_answered_from_texts_in_these(
+    languages: GraphRAG, method: str, question: str, said: str
+) -> None:
+    answer = asked(languages, method, question)
+    assert is_direct(answer)
+    assert said in answer.answer
+
+
+@every_method
+def test_an_absent_fact_in_another_language_is_not_answered(languages: GraphRAG, method: str) -> None:
+    assert not is_direct(asked(languages, method, "Wer gewann die Weltmeisterschaft 1998?"))

@@ -105,7 +105,7 @@ TEXT_UNITS = table(
     (
         "context",
         "VARCHAR",
-        "What is searched and embedded with the text, and no part of it: the headings, none, or what a chat model wrote "
+        "What is searched and embedded with the text, not part of it: the headings, none, or what a chat model wrote "
         "of the unit's place in its document.",
     ),
     (

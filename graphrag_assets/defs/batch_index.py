@@ -14,7 +14,7 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.models.backend import Backend
 from graphrag_assets.pipeline import unit_contexts
-from graphrag_assets.pipeline.batch import KnownFacts, extract_facts, read_corpus
+from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
@@ -126,7 +126,7 @@ def _index_batch(
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        done = pl.col("id").is_in(known.text_units["id"].implode())
+        done = pl.col("id").is_in(already_extracted(documents, text_units, known, backend.extractor).implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(backend.extractor)))
         frames = {"documents": documents, "text_units": text_units}
     seconds = time.monotonic() - started

@@ -56,6 +56,19 @@ class KnownFacts(NamedTuple):
     covariates: pl.DataFrame
 
 
+def already_extracted(
+    documents: pl.DataFrame, text_units: pl.DataFrame, known: KnownFacts, extractor: str
+) -> pl.Series:
+    """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
+    same = ["id", *(CONTEXT if extractor == EXTRACTOR else ())]
+    return _with_context(text_units, documents).join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
+
+
+def _with_context(text_units: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    context = documents.select(*CONTEXT, document_id="id")
+    return text_units.join(context, on="document_id", maintain_order="left")
+
+
 def extract_facts(
     documents: pl.DataFrame,
     text_units: pl.DataFrame,
@@ -71,11 +84,8 @@ def extract_facts(
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again.
     """
-    units = text_units.join(
-        documents.select("title", "language", document_id="id"), on="document_id", maintain_order="left"
-    )
-    same = ["id", *(CONTEXT if extractor == EXTRACTOR else ())]
-    done_before = units.join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
+    units = _with_context(text_units, documents)
+    done_before = already_extracted(documents, text_units, known, extractor)
     kept = text_units.select(text_unit_id="id")
     failed_before = pl.DataFrame(schema=errors.schema) if left_alone is None else left_alone
     failed_before = failed_before.filter(

@@ -1,5 +1,6 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from typing import NamedTuple
@@ -10,6 +11,8 @@ from graphrag_assets.ids import with_id
 from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
+
+_key = functools.lru_cache(maxsize=1 << 16)(title_key)  # the same names come again and again
 
 
 class Extraction(NamedTuple):
@@ -76,7 +79,7 @@ def _entity_frame(records: list[tuple[str, EntityRecord]], lineage: pl.DataFrame
             {
                 "text_unit_id": unit,
                 "title": record.title,
-                "title_key": title_key(record.title),
+                "title_key": _key(record.title),
                 "type": record.type.upper(),
                 "description": record.description,
                 "n_sentences": record.n_sentences,
@@ -105,8 +108,8 @@ def _relationship_frame(
                 "text_unit_id": unit,
                 "source": record.source,
                 "target": record.target,
-                "source_key": title_key(record.source),
-                "target_key": title_key(record.target),
+                "source_key": _key(record.source),
+                "target_key": _key(record.target),
                 "type": record.type.upper(),
                 "description": record.description,
                 "strength": float(record.strength),
@@ -143,8 +146,8 @@ def _claim_frame(records: list[tuple[str, ClaimRecord]], lineage: pl.DataFrame, 
                 "description": record.description,
                 "subject_id": record.subject,
                 "object_id": record.object,
-                "subject_key": title_key(record.subject),
-                "object_key": title_key(record.object),
+                "subject_key": _key(record.subject),
+                "object_key": _key(record.object),
                 "status": record.status,
                 "start_date": record.start_date,
                 "end_date": record.end_date,

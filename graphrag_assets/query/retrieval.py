@@ -28,6 +28,8 @@ COMPARED = 1_000
 
 _LONGEST_TITLE = 8
 _TEXT_UNITS = 20  # whose entities are candidates
+# Passages found through the graph choose entities; what is said of an entity corrects them.
+_PASSAGES_WEIGHT, _ENTITY_FUSION_K = 3, 20
 # Whose texts a search of the kind reads; a text that stems from outside the scope is not even searched.
 _SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_report": "community_report"}
 
@@ -391,7 +393,7 @@ def entities_for(
     in_passages = later(lambda: _entities_in(reader, passages or {}, candidates, scope))
     described = search(reader, "entity", question, candidates, scope)
     named = named_entities(reader, question, scope)
-    found = fuse(described, in_passages.result())
+    found = fuse(described, in_passages.result(), weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)
     place = {number: i for i, number in enumerate(found)}
     named.sort(key=lambda number: place.get(number, len(found)))
     numbers = [n for n in dict.fromkeys([*wanted, *named, *found]) if n not in unwanted][:top_k]

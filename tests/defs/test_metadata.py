@@ -171,7 +171,7 @@ def test_what_to_do_about_an_error_is_shown_to_its_end():
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
     from graphrag_assets.models.offline import extraction
 
-    def fails(text, title, language):
+    def fails(*unit):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(extraction, "extract_unit", fails)

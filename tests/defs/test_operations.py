@@ -70,7 +70,7 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
 
     whole = extraction.extract_unit
 
-    def fails(text):
+    def fails(*unit):
         raise RuntimeError("this unit fails")
 
     monkeypatch.setenv("GRAPHRAG_MAX_FAILED_UNITS", "1")

@@ -144,7 +144,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 
     whole = extraction.extract_unit
 
-    def fails(text):
+    def fails(*unit):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(extraction, "extract_unit", fails)

@@ -67,7 +67,7 @@ def test_the_preview_of_the_sample_corpus_holds(priced, server, monkeypatch):
     calls = len(server.requests)  # embeddings are booked per text
     assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
     for name in SUMS[1:]:
-        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.25), name
+        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.3), name
     assert plan_index(priced.index).costs["calls"].sum() == 0
     assert len(server.requests) == calls
 

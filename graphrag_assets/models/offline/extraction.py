@@ -118,7 +118,9 @@ def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtract
     Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
     describes what the title names, and relates the two.
     """
-    named = {title_key(entity.title) for entity in unit.entities}
+    if not about:
+        return unit
+    named = {_key(entity.title, cues.NAME) for entity in unit.entities}
     missing = [name for name in about if title_key(name) not in named]
     if not missing:
         return unit

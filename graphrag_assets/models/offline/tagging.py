@@ -293,7 +293,7 @@ _MAIL_HEADER = re.compile(
     r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)+")
+_BLOCK = re.compile(r"^[ \t]*+\S[^\n]*+(?:\n[ \t]*+\S[^\n]*+)+", re.MULTILINE)
 _NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
 _FILLED = 0.75  # of the width: not all wrap exactly
 _ENDS_PROSE = tuple(".!?:;,\"')*_")

@@ -1,0 +1,162 @@
+"""Ranking passages through the graph of what they name and what they are about."""
+
+import json
+import math
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.news_collection import collection
+from graphrag_assets.cli.main import main
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.passages import RANKING_METHODS, rank_passages
+from graphrag_assets.query.retrieval import Question, text_scores
+
+from ..conftest import Project, indexed
+
+QUESTION = "Which river flows past the birthplace of the designer of the Alder Bridge?"
+PLANTED = {
+    "Alder Bridge": "The Alder Bridge was drawn by Mira Holt. It carries two lanes over a deep gorge.",
+    "Mira Holt": "Mira Holt was an engineer who grew up in Tarnby. She retired early and kept bees.",
+    "Tarnby": "Tarnby is a market town in the hills. Barges on the Esk bring coal to its mills.",
+}
+# Words of the question, in passages that lead nowhere.
+DISTRACTORS = {
+    f"Note {n}": f"Number {n}: a designer of a bridge spoke of a river that flows past a birthplace." for n in range(30)
+}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    root = tmp_path_factory.mktemp("planted")
+    rows = [{"id": title, "title": title, "text": text} for title, text in {**PLANTED, **DISTRACTORS}.items()]
+    (root / "input").mkdir()
+    (root / "input" / "passages.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with indexed(root, root / "input") as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def rag(planted):
+    return GraphRAG(planted.root / "index")
+
+
+def test_a_passage_two_hops_away_is_found_that_words_and_vectors_cannot_find(rag):
+    for method in ("words", "vectors", "text"):
+        assert "Tarnby" not in rag.retrieve(QUESTION, 10, method)["document"].to_list()
+    found = rag.retrieve(QUESTION, 10)
+    assert {"Alder Bridge", "Mira Holt", "Tarnby"} <= set(found["document"][:5])
+    tarnby = found.row(by_predicate=pl.col("document") == "Tarnby", named=True)
+    assert tarnby["about"] == ["Tarnby"]
+    assert tarnby["rank_by_words"] is None
+    assert tarnby["rank_by_graph"] == tarnby["rank"]
+
+
+def test_local_search_reads_the_passages_in_that_order(rag):
+    sources = rag.context("local", QUESTION).frames["sources"]
+    assert sources["human_readable_id"][:10].to_list() == rag.retrieve(QUESTION, 10)["human_readable_id"].to_list()
+    assert {"Mira Holt", "Tarnby"} <= set(rag.context("local", QUESTION).frames["entities"]["title"])
+
+
+def test_no_rank_passes_through_what_a_filter_leaves_out(rag):
+    titles = [*PLANTED, *DISTRACTORS]
+    whole = rag.retrieve(QUESTION, 40, documents=titles)
+    assert whole["document"].to_list() == rag.retrieve(QUESTION, 40)["document"].to_list()
+    without = rag.retrieve(QUESTION, 40, documents=[title for title in titles if title != "Mira Holt"])
+    assert "Mira Holt" not in without["document"]
+    assert "Tarnby" not in without.filter(without["rank_by_graph"].is_not_null())["document"]
+    assert without.filter(without["document"] == "Tarnby")["about"].to_list() in ([], [[]])
+
+
+def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
+    for question in ("who was mira holt", "What did Mira Holt's bees eat?"):
+        found = rag.retrieve(question, 3)
+        assert (found["document"][0], found["about"][0].to_list()) == ("Mira Holt", ["Mira Holt"])
+
+
+def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, monkeypatch, planted):
+    before = GraphRAG(planted.root / "index").retrieve(QUESTION, 20)
+    assert GraphRAG(planted.root / "index").retrieve(QUESTION, 20).equals(before)
+    with indexed(tmp_path, planted.root / "input"):  # made again from nothing
+        assert GraphRAG(tmp_path / "index").retrieve(QUESTION, 20).equals(before)
+
+
+@pytest.fixture(scope="module")
+def news(tmp_path_factory):
+    made = collection(n_articles=150, n_questions=30)
+    root = tmp_path_factory.mktemp("news")
+    (root / "input").mkdir()
+    rows = [{"id": str(n), "title": a.title, "text": a.text} for n, a in enumerate(made.articles)]
+    (root / "input" / "news.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with indexed(root, root / "input") as project:
+        yield project, made
+
+
+def test_where_no_passage_is_about_what_others_name_the_ranking_is_that_of_the_text(news: tuple[Project, object]):
+    project, made = news
+    assert project.sql("SELECT count(*) FROM passage_names") == [(0,)]
+    rag = GraphRAG(project.root / "index")
+    for question, _ in made.questions:
+        by_graph, by_text = rag.retrieve(question, 20), rag.retrieve(question, 20, "text")
+        assert by_graph["id"].to_list() == by_text["id"].to_list()
+        assert by_text["id"].to_list()[:10] == rag.context("basic", question).frames["sources"]["id"].to_list()
+
+
+def test_scores_are_those_of_the_ranking(rag):
+    reader = rag.index.reader()
+    ranked = rank_passages(reader, Question(QUESTION), 40)
+    assert sum(ranked.graph.values()) < 1  # the rest of the rank is at the things
+    for method in RANKING_METHODS:
+        found = rag.retrieve(QUESTION, 15, method)
+        assert found["rank"].to_list() == list(range(1, 16))
+        assert found["score"].round(9).is_sorted(descending=True)
+        assert all(math.isfinite(score) for score in found["score"])
+
+
+def test_more_passages_never_change_the_order_of_the_first(rag):
+    whole = rag.retrieve(QUESTION, 33)["id"].to_list()
+    for k in (1, 5, 20):
+        assert rag.retrieve(QUESTION, k)["id"].to_list() == whole[:k]
+
+
+def test_hashed_vectors_rank_only_what_has_none_of_the_words():
+    words, vectors = {7: 3.0, 2: 1.5}, {2: 0.9, 5: 0.8, 1: 0.3}
+    assert text_scores(words, vectors, 0.0) == {7: 1.0, 2: 0.5, 5: 0.0, 1: 0.0}
+    assert list(text_scores(words, vectors, 0.0)) == [7, 2, 5, 1]
+    assert text_scores(words, vectors, 1.0) == {2: 1.5, 7: 1.0, 5: 0.8 / 0.9, 1: 0.3 / 0.9}
+    assert list(text_scores({}, vectors, 0.0)) == [2, 5, 1]
+
+
+def test_an_empty_ranking_is_an_empty_frame(rag):
+    found = rag.retrieve("???", 5, "words")
+    assert found.is_empty()
+    assert found.columns[:3] == ["rank", "score", "document"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "best"}, "method is 'best'; it must be 'graph' or 'text' or 'words' or 'vectors'"),
+        ({"k": 0}, "k is 0; it must be a whole number from 1"),
+        ({"depth": 2}, "Unknown search option depth"),
+        ({"documents": "Nowhere"}, "Nowhere"),
+    ],
+)
+def test_a_wrong_option_is_named(rag, given, said):
+    with pytest.raises(QueryError, match=said):
+        rag.retrieve(QUESTION, **given)
+
+
+def test_the_command_shows_passages_with_their_ranks(planted):
+    path = str(planted.root / "index")
+    printed = CliRunner().invoke(main, ["retrieve", QUESTION, "--k", "5", "--index", path], env={"COLUMNS": "120"})
+    assert printed.exit_code == 0, printed.output
+    assert "found through: Tarnby" in printed.output
+    as_json = CliRunner().invoke(main, ["retrieve", QUESTION, "--k", "5", "--json", "--index", path])
+    rows = json.loads(as_json.stdout)
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
+    assert {"document", "start_char", "end_char", "rank_by_words", "rank_by_graph"} <= rows[0].keys()
+    nothing = CliRunner().invoke(main, ["retrieve", "???", "--method", "words", "--index", path])
+    assert nothing.stdout == ""

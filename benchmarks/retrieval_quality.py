@@ -76,8 +76,8 @@ def main() -> None:
         if not options.hotpotqa.is_dir():
             console.print(f"No folder {options.hotpotqa}: HotpotQA is left out. Give it by --hotpotqa.")
         for each in collections(options.hotpotqa):
-            console.print(_table(each, _index(folder / each.name, each.files)))
-        console.print(_facts(_index(folder / "sample", {}, PROJECT / "data" / "input")))
+            console.print(_table(each, index(folder / each.name, each.files)))
+        console.print(_facts(index(folder / "sample", {}, PROJECT / "data" / "input")))
 
 
 def collections(hotpotqa: Path) -> Iterator[Collection]:
@@ -107,7 +107,7 @@ def _lines(rows: list[dict[str, str]]) -> str:
     return "\n".join(map(json.dumps, rows))
 
 
-def _index(data: Path, files: dict[str, str], folder: Path | None = None) -> GraphRAG:
+def index(data: Path, files: dict[str, str], folder: Path | None = None) -> GraphRAG:
     """The index of these files, or of a folder; made if `data` has none."""
     if not (data / "index" / "graphrag.duckdb").exists():
         for name, text in files.items():
@@ -133,22 +133,36 @@ def _sources(rag: GraphRAG, method: str, question: str, **options: int) -> list[
     return frames["sources"]["human_readable_id"].to_list()[:LIMIT]
 
 
-def _table(collection: Collection, rag: GraphRAG) -> Table:
+def recall(
+    collection: Collection, rag: GraphRAG, find: Callable[[GraphRAG, str], list[int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each question the share of its gold passages among the first five found, and whether eight hold them all."""
     units = rag.sql("SELECT human_readable_id, document_id, text FROM text_units").rows()
     place_of = {number: document if collection.by_document else str(number) for number, document, _ in units}
-    gold = [{place_of[_containing(units, text)] for text in texts} for _, texts in collection.questions]
-    table = Table(title=f"{collection.name}: {len(gold)} questions, {len(units):,} text units", title_justify="left")
+    first, complete = [], []
+    for question, texts in collection.questions:
+        gold = {place_of[_containing(units, text)] for text in texts}
+        found = list(dict.fromkeys(place_of[number] for number in find(rag, question)))
+        first.append(len(gold.intersection(found[:5])) / len(gold))
+        complete.append(gold <= set(found[:8]))
+    return np.array(first), np.array(complete)
+
+
+def _table(collection: Collection, rag: GraphRAG) -> Table:
+    table = Table(title=f"{collection.name}: {len(collection.questions)} questions", title_justify="left")
     for heading in ("method", "recall@5", "all@8", "recall@5 against BM25"):
         table.add_column(heading, justify="left" if heading == "method" else "right")
-    bm25 = np.zeros(0)
+    bm25, _ = recall(collection, rag, METHODS["BM25"])
     for name, find in METHODS.items():
-        found = [list(dict.fromkeys(place_of[n] for n in find(rag, question))) for question, _ in collection.questions]
-        recall = np.array([len(g.intersection(f[:5])) / len(g) for g, f in zip(gold, found, strict=True)])
-        complete = np.array([g <= set(f[:8]) for g, f in zip(gold, found, strict=True)])
-        bm25 = recall if name == "BM25" else bm25
-        low, high = bootstrap(recall - bm25)
-        shown = "" if name == "BM25" else f"{100 * (recall - bm25).mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
-        table.add_row(name, f"{100 * recall.mean():.1f}", f"{100 * complete.mean():.1f}", shown)
+        first, complete = recall(collection, rag, find)
+        low, high = bootstrap(first - bm25)
+        against = f"{100 * (first - bm25).mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        table.add_row(
+            name,
+            f"{100 * first.mean():.1f}",
+            f"{100 * complete.mean():.1f}",
+            "" if name == "BM25" else against,
+        )
     return table
 
 
@@ -166,16 +180,20 @@ def bootstrap(differences: np.ndarray, seed: int = 0) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def answers_held(rag: GraphRAG, tokens: int = CONTEXT_TOKENS) -> dict[str, list[bool]]:
+    """By kind of question in tests/ground_truth.json: whether a local context of so many tokens holds all answers."""
+    found: dict[str, list[bool]] = {}
+    for question in json.loads((PROJECT / "tests" / "ground_truth.json").read_text(encoding="utf-8")):
+        text = _plain(rag.context("local", question["question"], max_context_tokens=tokens).text)
+        found.setdefault(question["kind"], []).append(all(_plain(a) in text for a in question["answer_contains"]))
+    return found
+
+
 def _facts(rag: GraphRAG) -> Table:
-    """The questions of tests/ground_truth.json whose answers are all in a small local context."""
     table = Table(title=f"sample corpus: answers in a local context of {CONTEXT_TOKENS:,} tokens", title_justify="left")
     for heading in ("kind", "complete", "questions"):
         table.add_column(heading, justify="left" if heading == "kind" else "right")
-    found: dict[str, list[bool]] = {}
-    for question in json.loads((PROJECT / "tests" / "ground_truth.json").read_text(encoding="utf-8")):
-        text = _plain(rag.context("local", question["question"], max_context_tokens=CONTEXT_TOKENS).text)
-        found.setdefault(question["kind"], []).append(all(_plain(a) in text for a in question["answer_contains"]))
-    for kind, complete in found.items():
+    for kind, complete in answers_held(rag).items():
         table.add_row(kind, str(sum(complete)), str(len(complete)))
     return table
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.retrieval_quality import answers_held
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.text import count_tokens
 from tests.conftest import SAMPLE_INPUT
@@ -111,3 +112,9 @@ def test_the_context_of_local_search_joins_documents_for_questions_over_several(
     hops = [item for item in TRUTH if item["kind"] == "multi_hop"]
     found = [item["question"] for item in hops if in_context(rag, item)]
     assert len(found) >= 0.8 * len(hops), [i["question"] for i in hops if i["question"] not in found]
+
+
+def test_a_small_local_context_holds_what_answers_the_questions(sample_index):
+    held = answers_held(GraphRAG(sample_index.root / "index"), 1_500)
+    assert sum(held["fact"]) >= 20
+    assert sum(held["multi_hop"]) >= 8

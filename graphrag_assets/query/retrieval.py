@@ -138,10 +138,9 @@ def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
     if not words:
         weight = 1.0
     by_words, by_vectors = _scaled(words), _scaled(vectors)
-    scores = {n: by_words.get(n, 0.0) + weight * by_vectors.get(n, 0.0) for n in (by_words | by_vectors)}
+    scores = {n: by_words.get(n, 0.0) + weight * by_vectors.get(n, 0.0) for n in (words | vectors)}
     found = sorted((n for n in scores if scores[n] > 0), key=lambda n: (-round(scores[n], 9), n))
-    behind = (n for n in by_vectors if scores[n] <= 0)  # in their own order
-    return {n: scores[n] for n in (*found, *behind)}
+    return {n: scores[n] for n in (*found, *(n for n in vectors if scores[n] <= 0))}
 
 
 def _scaled(scores: Scores) -> Scores:

@@ -76,7 +76,7 @@ def test_the_best_connected_entities_are_kept_and_what_hangs_on_them(sample_inde
     assert {*content.tables["statements"]["relationship"]} == {*relationships["number"]}
     assert {*content.tables["mentions"]["entity"]} == {*best} == {*content.tables["memberships"]["entity"]}
     assert {*content.tables["claims"]["subject"]} <= {*best}
-    assert content.left_out["entities"] == (20, 251)
+    assert content.left_out["entities"] == (20, 250)
     assert content.left_out["claims"][0] == 5
 
 
@@ -126,4 +126,4 @@ def test_links_between_communities_count_every_relationship_between_their_member
     parents = dict(sample_index.sql("SELECT community, parent FROM communities"))
     assert inner
     assert {parents[a] for a, _ in inner} == {parents[b] for _, b in inner} <= crowded
-    assert page_content(reader, Limits(nodes=251)).tables["links"].is_empty()
+    assert page_content(reader, Limits(nodes=250)).tables["links"].is_empty()

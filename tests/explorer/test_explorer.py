@@ -202,7 +202,7 @@ def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one
 def test_what_was_left_out_is_said_where_it_is_missed(small_page, open_page):
     page = open_page(small_page(entities=100, characters=5000))
     expect(page.locator(".about")).to_contain_text("part of the index")
-    expect(page.locator("#left-out")).to_contain_text("151 of 251 entities")
+    expect(page.locator("#left-out")).to_contain_text("150 of 250 entities")
     missing = page.evaluate("explorer.model.units.find((unit) => unit.text === null).number")
     page.evaluate(f"location.hash = '#unit={missing}'")
     expect(panel(page).locator(".here").get_by_text("This text is not on the page").first).to_be_visible()

@@ -110,7 +110,7 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_p
     output = tmp_path / "new" / "page.html"
     said = run("--index", str(sample_index.root / "index"), "--output", str(output))
     assert f"{output}: " in said
-    assert "publication 1, 251 entities, 656 relationships, 63 communities, 20 documents" in said
+    assert "publication 1, 250 entities, 651 relationships, 62 communities, 20 documents" in said
     assert "Left out" not in said
     assert opened == [output.as_uri()]
     run("--index", str(sample_index.root / "index"), "--output", str(output), "--no-open", "--max-nodes", "7")
@@ -121,7 +121,7 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_p
 def test_the_command_says_how_much_is_left_out(sample_index, tmp_path, monkeypatch):
     monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
     said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
-    assert "Left out: 151 of 251 entities" in said
+    assert "Left out: 150 of 250 entities" in said
 
 
 def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
     commands = [line.split("graphrag_assets explore")[1].split() for line in commands if "explore" in line.split()]
     assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
     for arguments in commands:
-        assert "251 entities" in run(*arguments)
+        assert "250 entities" in run(*arguments)
     assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
 
 

@@ -18,16 +18,17 @@ from graphrag_assets.models.offline import embeddings
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
+from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, entities_for, named_entities, search
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,
     level_reports,
-    ranked_text_units,
     relationships_around,
     report_tree,
     reports_about,
     sources,
+    text_units_of,
 )
 from graphrag_assets.store import schema
 from graphrag_assets.store.published import PublishedIndex, Reader
@@ -327,7 +328,9 @@ def test_below_a_forbidden_report_the_allowed_ones_are_read(whole: Reader) -> No
 def test_text_and_claims_are_of_the_allowed_documents(whole: Reader) -> None:
     scope = scope_of(whole, Filter(documents="voyage"))
     everyone = numbers(whole, "entities")
-    units = ranked_text_units(whole, Question("zanzibar Hudson Gooch"), everyone, 10, scope)
+    ranked = rank_passages(whole, Question("zanzibar Hudson Gooch"), 10, scope)
+    assert sorted(ranked.numbers) == [0, 1]
+    units = text_units_of(whole, everyone, 10, scope)
     assert sorted(units) == [0, 1]
     assert sources(whole, [0, 3, 1], scope)["human_readable_id"].to_list() == [0, 1]
     claims = claims_about(whole, everyone, units, scope)
@@ -342,7 +345,7 @@ def test_types_limit_entities_but_not_text(whole: Reader) -> None:
     assert set(titles["title"]) == {"Agamemnon"} | ({"Niagara"} if "SHIP" in set(titles["type"]) else set())
     assert set(titles["type"]) == {"SHIP"}
     assert titles["degree"].to_list() == [1] * titles.height  # only ships are counted
-    assert len(ranked_text_units(whole, Question("Gooch"), [], 10, scope)) == len(UNITS)
+    assert len(rank_passages(whole, Question("Gooch"), 10, scope).numbers) == len(UNITS)
     assert set(reports_about(whole, numbers(whole, "entities"), scope)["community"]) == {0, 1, 2, 3, 4}
 
 

@@ -14,9 +14,9 @@ from graphrag_assets.query.local import (
     LocalOptions,
     claims_about,
     local_context,
-    ranked_text_units,
     relationships_around,
     reports_about,
+    text_units_of,
 )
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.published import Reader
@@ -61,15 +61,27 @@ def test_only_relationships_that_lead_outside_are_limited(reader: Reader) -> Non
     assert numbers(relationships_around(reader, [AGAMEMNON, NIAGARA, HUDSON], 0)) == [0, 1]
 
 
-def test_text_units_follow_the_entities_and_the_words_of_the_question(reader: Reader) -> None:
-    # Entity order says 3 (Great Eastern's unit with a relationship, tied with 2), but the words say 2.
-    units = ranked_text_units(reader, Question("Who headed the buyers of the ship?"), [GREAT_EASTERN], 10)
-    assert units[0] == 2
+def test_text_units_of_entities_come_by_the_relationships_they_state(reader: Reader) -> None:
+    assert text_units_of(reader, [GREAT_EASTERN], 10) == [2, 3]
+    (first,) = text_units_of(reader, [VALENTIA], 1)
+    assert text_units_of(reader, [VALENTIA, GREAT_EASTERN], 10)[0] == first
 
 
-def test_a_fact_that_no_entity_stands_for_is_found_by_its_words(reader: Reader) -> None:
-    units = ranked_text_units(reader, Question("What did the oil of the lamps cost?"), [AGAMEMNON], 10)
-    assert units[0] == 5
+@pytest.mark.parametrize(
+    ("question", "unit"), [("Who headed the buyers of the ship?", 2), ("What did the oil of the lamps cost?", 5)]
+)
+def test_a_fact_that_no_entity_stands_for_is_found_by_its_words(reader: Reader, question: str, unit: int) -> None:
+    assert numbers(local_context(reader, Question(question)).frames["sources"])[0] == unit
+
+
+def test_text_that_names_an_entity_to_include_comes_forward(reader: Reader) -> None:
+    question = Question("What did the oil of the lamps cost?")
+    plain = numbers(local_context(reader, question).frames["sources"])
+    included = numbers(
+        local_context(reader, question, LocalOptions(include_entity_names=("Valentia",))).frames["sources"]
+    )
+    (unit,) = text_units_of(reader, [VALENTIA], 1)
+    assert included.index(unit) < (plain.index(unit) if unit in plain else len(plain))
 
 
 def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader: Reader) -> None:
@@ -104,9 +116,9 @@ def test_an_unused_share_goes_to_the_next_section(reader: Reader) -> None:
 
 
 def test_rows_that_found_no_room_are_listed_as_such(reader: Reader) -> None:
-    reports = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["reports"]
-    assert reports.height == 5
-    assert 0 < reports["in_context"].sum() < 5
+    sources = local_context(reader, QUESTION, LocalOptions(max_context_tokens=100)).frames["sources"]
+    assert sources.height == 6
+    assert 0 < sources["in_context"].sum() < 6
 
 
 ROW = Layout("Rows", {"id": "human_readable_id", "text": "text"}, title="text", text="text")
@@ -166,7 +178,7 @@ def test_reports_below_the_least_rank_are_not_used(reader: Reader) -> None:
 
 def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
     options = LocalOptions(
-        top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")
+        top_k_entities=3, include_entity_names=("Valentia",), exclude_entity_names=("Niagara", "captain of the Niagara")
     )
     entities = local_context(reader, QUESTION, options).frames["entities"]
     assert numbers(entities)[0] == PENGUIN

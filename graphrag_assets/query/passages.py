@@ -232,13 +232,13 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
         {"numbers": numbers},
     )
     things = sorted({name for number in numbers for name in ranked.about.get(number, [])})
-    titles = dict(
-        reader.rows(
-            "SELECT DISTINCT name, title FROM passage_subjects WHERE name IN (SELECT unnest($names::UBIGINT[]))",
-            {"names": things},
-        ).iter_rows()
+    titles = reader.rows(
+        "SELECT text_unit, name, title FROM passage_subjects WHERE name IN (SELECT unnest($names::UBIGINT[])) "
+        "AND text_unit IN (SELECT unnest($numbers::INT[]))",
+        {"names": things, "numbers": numbers},
     )
-    about = [sorted({titles[name] for name in ranked.about.get(number, [])}) for number in numbers]
+    title_of = {(number, name): title for number, name, title in titles.iter_rows()}
+    about = [sorted({title_of[number, name] for name in ranked.about.get(number, [])}) for number in numbers]
     places = pl.DataFrame(
         {
             "human_readable_id": pl.Series(numbers, dtype=pl.Int32),

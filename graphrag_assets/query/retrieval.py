@@ -314,18 +314,20 @@ def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
 def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> dict[int, float]:
     """The things named in the question that passages are about: the hashes of their names, and how rare each is.
 
-    How rare a name is (`passage_subjects.rarity`) counts over the whole index, whatever the scope.
+    How rare a name is (`passage_subjects.rarity`) counts over the whole index, whatever the scope. In a scope, only
+    entities whose text is all in it are known by their aliases.
     """
     keys = {number_of(key): key for key in question.title_keys}
     subjects = reader.rows(
         f"""
         SELECT DISTINCT written, name, rarity FROM (
             SELECT written, written AS name FROM (SELECT unnest($keys::UBIGINT[]) AS written)
-            UNION SELECT name, subject FROM entity_names WHERE name IN (SELECT unnest($keys::UBIGINT[]))
+            UNION SELECT name, subject FROM entity_names
+            WHERE name IN (SELECT unnest($keys::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
         ) JOIN passage_subjects USING (name)
         WHERE {scope.allows("text_unit", "text_unit")} ORDER BY written, name
         """,
-        {"keys": list(keys), **scope.parameters("text_unit")},
+        {"keys": list(keys), **scope.parameters("text_unit", "entity_text")},
     )
     found = [(keys[written], name, rarity) for written, name, rarity in subjects.iter_rows()]
     called = {key for key, _ in _called(reader, list(question.title_keys), scope)}

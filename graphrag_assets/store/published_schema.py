@@ -159,7 +159,7 @@ PASSAGE_SUBJECTS = table(
     "Which text units are about a thing: their title, a heading or an opening definition names it.",
     "name text_unit",
     ("name", "UBIGINT", "md5_number_lower of the thing's normalized name; of an entity, its title_key."),
-    ("title", "VARCHAR", "The thing's name as written."),
+    ("title", "VARCHAR", "The thing's name as the text unit has it."),
     ("text_unit", "INTEGER", "human_readable_id of the text unit."),
     ("weight", "DOUBLE", "1 / number of text units about the thing."),
     ("rarity", "DOUBLE", "1 / log2(1 + number of text units that name the thing)."),

@@ -19,7 +19,15 @@ from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.retrieval import Question, by_vector, by_words, entities_for, named_entities, search
+from graphrag_assets.query.retrieval import (
+    Question,
+    by_vector,
+    by_words,
+    entities_for,
+    named_entities,
+    named_things,
+    search,
+)
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,
@@ -297,6 +305,9 @@ def test_names_that_only_other_documents_use_name_nothing(whole: Reader) -> None
     assert len(named_entities(whole, Question("Hudson the bribed"), inside)) == 1
     plain = named_entities(whole, Question("Hudson"), outside)
     assert named_entities(whole, Question("Hudson the bribed"), outside) == plain
+    assert named_things(whole, Question("Hudson the bribed"), outside) == named_things(
+        whole, Question("Hudson"), outside
+    )
     with pytest.raises(QueryError, match="What the filter allows has no entity 'Moriarty'"):
         entities_for(whole, Question("?"), 3, outside, include=["Moriarty"])
 

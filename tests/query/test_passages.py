@@ -70,6 +70,19 @@ def test_no_rank_passes_through_what_a_filter_leaves_out(rag):
     assert without.filter(without["document"] == "Tarnby")["about"].to_list() in ([], [[]])
 
 
+def test_a_passage_is_shown_to_be_about_what_its_own_text_or_headings_name(sample_index):
+    rag = GraphRAG(sample_index.root / "index")
+    shown = 0
+    for batch in ("1-beginnings", "4-great-eastern"):
+        for question in ("Who was Wildman Whitehouse?", "Which ships did the Atlantic Telegraph Company use?"):
+            for row in rag.retrieve(question, 50, batches=[batch]).iter_rows(named=True):
+                own = f"{row['context']} {' '.join(row['text'].split())}"
+                assert all(title in own for title in row["about"])
+                assert row["source"].startswith(batch)
+                shown += len(row["about"])
+    assert shown
+
+
 def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
     for question in ("who was mira holt", "What did Mira Holt's bees eat?"):
         found = rag.retrieve(question, 3)

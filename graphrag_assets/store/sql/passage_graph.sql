@@ -7,7 +7,7 @@ CREATE TEMP TABLE main_names AS
 SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM entity_names GROUP BY name;
 
 CREATE TEMP TABLE headed AS
-SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name
+SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name, h.form
 FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 
 -- Titles and headings in the text of others: no extraction is needed to see them. Of each, the two rarest terms lead
@@ -58,29 +58,29 @@ WITH openings AS (
     SELECT t.text_unit, e.title, md5_number_lower(e.title_key)
     FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
 ), placed AS (
-    SELECT text_unit, name, opening, instr(opening, form) AS place, length(form) AS length
+    SELECT text_unit, name, form, opening, instr(opening, form) AS place, length(form) AS length
     FROM written JOIN openings USING (text_unit)
 ), first_named AS (
-    SELECT text_unit, arg_min(name, (place, -length)) AS name,
+    SELECT text_unit, arg_min(name, (place, -length)) AS name, arg_min(form, (place, -length)) AS form,
            arg_min(opening[place + length:place + length + 200], (place, -length)) AS following
     FROM placed WHERE place BETWEEN 1 AND 80 GROUP BY text_unit
 )
-SELECT name, text_unit FROM first_named WHERE regexp_matches(following, $definition)
+SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition)
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
 
 INSERT INTO passage_subjects
 WITH subjects AS (
-    SELECT name, text_unit FROM headed QUALIFY count(*) OVER (PARTITION BY name) <= $max_headed
-    UNION SELECT name, text_unit FROM defined
+    SELECT name, text_unit, min(form) AS title FROM (
+        FROM (SELECT *, count(DISTINCT text_unit) OVER (PARTITION BY name) AS n FROM headed) SELECT name, text_unit, form
+        WHERE n <= $max_headed
+        UNION ALL SELECT name, text_unit, form FROM defined
+    ) GROUP BY name, text_unit
 ), frequencies AS (
     SELECT name, count(*) AS frequency FROM (FROM mentioned UNION SELECT name, text_unit FROM subjects)
     WHERE name IN (SELECT name FROM subjects) GROUP BY name
 )
-SELECT name, coalesce(e.title, h.title), text_unit, 1 / count(*) OVER (PARTITION BY name), 1 / log2(1 + frequency)
-FROM subjects JOIN frequencies USING (name)
-LEFT JOIN (SELECT md5_number_lower(title_key) AS name, title FROM entities) e USING (name)
-LEFT JOIN (SELECT name, min(form) AS title FROM headings GROUP BY name) h USING (name)
-ORDER BY name, text_unit;
+SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name), 1 / log2(1 + frequency)
+FROM subjects JOIN frequencies USING (name) ORDER BY name, text_unit;
 
 INSERT INTO passage_names
 WITH led AS (

@@ -257,7 +257,7 @@ INSERT INTO text_units BY NAME
 SELECT 'unit-' || u.number AS id, u.number AS human_readable_id, 'batch-' || u.number % 20 AS batch,
        'document-' || u.number // 10 AS document_id, u.number % 10 AS ordinal, u.text, 700 AS n_tokens,
        -- Each stands under the name of an entity: every third entity links passages.
-       'Document ' || u.number // 10 || ' › ' || e.title AS headings, headings AS context
+       ['Document ' || u.number // 10, e.title] AS headings, array_to_string(headings, ' › ') AS context
 FROM unit_texts u JOIN entity_texts e ON e.number = 3 * u.number ORDER BY u.number;
 
 INSERT INTO documents BY NAME

@@ -124,11 +124,11 @@ def _text_units(texts: Texts, batch: str) -> pl.DataFrame:
     stands_in = (pl.col("title") == pl.col("id")) | pl.col("id").is_in(["", _INVENTED])
     titled = texts.documents.filter(~stands_in).drop_nulls("title")
     titles = titled.select(
-        document_id="id", headings=pl.Series([joined(title, []) for title in titled["title"]], dtype=pl.String)
+        document_id="id", context=pl.Series([joined(title, []) for title in titled["title"]], dtype=pl.String)
     )
     return units.join(titles, on="document_id", how="left", maintain_order="left").with_columns(
-        pl.col("headings").fill_null(""),
-        context=pl.col("headings").fill_null(""),
+        pl.col("context").fill_null(""),
+        headings=pl.concat_list("context").list.drop_nulls(),
         context_fingerprint=pl.lit(None, pl.String),
         batch=pl.lit(batch),
         n_sentences=n_sentences,

@@ -9,7 +9,7 @@ from graphrag_assets.models.offline import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
-from graphrag_assets.pipeline.unit_contexts import heading_contexts
+from graphrag_assets.pipeline.unit_contexts import heading_contexts, unit_headings
 
 
 class BatchFacts(NamedTuple):
@@ -33,8 +33,8 @@ def read_corpus(
     loaded = load_documents(batch, files, load)
     text_units = chunk_documents(loaded.documents, chunk)
     titled = loaded.documents.with_columns(given_titles(loaded.documents))
-    headings = heading_contexts(titled, text_units).alias("headings")
-    context = headings.alias("context") if with_contexts else pl.lit("").alias("context")
+    headings = unit_headings(titled, text_units)
+    context = heading_contexts(titled, text_units) if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors

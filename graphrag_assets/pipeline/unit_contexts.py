@@ -5,7 +5,7 @@ the text; it is no part of it: quotes and character spans are of the text alone.
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -81,6 +81,11 @@ class Outline:
             self._starts.append(heading.start)
             self._paths.append(path)
 
+    def within(self, start: int, end: int) -> list[str]:
+        """The headings that begin from character `start` on and before `end`."""
+        first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        return [path[-1].title for path in self._paths[first:last]]
+
     def path(self, start: int) -> list[str]:
         """The headings in force at character `start`, outermost first; of a heading that begins there, its parents."""
         place = bisect_right(self._starts, start) - 1
@@ -129,6 +134,23 @@ def heading_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Se
         for document, start in text_units.select("document_id", "start_char").iter_rows()
     ]
     return pl.Series("context", contexts, dtype=pl.String)
+
+
+def unit_headings(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Series:
+    """What each text unit stands under or begins: the title of its document, and headings; each once, in order.
+
+    Args:
+        documents: id, title (null: it has none), text.
+        text_units: document_id, start_char, end_char.
+    """
+    titles = {id_: " ".join((title or "").split()) for id_, title in documents.select("id", "title").iter_rows()}
+    outlines = {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
+    found = []
+    for document, start, end in text_units.select("document_id", "start_char", "end_char").iter_rows():
+        outline = outlines[document]
+        names = [titles[document], *outline.path(start), *outline.within(start, end)]
+        found.append(list(dict.fromkeys(_shortened(name) for name in names if name)))
+    return pl.Series("headings", found, dtype=pl.List(pl.String))
 
 
 # --- written contexts -----------------------------------------------------------------------------------

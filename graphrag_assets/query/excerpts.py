@@ -3,7 +3,7 @@
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.languages import stems
+from graphrag_assets.languages import UNKNOWN, stems
 from graphrag_assets.query.retrieval import KnownTerms, Question, known_terms
 from graphrag_assets.store.published import Reader
 from graphrag_assets.text import fold, search_words, sentences
@@ -12,23 +12,27 @@ MAX_SENTENCES = 3
 GAP = " … "
 
 
-def excerpts(reader: Reader, question: Question, sources: pl.DataFrame, limit: int) -> pl.Series:
-    """Excerpts of the first `limit` rows of `sources` (text, language), the whole text of the others.
+def excerpts(reader: Reader, question: Question, sources: pl.DataFrame, first: int, last: int) -> pl.Series:
+    """Excerpts of the rows of `sources` (text, language) from place `first` on and before `last`; the others whole.
 
     A sentence counts by the rarity of the question's words in it that no sentence chosen before has. Sentences keep
     their order; a gap between them shows as an ellipsis.
     """
     known = known_terms(reader, question).get("text_unit")
-    first = sources.head(limit)
-    if known is None or first.is_empty():
-        return sources["text"].alias("excerpt")
-    shortened = [_excerpt(text, language, known) for text, language in first.select("text", "language").iter_rows()]
-    return pl.Series("excerpt", [*shortened, *sources["text"][limit:]], dtype=pl.String)
+    texts = sources["text"].to_list()
+    if known is not None:
+        for place, language in enumerate(sources["language"][first:last].to_list(), first):
+            # As terms are made of the text: in the main language where its own is not known.
+            stemmed = language if language in reader.languages else next(iter(reader.languages), UNKNOWN)
+            texts[place] = _excerpt(texts[place], stemmed, known)
+    return pl.Series("excerpt", texts, dtype=pl.String)
 
 
 def _excerpt(text: str, language: str, known: KnownTerms) -> str:
     spans = sentences(text, language)
     parts = [text[span.start : span.end].strip() for span in spans]
+    if not parts:
+        return text
     asked = {term: (word, rarity) for term, word, rarity in zip(known.terms, known.words, known.rarity, strict=True)}
     words = [_asked_words(words, language, asked) for words in search_words(pl.Series(parts, dtype=pl.String))]
     chosen: set[int] = set()

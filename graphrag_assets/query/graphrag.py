@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from graphrag_assets.models.answering import Answerer
 from graphrag_assets.query import methods
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
+from graphrag_assets.query.filters import Filter
 from graphrag_assets.query.history import ConversationHistory
 from graphrag_assets.query.passages import RankingMethod
 from graphrag_assets.query.request import METHODS, Request, request
@@ -198,6 +200,9 @@ class GraphRAG:
         return self._begun(asked, methods.context), asked.common.callbacks
 
     def _retrieving(self, question: Any, options: Mapping[str, Any]) -> tuple[Work[pl.DataFrame], Any]:
+        known = {"k", "method", "filter", "history", "timeout", "callbacks", *(f.name for f in fields(Filter))}
+        if unknown := sorted(options.keys() - known):
+            raise QueryError(f"Unknown option {', '.join(unknown)}. retrieve knows: {', '.join(sorted(known))}.")
         asked = request("retrieve", question, options)
         return self._begun(asked, methods.retrieve), asked.common.callbacks
 
@@ -218,6 +223,7 @@ class GraphRAG:
     ) -> Callable[[Emit], Coroutine[Any, Any, Any]]:
         async def begin(emit: Emit) -> Any:
             reader = await asyncio.to_thread(self.index.reader)  # the newest publication
+            await asyncio.to_thread(reader.check_version)
             search = Search(reader, asked, self.answerer, self.rater, emit, streaming)
             return await work(search)
 

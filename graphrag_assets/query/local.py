@@ -159,7 +159,7 @@ SOURCES = Layout(
 # Of the tokens of the graph: what is said of the entities, of their relationships, and the claims.
 _GRAPH_SHARES = (0.4, 0.4, 0.2)
 _MOST_TEXT_UNITS = 100
-_EXCERPTS = 12
+_EXCERPTS = 12  # of the best passages so many at most: splitting sentences takes time
 _MOST_LINKS_COUNTED = 999  # what is counted at publication allows for three digits
 
 
@@ -186,7 +186,7 @@ def local_context(
     relationships = later(lambda: _relationships(reader, question, entities, options, scope))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
-    texts = later(lambda: _sources(reader, question, units, scope))
+    texts = later(lambda: _sources(reader, question, units, options, scope))
     claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
@@ -211,9 +211,12 @@ def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scop
     return fuse(passages, text_units_of(reader, included, _MOST_TEXT_UNITS, scope))[:_MOST_TEXT_UNITS]
 
 
-def _sources(reader: Reader, question: Question, units: list[int], scope: Scope) -> pl.DataFrame:
+def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
+    """The passages, with excerpts of the best of those that do not fit their share of the tokens."""
     found = sources(reader, units, scope)
-    return found.with_columns(excerpts(reader, question, found, _EXCERPTS))
+    share = options.text_unit_prop * options.max_context_tokens
+    fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
+    return found.with_columns(excerpts(reader, question, found, fitting, max(fitting, _EXCERPTS)))
 
 
 def _relationships(

@@ -1,6 +1,7 @@
 """Finds rows by what they say, with BM25 and vectors, and the entities that a question names."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.store.published import Reader
 from graphrag_assets.store.signs import signs
-from graphrag_assets.text import name_key, search_words_of, title_key
+from graphrag_assets.text import UNSPACED, name_key, search_words_of, title_key
 
 FUSION_K = 60
 CANDIDATES = 100
@@ -27,6 +28,8 @@ COMPARED = 1_000
 """Vectors compared exactly of those that the sign bits choose; one in 500 where that is more."""
 
 _LONGEST_TITLE = 8
+_WORD = re.compile(r"\S+")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
 _TEXT_UNITS = 20  # whose entities are candidates
 # Passages found through the graph choose entities; what is said of an entity corrects them.
 _PASSAGES_WEIGHT, _ENTITY_FUSION_K = 3, 20
@@ -96,17 +99,26 @@ class Question:
 
     @cached_property
     def title_keys(self) -> dict[str, list[tuple[int, int]]]:
-        """Every run of up to eight words as the key of a title, with the places where it begins and ends."""
-        words = self.text.split()
+        """Every run of up to eight words as the key of a title, with the characters where it begins and ends.
+
+        In scripts without spaces, every run of two to eight characters.
+        """
+        words = [word.span() for word in _WORD.finditer(self.text)]
+        runs = [
+            (first, last) for place, (first, _) in enumerate(words) for _, last in words[place : place + _LONGEST_TITLE]
+        ]
+        for unspaced in _UNSPACED_RUN.finditer(self.text):
+            for first in range(unspaced.start(), unspaced.end() - 1):
+                last = min(first + _LONGEST_TITLE, unspaced.end())
+                runs += [(first, end) for end in range(first + 2, last + 1)]
         found: dict[str, list[tuple[int, int]]] = {}
-        for start in range(len(words)):
-            for end in range(start + 1, min(start + _LONGEST_TITLE, len(words)) + 1):
-                run = " ".join(words[start:end])
-                # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
-                keys = {title_key(run), title_key(run.lstrip("(").rstrip("?!.,;:)"))}
-                for key in {*keys, *map(name_key, keys)} - {""}:
-                    if key not in STOP_WORDS:
-                        found.setdefault(key, []).append((start, end))
+        for first, last in runs:
+            run = self.text[first:last]
+            # With and without the punctuation around it: "Glass, Elliot & Co." and "the Niagara?".
+            keys = {title_key(run), title_key(run.lstrip("(").rstrip("?!.,;:)"))}
+            for key in {*keys, *map(name_key, keys)} - {""}:
+                if key not in STOP_WORDS:
+                    found.setdefault(key, []).append((first, last))
         return found
 
 

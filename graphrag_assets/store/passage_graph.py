@@ -13,8 +13,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.pipeline.unit_contexts import SEPARATOR
-from graphrag_assets.text import fold, name_key, search_words_of, title_key
+from graphrag_assets.text import UNSPACED, fold, name_key, search_words, title_key
 
 MAX_HEADED = 32
 """Text units under one title or heading; a name with more ("Introduction", a whole book) says too little about each."""
@@ -62,6 +61,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
         "definition": DEFINITION,
         "max_definitions": MAX_DEFINITIONS,
         "max_headed": MAX_HEADED,
+        "unspaced": f"[{UNSPACED}]",
     }
     for statement in connection.extract_statements(_SQL):
         connection.execute(statement, {name: given[name] for name in statement.named_parameters})
@@ -70,21 +70,14 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """text_unit, name, form, words: a row for each title and heading of a text unit, and for it without a qualifier."""
-    headings = connection.sql(
-        "SELECT human_readable_id AS text_unit, unnest(string_split(headings, $separator)) AS part FROM text_units",
-        params={"separator": SEPARATOR},
-    ).pl()
-    rows = [
-        (part, form, number_of(name_key(title_key(form))), [fold(word) for word in words])
-        for part in headings["part"].unique()
-        for form in names_of(part)
-        if (words := search_words_of(form))
-    ]
-    named = pl.DataFrame(
-        rows,
-        {"part": pl.String(), "form": pl.String(), "name": pl.UInt64(), "words": pl.List(pl.String())},
-        orient="row",
-    )
+    headings = connection.sql("SELECT human_readable_id AS text_unit, unnest(headings) AS part FROM text_units").pl()
+    forms = [(part, form) for part in headings["part"].unique() for form in names_of(part)]
+    named = pl.DataFrame(forms, {"part": pl.String(), "form": pl.String()}, orient="row")
+    words = [list(dict.fromkeys(fold(word) for word in found)) for found in search_words(named["form"])]
+    named = named.with_columns(
+        pl.Series("name", [number_of(name_key(title_key(form))) for form in named["form"]], dtype=pl.UInt64),
+        pl.Series("words", words, dtype=pl.List(pl.String)),
+    ).filter(pl.col("words").list.len() > 0)
     return headings.join(named, on="part").select("text_unit", "name", "form", "words")
 
 

@@ -19,6 +19,9 @@ from graphrag_assets.store.schema import literal
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
 
+SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects", "passage_names")
+"""Tables that searches need and older versions did not publish."""
+
 _USE = "USE published"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
@@ -129,6 +132,23 @@ class Reader:
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
+    def check_version(self) -> None:
+        """See that the file has what questions need.
+
+        Raises:
+            StoreError: an older version published it.
+        """
+        if not self._is_current:
+            raise StoreError(
+                f"{self.path} was published by an older version, without the tables that questions need. Publish "
+                "again: `python -m graphrag_assets index`. SQL on it works as before."
+            )
+
+    @cached_property
+    def _is_current(self) -> bool:
+        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'")
+        return set(SEARCHED_TABLES) <= set(tables["table_name"])
+
     @cached_property
     def embedding(self) -> tuple[str, int] | None:
         """Name of the embedding model and the vectors' dimensions; None for an index without vectors."""
@@ -143,16 +163,7 @@ class Reader:
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
-        """For each language of the documents: how many there are in it, and its stop words.
-
-        Raises:
-            StoreError: the file has no words to search by, because an older version published it.
-        """
-        if self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'word_forms'").is_empty():
-            raise StoreError(
-                f"{self.path} was published by an older version, without the table word_forms that questions need. "
-                "Publish again: `python -m graphrag_assets index`."
-            )
+        """For each language of the documents: how many there are in it, and its stop words."""
         found = self.rows("SELECT language, documents, stop_words FROM languages")
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 

@@ -101,12 +101,12 @@ TEXT_UNITS = table(
     ("start_char", "BIGINT", "First character in documents.text, from 0."),
     ("end_char", "BIGINT", "Character after the last one: text = documents.text[start_char:end_char]."),
     ("text", "VARCHAR", "The text of the unit."),
-    ("headings", "VARCHAR", "What the unit stands under: document title › headings. Passages are linked through it."),
+    ("headings", "VARCHAR[]", "Document title and headings that the unit stands under or begins: what it is about."),
     (
         "context",
         "VARCHAR",
-        "What is searched and embedded with the text, not part of it: the headings, none, or what a chat model wrote "
-        "of the unit's place in its document.",
+        "What is searched and embedded with the text, not part of it: document title › headings, none, or what a chat "
+        "model wrote of the unit's place in its document.",
     ),
     (
         "context_fingerprint",

@@ -110,7 +110,7 @@ def _text_units() -> list[dict[str, Any]]:
                 "start_char": start,
                 "end_char": start + len(text),
                 "text": text,
-                "headings": f"Document {document}",
+                "headings": [f"Document {document}"],
                 "context": f"Document {document}",
             }
         )

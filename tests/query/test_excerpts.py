@@ -17,9 +17,9 @@ TEXT = (
 def made(index_file):
     reader = GraphRAG(index_file).index.reader()
 
-    def excerpt(question: str, *texts: str, limit: int = 10) -> list[str]:
-        sources = pl.DataFrame({"text": texts, "language": ["en"] * len(texts)})
-        return excerpts(reader, Question(question), sources, limit).to_list()
+    def excerpt(question: str, *texts: str, first: int = 0, last: int = 10, language: str = "en") -> list[str]:
+        sources = pl.DataFrame({"text": texts, "language": [language] * len(texts)})
+        return excerpts(reader, Question(question), sources, first, last).to_list()
 
     return excerpt
 
@@ -41,11 +41,15 @@ def test_a_passage_without_a_word_of_the_question_stays_whole(made):
     assert made("zzz", TEXT) == [TEXT]
 
 
-def test_only_the_first_passages_are_shortened(made):
-    first, second = made("Niagara", TEXT, TEXT, limit=1)
-    assert first == "Captain Hudson of the Niagara paid out the cable."
-    assert second == TEXT
-    assert made("Niagara") == []
+def test_only_the_passages_asked_for_are_shortened(made):
+    excerpt = "Captain Hudson of the Niagara paid out the cable."
+    assert made("Niagara", TEXT, TEXT, last=1) == [excerpt, TEXT]
+    assert made("Niagara", TEXT, TEXT, first=1) == [TEXT, excerpt]
+    assert made("Niagara", "", TEXT) == ["", excerpt]
+
+
+def test_a_passage_of_unknown_language_is_read_in_that_of_the_index(made):
+    assert made("Niagaras", TEXT, language="und") == made("Niagaras", TEXT) != [TEXT]
 
 
 def test_an_excerpt_has_few_sentences(made):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, by_words, named_entities
 from graphrag_assets.store.published import PublishedIndex, Reader
@@ -252,4 +253,5 @@ def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP TABLE word_forms")
     with pytest.raises(StoreError, match=r"older version.*Publish again: `python -m graphrag_assets index`"):
-        by_words(PublishedIndex(path).reader(), "text_unit", Question("customer"), 5)
+        GraphRAG(path).retrieve("customer")
+    assert GraphRAG(path).sql("SELECT count(*) FROM text_units").item() == len(ENGLISH)

@@ -34,7 +34,7 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
             "start_char": 0,
             "end_char": 1,
             "text": list(texts),
-            "headings": "",
+            "headings": [],
             "context": "",
             "context_fingerprint": None,
             "n_tokens": 1,

@@ -10,35 +10,51 @@ CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name, h.form
 FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 
--- Titles and headings in the text of others: no extraction is needed to see them. Of each, the two rarest terms lead
--- to the texts that may have it.
-CREATE TEMP TABLE titles_in_text AS
+-- Of each title and heading, the two rarest of its terms; a text that has it has both.
+CREATE TEMP TABLE title_terms AS
 WITH forms AS (
     SELECT row_number() OVER () AS number, * FROM (
         SELECT DISTINCT coalesce(m.name, h.name) AS name, h.form, h.words
         FROM headings h LEFT JOIN main_names m ON m.written = h.name
     )
+), words AS (
+    SELECT number, unnest(words) AS word FROM forms
 ), terms AS (
-    SELECT w.number, md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.texts, f.term)), any_value(w.word))) AS term
-    FROM (SELECT number, words, unnest(words) AS word FROM forms) w LEFT JOIN word_forms f ON f.form = w.word
-    GROUP BY w.number, w.word
-), rarest AS (
-    SELECT s.number, s.term
-    FROM terms s JOIN posting_terms t USING (term) JOIN forms f USING (number)
-    QUALIFY count(*) OVER (PARTITION BY s.number) = len(f.words)  -- a text with all of them exists
-        AND min(t.texts) OVER (PARTITION BY s.number) <= $max_texts
-        AND row_number() OVER (PARTITION BY s.number ORDER BY t.texts, s.term) <= 2
+    SELECT w.number,
+           md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.texts, f.term)), any_value(w.word))) AS term
+    FROM words w LEFT JOIN word_forms f ON f.form = w.word GROUP BY w.number, w.word
+), ranked AS (
+    SELECT s.number, min(t.texts) AS texts, arg_min(t.term, (t.texts, t.term), 2) AS rarest
+    FROM terms s JOIN posting_terms t USING (term) GROUP BY s.number
+)
+SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FROM forms f JOIN ranked r USING (number);
+
+-- Titles and headings in the text of others: no extraction is needed to see them.
+CREATE TEMP TABLE titles_in_text AS
+WITH with_rarest AS (
+    SELECT t.name, t.form, t.second, p.number AS text_unit
+    FROM title_terms t JOIN postings p ON p.term = t.rarest WHERE t.texts <= $max_texts
 ), candidates AS (
-    SELECT f.name, f.form, p.number AS text_unit
-    FROM rarest r JOIN postings p USING (term) JOIN forms f ON f.number = r.number
-    GROUP BY f.number, f.name, f.form, f.words, p.number HAVING count(*) = least(len(f.words), 2)
+    SELECT name, form, text_unit FROM with_rarest WHERE second IS NULL
+    UNION ALL
+    SELECT name, form, text_unit FROM with_rarest w
+    SEMI JOIN postings p ON p.term = w.second AND p.number = w.text_unit
 ), texts AS (
     SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
     FROM text_units WHERE human_readable_id IN (SELECT text_unit FROM candidates)
+), placed AS (
+    SELECT c.*, t.text, instr(t.text, c.form) AS place FROM candidates c JOIN texts t USING (text_unit)
 )
-SELECT DISTINCT name, text_unit
-FROM (SELECT c.*, t.text, instr(t.text, c.form) AS place FROM candidates c JOIN texts t USING (text_unit))
-WHERE place > 0 AND NOT regexp_matches(text[place - 1] || text[place + length(form)], '[\p{L}\p{N}]');
+SELECT DISTINCT name, text_unit FROM placed
+WHERE CASE
+    WHEN place = 0 THEN false
+    -- A name is no part of a longer word; scripts without spaces do not show where words end.
+    WHEN NOT regexp_matches(
+        regexp_replace(text[place - 1] || text[place + length(form)], $unspaced, '', 'g'), '[\p{L}\p{N}]'
+    ) THEN true
+    ELSE regexp_matches(text, '([^\p{L}\p{N}]|' || $unspaced || ')' || regexp_escape(form)
+                              || '([^\p{L}\p{N}]|' || $unspaced || ')')
+END;
 
 CREATE TEMP TABLE mentioned AS
 SELECT md5_number_lower(e.title_key) AS name, t.text_unit
@@ -78,9 +94,13 @@ WITH subjects AS (
 ), frequencies AS (
     SELECT name, count(*) AS frequency FROM (FROM mentioned UNION SELECT name, text_unit FROM subjects)
     WHERE name IN (SELECT name FROM subjects) GROUP BY name
+), words AS (
+    SELECT name, max(texts) AS texts FROM title_terms WHERE second IS NULL GROUP BY name
 )
-SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name), 1 / log2(1 + frequency)
-FROM subjects JOIN frequencies USING (name) ORDER BY name, text_unit;
+-- A title of one word, such as "Costs", is as common as the word, which questions have too, not as the capitalized name.
+SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name),
+       1 / log2(1 + greatest(frequency, coalesce(texts, 0)))
+FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name) ORDER BY name, text_unit;
 
 INSERT INTO passage_names
 WITH led AS (
@@ -91,4 +111,4 @@ WITH led AS (
 SELECT text_unit, name, rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1) FROM led
 ORDER BY text_unit, name;
 
-DROP TABLE main_names; DROP TABLE headed; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;
+DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;

@@ -62,7 +62,8 @@ WITH entities_of AS (
     SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
 )
 -- Rows from before there were contexts, such as imported ones, have the title for one.
-SELECT t.* REPLACE (coalesce(t.headings, d.title, '') AS headings, coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
+SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings,
+       coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
        coalesce(e.entity_ids, []) AS entity_ids,
        coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
 FROM working.text_units t

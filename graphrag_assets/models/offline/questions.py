@@ -20,8 +20,9 @@ from graphrag_assets.models.offline.wording import (
     NUMBER_WORDS,
     TROUBLE,
 )
+from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
 # Forms of English verbs, and nouns that go with them, that no stemmer brings together; the word itself first.
 _IRREGULAR = """
 begin began begun; break broke broken; bring brought; build built; buy bought; catch caught; choose chose chosen
@@ -44,7 +45,7 @@ _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:\.|er| de)? {MONTH}|{MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{MONTH})\b"
 )
 _AMOUNT = re.compile(rf"[£$€]?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
-_CAPITALISED = r"[^\W\d_a-zà-öø-ÿа-яё][\w'’&.-]*"
+_CAPITALISED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'’&.-])*"
 _NAME = re.compile(rf"{_CAPITALISED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALISED})*")
 _PLACE = re.compile(
     rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
@@ -95,7 +96,12 @@ def language_of_question(question: str, text: str = "") -> str:
 def stems(text: str, language: str = "en") -> set[str]:
     """The stems of the content words of `text`, which is read as one of that language."""
     left_out = stop_words(language)
-    return set(_stemmed([word for word in _WORD.findall(text.casefold()) if word not in left_out], language))
+    return set(_stemmed([word for word in _words(text) if word not in left_out], language))
+
+
+def _words(text: str) -> list[str]:
+    """The words of `text` in lower case, in order; where it has a script without spaces, those that search has."""
+    return search_words_of(text) if has_unspaced_script(text) else _WORD.findall(text.casefold())
 
 
 def _stemmed(words: list[str], language: str) -> list[str]:
@@ -236,15 +242,17 @@ class Asked:
         kinds = tuple(dict.fromkeys(kind for pattern, kind in KINDS if pattern.search(question)))
         left_out = stop_words(language).union(*(IMPLIED.get(kind, ()) for kind in kinds))
         found = names_in(question, language)
-        content = [(match[0], match.start()) for match in _WORD.finditer(question)]
-        content = [(word, at) for word, at in content if word.casefold() not in left_out]
-        stemmed = _stemmed([word.casefold() for word, _ in content], language)
+        capitals = {
+            match[0].casefold() for match in _WORD.finditer(question) if match.start() and match[0][0].isupper()
+        }
+        content = [word for word in _words(question) if word not in left_out]
+        stemmed = _stemmed(content, language)
         generic = _generic(language)
         if len(found) > 1:  # "How are X and Y connected?" is about X and Y
             generic |= stems(" ".join(_CONNECTED.findall(question)), language)
-        specific = [(stem, *word) for stem, word in zip(stemmed, content, strict=True) if stem not in generic]
-        terms = list(dict.fromkeys(stem for stem, _, _ in specific))
-        named = {stem for stem, word, at in specific if word[0].isdigit() or (word[0].isupper() and at > 0)}
+        specific = [(stem, word) for stem, word in zip(stemmed, content, strict=True) if stem not in generic]
+        terms = list(dict.fromkeys(stem for stem, _ in specific))
+        named = {stem for stem, word in specific if word[0].isdigit() or word in capitals}
         names = [frozenset(stems(name, language)) & named for name in found]
         terms += [_term_of(kind) for kind in kinds if kind in _PATTERNS]
         about = _subject(question, language)
@@ -253,7 +261,7 @@ class Asked:
     @property
     def about_everything(self) -> bool:
         """Whether it names nothing in particular: "What are the main themes?"."""
-        return not self.terms and bool(_WORD.search(self.text))
+        return not self.terms and bool(_words(self.text))
 
     @property
     def has_parts(self) -> bool:

@@ -31,6 +31,18 @@ def title_key(title: str) -> str:
     return "".join(c for c in text if c not in '"“”„«»*').strip(_QUOTES + " ")
 
 
+def without_qualifier(title: str) -> str:
+    """A title or its key without a qualifier in parentheses at its end; empty if the title is nothing else.
+
+    >>> without_qualifier("Mercury (planet)")
+    'Mercury'
+    """
+    return _QUALIFIER.sub("", title)
+
+
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+
+
 class Sentence(NamedTuple):
     """A sentence with its character span in the text it comes from; trailing white space belongs to it."""
 

@@ -20,6 +20,7 @@ from graphrag_assets.models.offline.tagging import (
     word_list,
     word_tag,
 )
+from graphrag_assets.text import without_qualifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     number", "In mathematics, the Graham number is …"), or when its content words have capitals, unless it is one common
     word or has a verb, as headlines have.
     """
-    bare = _QUALIFIER.sub("", title).strip("\"'*_ ")
+    bare = without_qualifier(title).strip("\"'*_ ")
     words = _TITLE_WORD.findall(bare)
     if not words or len(title) > 100 or _FILE_NAME.search(title):
         return []
@@ -212,7 +213,6 @@ def _is_used(name: str, text: str) -> bool:
 
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 
 

@@ -10,7 +10,6 @@ from graphrag_assets.text import sentences, word_count
 
 REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
 _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
-_OPENING = re.compile(r"^\d+ entit(?:y|ies) around ")  # how extractive reports begin: it counts, and says nothing
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
 _SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]」』）*_]*$")
@@ -111,7 +110,7 @@ def _statements(text: str, language: str) -> list[tuple[str, bool]]:
             found.append((line.strip("# "), True))
             continue
         line = _MARKER.sub("", line).strip()
-        if _LEAST_WORDS <= word_count(line) <= _MOST_WORDS and not _OPENING.match(line):
+        if _LEAST_WORDS <= word_count(line) <= _MOST_WORDS:
             found.append((line, False))
     return found
 

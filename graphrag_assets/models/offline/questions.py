@@ -77,9 +77,9 @@ _DOER = ("er", "or")  # left on by the English stemmer
 
 
 def language_of_question(question: str, text: str = "") -> str:
-    """The language of a question: the one with most stop words in it, of which questions are full.
+    """The language of a question: the one whose stop words it has most of.
 
-    Several may have as many: then as `language_of` judges the question, or else `text`, which it is asked of.
+    On a tie, the language that `language_of` finds for the question or else for `text`, the text that it is about.
 
     >>> language_of_question("Wer war Klara Winter?"), language_of_question("Cyrus Field")
     ('de', 'en')
@@ -265,7 +265,7 @@ class Asked:
 
     @property
     def has_parts(self) -> bool:
-        """Whether it asks several things, or why or how something was: what one sentence seldom tells."""
+        """Whether it asks several things, or why or how something was: which one sentence rarely answers."""
         return bool(_PARTS.search(self.text))
 
     @property
@@ -283,12 +283,12 @@ class Asked:
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
     def words(self, text: str) -> set[str]:
-        """The stems of a text, and the terms of the kinds that it speaks of."""
+        """The stems of a text, and the terms of the kinds of answers that it mentions."""
         kinds = (kind for kind in self.kinds if kind in _PATTERNS and _PATTERNS[kind].search(text))
         return stems(text, self.language).union(map(_term_of, kinds))
 
     def occurrences(self, texts: Sequence[set[str]]) -> np.ndarray:
-        """How well the words of each text have each term, 0 to 1: float of shape (texts, terms)."""
+        """How well each text matches each term, 0 to 1: float of shape (texts, terms)."""
         vocabulary = set().union(*texts)
         kindred = [{word: k for word in vocabulary if (k := kinship(term, word))} for term in self.terms]
         found = [[max((k for w, k in kin.items() if w in words), default=0.0) for kin in kindred] for words in texts]
@@ -349,7 +349,7 @@ def _rarity(has: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1)))
 
 
-_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds that stand for any word that speaks of them
+_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def _term_of(kind: str) -> str:

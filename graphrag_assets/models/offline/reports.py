@@ -84,7 +84,7 @@ _LEAD = 12  # characters: room for an article or an honorific before the name
 
 
 def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
-    """What the central entities are, how they are related, and what else they are connected with.
+    """The descriptions of the central entities, their relationships, and their other connections.
 
     `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
     """
@@ -137,7 +137,7 @@ def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
 def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
     """One statement per distinct sentence, citing every row that carries it.
 
-    A sentence that refers to the one before it ("He …") stays with that; without one it is left out.
+    A sentence that refers to the one before it ("He …") is joined to that; without one it is omitted.
     """
     statements: dict[str, _Statement] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""The sentences that answers are chosen from, each with where it stands and what it can be cited by."""
+"""The sentences that answers are chosen from, each with its position and its citation."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
 _SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]」』）*_]*$")
-# Headers of e-mails as they stand in texts, by the words of common mail programs. A subject is a heading.
+# Headers of e-mails in the words of common mail programs. A subject is a heading.
 _HEADER = re.compile(
     r"^(?:from|to|cc|bcc|date|sent|reply-to|von|an|gesendet|datum|de|à|envoyé|para|fecha|от|кому|дата"
     r"|(?P<subject>subject|betreff|objet|asunto|тема)): ",

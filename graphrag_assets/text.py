@@ -31,6 +31,18 @@ def title_key(title: str) -> str:
     return "".join(c for c in text if c not in '"“”„«»*').strip(_QUOTES + " ")
 
 
+def without_qualifier(title: str) -> str:
+    """A title or its key without a qualifier in parentheses at its end; empty if the title is nothing else.
+
+    >>> without_qualifier("Mercury (planet)")
+    'Mercury'
+    """
+    return _QUALIFIER.sub("", title)
+
+
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+
+
 class Sentence(NamedTuple):
     """A sentence with its character span in the text it comes from; trailing white space belongs to it."""
 
@@ -105,7 +117,7 @@ def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
 
 _SLICE = 20_000
 _LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
-_LAST_SENTENCE = re.compile(r".*[.!?。！？][\"'”’)\]]*\s", re.DOTALL)
+_LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
 
 
 def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
@@ -151,6 +163,25 @@ def search_words(texts: pl.Series) -> pl.Series:
 def search_words_of(text: str) -> list[str]:
     """The distinct words of one text, such as a question."""
     return list(dict.fromkeys(search_words(pl.Series([text], dtype=pl.String)).item(0)))
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Whether `text` has letters of a script without spaces, whose words are bigrams.
+
+    >>> has_unspaced_script("東京"), has_unspaced_script("Tokyo")
+    (True, False)
+    """
+    return not text.isascii() and _UNSPACED_RUN.search(text) is not None
+
+
+def word_count(text: str) -> int:
+    """The number of words of `text`; in scripts without spaces two characters count as one.
+
+    >>> word_count("The sky is blue."), word_count("天空是蓝色的")
+    (4, 3)
+    """
+    spaced = text if text.isascii() else _UNSPACED_PAIR.sub(" x ", text)
+    return len(spaced.split())
 
 
 _WORD = r"[\p{L}\p{M}\p{N}]+"
@@ -233,6 +264,7 @@ UNSPACED = (
 )
 OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
 
 
 def _space_bigrams(text: str) -> str:

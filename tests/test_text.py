@@ -86,3 +86,9 @@ def test_a_paragraph_of_megabytes_is_split() -> None:
 
 def test_a_long_text_without_punctuation_stays_one_sentence() -> None:
     assert len(sentences("word " * 20_000)) == 1
+
+
+def test_chinese_sentences_are_found_throughout_a_long_paragraph() -> None:
+    sentence = "灯塔建于许多年以前。"  # ten characters, so that 20,000 end with one
+    assert len(sentence) == 10
+    assert split(sentence * 2_500) == [sentence] * 2_500

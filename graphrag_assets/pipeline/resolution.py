@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from graphrag_assets.text import without_qualifier
+
 ALIAS_SCHEMA = {
     "document_id": pl.String,
     "alias_key": pl.String,
@@ -178,12 +180,9 @@ def _qualified(keys: _Keys) -> Pairs:
     """ "alû (mythology)" is "alû", unless two qualifiers tell things of one name apart."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        if (match := _QUALIFIER.search(key)) and match.start():
-            by_name[key[: match.start()]].append(key)
+        if (name := without_qualifier(key)) and name != key:
+            by_name[name].append(key)
     return [(same[0], name) for name, same in by_name.items() if len(same) == 1 and name in keys.counts]
-
-
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 
 
 def _acronym_prefixes(keys: _Keys) -> Pairs:

@@ -6,14 +6,13 @@ to those about it. What a text merely mentions links nothing, since in most coll
 through it loses to plain BM25 on news (docs/query.md has the figures).
 """
 
-import re
 from importlib.resources import files
 
 import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
-from graphrag_assets.text import UNSPACED, fold, name_key, search_words, title_key
+from graphrag_assets.text import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
 MAX_HEADED = 32
 """Text units under one title or heading; a name with more ("Introduction", a whole book) says too little about each."""
@@ -23,7 +22,6 @@ MAX_TEXTS = 1_000
 """Texts that have the rarest word of a title; a title of more frequent words names nothing in particular."""
 
 _SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 # "X is a …" in the languages whose words are stemmed and whose copula stands between name and noun: verbs, articles.
 _COPULAS = (
     ("is|was|are|were", "a|an|the|one"),
@@ -87,5 +85,4 @@ def names_of(title: str) -> list[str]:
     >>> names_of("Lilu (mythology)")
     ['Lilu (mythology)', 'Lilu']
     """
-    short = _QUALIFIER.sub("", title)
-    return [name for name in dict.fromkeys([title, short]) if name]
+    return [name for name in dict.fromkeys([title, without_qualifier(title)]) if name]

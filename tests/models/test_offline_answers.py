@@ -462,3 +462,56 @@ def test_new_questions_are_about_rows_of_each_kind_in_turn() -> None:
     )
     assert suggest([], passages, 1) == ("What connects Cyrus Field and Agamemnon?",)
     assert suggest([], (), 3) == ()
+
+
+WANG = Passage("Sources", 1, "王明", "王明出生于江城。他在青川大学学习物理。毕业后，他在江城工作了十年。")
+QINGCHUAN = Passage(
+    "Sources", 2, "青川大学", "青川大学位于江城。学校成立于1921年，设有五个学院。图书馆收藏了三十万册图书。"
+)
+TANAKA = Passage("Sources", 3, "田中一郎", "田中一郎は桜川大学で物理を学んだ。卒業後は港町の造船所で働いた。")
+SAKURAGAWA = Passage(
+    "Sources",
+    4,
+    "桜川大学",
+    "桜川大学は港町にある。一九二一年に設立され、五つの学部がある。図書館の蔵書は三十万冊である。",
+)
+FOUNDED = "学校成立于1921年，设有五个学院。 [Data: Sources (2)]"
+LIBRARY = "图书馆收藏了三十万册图书。 [Data: Sources (2)]"
+FOUNDED_JA = "一九二一年に設立され、五つの学部がある。 [Data: Sources (4)]"
+LIBRARY_JA = "図書館の蔵書は三十万冊である。 [Data: Sources (4)]"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("王明学习的大学成立于哪一年？", FOUNDED),
+        ("青川大学的图书馆收藏了多少册图书？", LIBRARY),
+        ("桜川大学はいつ設立されたか？", FOUNDED_JA),
+        ("田中一郎が学んだ大学の図書館の蔵書は何冊ですか。", LIBRARY_JA),
+    ],
+)
+def test_questions_in_scripts_without_spaces_are_answered_or_shown_the_closest_passages(
+    question: str, said: str
+) -> None:
+    answer = respond(question, WANG, QINGCHUAN, TANAKA, SAKURAGAWA)
+    assert said in answer
+    mapped = answers.map_(question, Evidence("", (WANG, QINGCHUAN, TANAKA, SAKURAGAWA)))
+    assert said in [point.text for point in mapped.points]
+
+
+def test_a_question_in_chinese_that_shares_no_word_with_the_passages_is_not_answered() -> None:
+    assert respond("谁发明电话？", WANG, QINGCHUAN) == NO_ANSWER
+
+
+def test_sentences_in_scripts_without_spaces_are_candidates_of_their_own() -> None:
+    text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
+    found = [(candidate.text, candidate.heading) for candidate in candidates([Passage("Sources", 1, "", text)], "zh")]
+    assert [text for text, _ in found] == ["学校成立于1921年。", "他说：「我毕业了。」", "图书馆很大！"]
+    assert {heading.strip() for _, heading in found} == {"青川大学"}
+
+
+def test_words_of_a_question_are_bigrams_beside_names_in_capitals() -> None:
+    asked = Asked.of("谁是Vera Molina？")
+    assert set(asked.terms) == {"谁是", "vera", "molina"}
+    assert asked.named == {"vera", "molina"}
+    assert names_in("Vera Molina学习物理") == ["Vera Molina"]

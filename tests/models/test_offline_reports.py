@@ -37,6 +37,19 @@ def test_a_summary_ends_with_what_else_the_first_entity_is_connected_with():
     assert summary.endswith("Ada is also connected with Dora and Emil. [Data: Relationships (2, 3)]")
 
 
+def test_a_summary_says_no_sentence_twice():
+    alone = "The clerks of Sark read the Queen's message."
+    continued = f"{alone} It had ninety words."
+    rows = (
+        ReportRow("Entities", 0, ("Sark",), alone),
+        ReportRow("Entities", 1, ("The Queen",), continued),
+        ReportRow("Relationships", 2, ("Sark", "The Queen"), continued),
+        ReportRow("Relationships", 3, ("Sark", "The Queen"), "The Queen visited Sark."),
+    )
+    summary = write_reports([ReportMaterial(2, 1, ("Sark", "The Queen"), rows, "")])[0].summary
+    assert summary == f"{alone} [Data: Entities (0)] The Queen visited Sark. [Data: Relationships (3)]"
+
+
 def test_a_name_that_is_part_of_another_is_not_in_the_title():
     rows = (ReportRow("Entities", 0, ("Field",), "Field paid."), ReportRow("Entities", 1, ("Cyrus Field",), "He paid."))
     report = write_reports([ReportMaterial(2, 1, ("Field", "Cyrus Field"), rows, "")])[0]

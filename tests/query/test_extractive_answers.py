@@ -193,3 +193,36 @@ def test_questions_in_other_languages_are_answered_from_texts_in_these(
 @every_method
 def test_an_absent_fact_in_another_language_is_not_answered(languages: GraphRAG, method: str) -> None:
     assert not is_direct(asked(languages, method, "Wer gewann die Weltmeisterschaft 1998?"))
+
+
+UNSPACED = {
+    "王明": "王明出生于江城。他在青川大学学习物理。毕业后，他在江城工作了十年。",
+    "青川大学": "青川大学位于江城。学校成立于1921年，设有五个学院。图书馆收藏了三十万册图书。",
+    "田中一郎": "田中一郎は桜川大学で物理を学んだ。卒業後は港町の造船所で働いた。",
+    "桜川大学": "桜川大学は港町にある。一九二一年に設立され、五つの学部がある。図書館の蔵書は三十万冊である。",
+}
+
+
+@pytest.fixture(scope="module")
+def unspaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
+    folder = tmp_path_factory.mktemp("unspaced-input")
+    for name, text in UNSPACED.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    with indexed(tmp_path_factory.mktemp("unspaced"), folder) as project:
+        yield GraphRAG(project.root / "index")
+
+
+@pytest.mark.parametrize("method", ["ask", "basic", "local"])
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("王明学习的大学成立于哪一年？", "学校成立于1921年"),
+        ("桜川大学はいつ設立されたか？", "一九二一年に設立され"),
+    ],
+)
+def test_questions_in_scripts_without_spaces_are_answered_with_cited_passages(
+    unspaced: GraphRAG, method: str, question: str, said: str
+) -> None:
+    answer = asked(unspaced, method, question)
+    assert said in answer.answer
+    assert answer.citations

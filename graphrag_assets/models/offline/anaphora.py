@@ -1,4 +1,4 @@
-"""Extracts that can stand alone: none begins with a word whose antecedent is not in it."""
+"""Self-contained extracts: none begins with a word whose antecedent it does not contain."""
 
 import re
 from collections.abc import Iterable
@@ -30,15 +30,15 @@ def begins_with_anaphor(text: str) -> bool:
     >>> [begins_with_anaphor(text) for text in ("However, he left.", "Her father left.", "Herr Vogel left.")]
     [True, True, False]
     """
-    first = _FIRST_WORD.match(text)  # nearly always enough
+    first = _FIRST_WORD.match(text)  # rejects most sentences cheaply
     return first is not None and first[1].lower() in _FIRST_WORDS and _ANAPHORIC.match(text) is not None
 
 
 def self_contained(text: str, before: Iterable[str], limit: int) -> str:
     """The anaphoric sentence `text`, led by the nearest sentence `before` it that can stand alone; or "".
 
-    `before` are the sentences of its paragraph, the nearest first. Sentences left out are marked with "…". Where both
-    have more than `limit` characters, the lead is cut, then the sentence.
+    `before` are the sentences of its paragraph, the nearest first. "…" marks omitted sentences. If both
+    together have more than `limit` characters, the lead is cut, then the sentence.
     """
     for distance, lead in enumerate(before):
         if not begins_with_anaphor(lead):

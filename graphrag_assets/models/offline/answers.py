@@ -38,7 +38,7 @@ from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, c
 
 MODEL = "offline/extractive"
 LEAST_DIRECT = 1.0
-"""The least score of a point that answers; one that only comes close has less."""
+"""Minimum score of a point that answers the question; the closest points score less."""
 MAX_SENTENCES = 5
 _SENTENCES_PER_PART = 3  # for a question that asks one thing only
 MAX_POINTS = 7
@@ -46,7 +46,7 @@ _MOST_DEFINING = 4
 _LEAST_DEFINING = 0.35  # of the best one's score
 _LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
 
-_LEAST_ANSWERED = 0.5  # of the question must be covered by what is called an answer
+_LEAST_ANSWERED = 0.5  # of the question's weight: minimum coverage of a direct answer
 _LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
 _MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
 _MOST_CLOSEST = 3
@@ -69,7 +69,7 @@ _RANK = 0.2  # its passage was found early
 _NEIGHBOUR = 0.1  # the sentence before or after it is in the answer
 _REPETITION = 0.25  # against it: it resembles a chosen one
 
-# What a sentence has of a term that stands only around it.
+# How much a sentence has of a term that is only near it.
 _FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named before
 _FOLLOWING = 0.3
 _HEADING = 0.8
@@ -81,8 +81,8 @@ _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 class ExtractiveAnswerer:
     """The answerer of the embedded default: an `Answerer` that calls no model.
 
-    Its work is done in threads, so that an event loop stays free. It heeds neither the form nor the language of
-    `AnswerOptions`: it quotes.
+    Its work is done in threads, so that an event loop stays free. It ignores the form and the language of
+    `AnswerOptions`, because it quotes.
     """
 
     model: str = MODEL
@@ -145,7 +145,7 @@ class ExtractiveAnswerer:
         return questions, Usage(seconds=time.perf_counter() - started)
 
     async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
-        """Nothing: kinds of questions are told by the rules of `query/ask.py`."""
+        """Nothing: kinds of questions are decided by the rules of `query/ask.py`."""
         return Choice("", "")
 
 
@@ -250,12 +250,12 @@ def _in_reading_order(chosen: Sequence[Candidate], pool: Sequence[Candidate], be
 
 
 def _in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
-    """What is shown of the sentence: with those that it refers to, each with its citation."""
+    """The sentence as shown: after those that it refers to, each with its citation."""
     return " ".join(each.cited for each in _in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"
 
 
 def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
-    """Those eligible that are understood by themselves or with what stands before them; else those eligible."""
+    """The eligible sentences that are understandable alone or after the sentences before them; else all eligible."""
     both = eligible & understood
     return both if both.any() else eligible
 
@@ -280,7 +280,7 @@ def _choose(
     Where they do not answer it, those that come closest, of the sentences that share a word with it; if none does and
     the passages are ranked `by_meaning`, of the first passages.
 
-    `standalone`: each must say something of the question itself, not only stand beside what does.
+    `standalone`: each must itself share words with the question, not only be next to a sentence that does.
     """
     if not pool:
         return _Selection()
@@ -350,7 +350,7 @@ def _covering(
         if gain[best] < least:
             break
         chosen.append((best, float(gain[best])))
-        if one_will_do and has[best].all() and kinds[best].all():  # nothing is left to be said
+        if one_will_do and has[best].all() and kinds[best].all():  # nothing more to add
             break
         eligible[best] = False
         weights = weights * (1 - _COVERED * matches[best])
@@ -365,10 +365,10 @@ def _covering(
 def _is_answered(
     asked: Asked, has: np.ndarray, headings: np.ndarray, matches: np.ndarray, chosen: Sequence[int]
 ) -> bool:
-    """Whether the chosen sentences, with what stands around them, cover enough of the question.
+    """Whether the chosen sentences, with their surroundings, cover enough of the question.
 
     One sentence must do, and with two words of the question if it has them; only a question of several parts, or of
-    many words, may be answered by several. Every name of the question must stand somewhere in the evidence.
+    many words, may be answered by several. The evidence must contain every name of the question.
     """
     stands = np.maximum(has, headings).any(axis=0)
     if any(not any(s for s, term in zip(stands, asked.terms, strict=True) if term in name) for name in asked.names):
@@ -449,7 +449,7 @@ def _passage_coverage(
 def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
 
-    A point's score is the percentage of the corpus that its passage stands for.
+    A point's score is the percentage of the corpus that its passage represents.
     """
     points = []
     reports = [passage for passage in passages if passage.table == "Reports"] or passages

@@ -18,7 +18,9 @@ CASELESS = {
 
 
 def without_names(languages: Iterable[str | None]) -> str:
-    """What to tell of documents in these languages (ISO 639-1, one per document); empty when names are found in all.
+    """A warning about documents in languages without capitals; empty if there are none.
+
+    `languages` are ISO 639-1 codes, one per document.
 
     >>> without_names(["zh", "en", "zh", None])
     '2 documents in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md'

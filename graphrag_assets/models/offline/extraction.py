@@ -93,7 +93,7 @@ class _Found(NamedTuple):
 
 
 def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequence[Mention]) -> str:
-    """The sentence as a description quotes it, led by another one of its paragraph where it cannot stand alone."""
+    """The sentence as a description quotes it, led by another one of its paragraph if it is not self-contained."""
     sentence = sentences[number]
     if not begins_with_anaphor(sentence.text) or _opens_with(mentions, sentence):
         return shortened(sentence.text, MAX_DESCRIPTION)

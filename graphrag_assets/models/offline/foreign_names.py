@@ -2,7 +2,7 @@
 
 A capital within a sentence is evidence of a name, unless the unit has the word in lower case. Where a sentence begins,
 it is none: a word there is a name only when it is one elsewhere in the unit, or a known given name or place. German
-writes all nouns with capitals: there, words that stand beside each other are names, and single ones only with further
+writes all nouns with capitals: there, adjacent words are names, and single ones only with further
 evidence.
 """
 
@@ -85,8 +85,8 @@ class _Unit:
         title: lower-case words of the document's title.
         forms: words with a capital, as they are.
         sure: words that have a capital within a sentence; in German those of a longer name.
-        common: words in lower case; German words that stand where common nouns do.
-        bare: German words that stand alone and without a determiner: for each time whether after "in" or the like.
+        common: words in lower case; German words in the position of common nouns.
+        bare: German words that occur alone and without a determiner; per occurrence, whether after "in" or the like.
     """
 
     language: str
@@ -224,7 +224,7 @@ class _Unit:
 
 
 def _is_german_noun(words: Sequence[str], kinds: str, i: int) -> bool:
-    """Whether a word stands as common nouns do: after a determiner, or after such a one and an adjective."""
+    """Whether a word is in the position of a common noun: after a determiner, or a determiner and an adjective."""
     if kinds[i - 1] not in "wW" or kinds[i + 1 : i + 2] == "N":
         return False
     before = words[i - 1].lower()

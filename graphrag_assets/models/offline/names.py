@@ -20,6 +20,7 @@ from graphrag_assets.models.offline.tagging import (
     word_list,
     word_tag,
 )
+from graphrag_assets.text import without_qualifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +174,20 @@ def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, in
 
 
 def title_names(title: str, opening: str, language: str = "en") -> list[str]:
-    """The names that a document's title gives to what it is about, the full one first; none where it names nothing.
+    """The names in a document's title of the thing it is about, the full one first; none if the title is no name.
 
     "Mercury (planet)" is "Mercury" too. A title names something when the `opening` of the text uses it ("Graham
     number", "In mathematics, the Graham number is …"), or when its content words have capitals, unless it is one common
     word or has a verb, as headlines have.
     """
-    bare = _QUALIFIER.sub("", title).strip("\"'*_ ")
+    bare = without_qualifier(title).strip("\"'*_ ")
     words = _TITLE_WORD.findall(bare)
     if not words or len(title) > 100 or _FILE_NAME.search(title):
         return []
     names = [title, bare] if bare != title else [title]
     if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
         return names
-    if language != "en":  # German has capitals that name nothing
+    if language != "en":  # German capitalizes all nouns
         content = [word for word in words if word.lower() not in stop_words(language)]
         capitals = all(word[0].isupper() or word[0].isdigit() for word in content)
         return names if capitals and 1 < len(content) < 8 and language != "de" else []
@@ -201,7 +202,7 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
 
 
 def _is_used(name: str, text: str) -> bool:
-    """Whether the text says what the name is, or goes on with an aside on it."""
+    """Whether the text defines the name or has an apposition or parenthesis after it."""
     place = text.find(name)
     while place >= 0:
         if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
@@ -212,7 +213,6 @@ def _is_used(name: str, text: str) -> bool:
 
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
 _FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 
 
@@ -299,7 +299,7 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
 
 
 def _takes_of(words: list[str], seen: Attested) -> bool:
-    """Whether a name goes on over "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
+    """Whether a name continues after "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
     head = words[-1].lower()
     if head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS:
         return True

@@ -20,8 +20,9 @@ from graphrag_assets.models.offline.wording import (
     NUMBER_WORDS,
     TROUBLE,
 )
+from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
 # Forms of English verbs, and nouns that go with them, that no stemmer brings together; the word itself first.
 _IRREGULAR = """
 begin began begun; break broke broken; bring brought; build built; buy bought; catch caught; choose chose chosen
@@ -44,7 +45,7 @@ _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:\.|er| de)? {MONTH}|{MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{MONTH})\b"
 )
 _AMOUNT = re.compile(rf"[£$€]?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
-_CAPITALISED = r"[^\W\d_a-zà-öø-ÿа-яё][\w'’&.-]*"
+_CAPITALISED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'’&.-])*"
 _NAME = re.compile(rf"{_CAPITALISED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALISED})*")
 _PLACE = re.compile(
     rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
@@ -76,9 +77,9 @@ _DOER = ("er", "or")  # left on by the English stemmer
 
 
 def language_of_question(question: str, text: str = "") -> str:
-    """The language of a question: the one with most stop words in it, of which questions are full.
+    """The language of a question: the one whose stop words it has most of.
 
-    Several may have as many: then as `language_of` judges the question, or else `text`, which it is asked of.
+    On a tie, the language that `language_of` finds for the question or else for `text`, the text that it is about.
 
     >>> language_of_question("Wer war Klara Winter?"), language_of_question("Cyrus Field")
     ('de', 'en')
@@ -95,7 +96,12 @@ def language_of_question(question: str, text: str = "") -> str:
 def stems(text: str, language: str = "en") -> set[str]:
     """The stems of the content words of `text`, which is read as one of that language."""
     left_out = stop_words(language)
-    return set(_stemmed([word for word in _WORD.findall(text.casefold()) if word not in left_out], language))
+    return set(_stemmed([word for word in _words(text) if word not in left_out], language))
+
+
+def _words(text: str) -> list[str]:
+    """The words of `text` in lower case, in order; where it has a script without spaces, those that search has."""
+    return search_words_of(text) if has_unspaced_script(text) else _WORD.findall(text.casefold())
 
 
 def _stemmed(words: list[str], language: str) -> list[str]:
@@ -236,15 +242,17 @@ class Asked:
         kinds = tuple(dict.fromkeys(kind for pattern, kind in KINDS if pattern.search(question)))
         left_out = stop_words(language).union(*(IMPLIED.get(kind, ()) for kind in kinds))
         found = names_in(question, language)
-        content = [(match[0], match.start()) for match in _WORD.finditer(question)]
-        content = [(word, at) for word, at in content if word.casefold() not in left_out]
-        stemmed = _stemmed([word.casefold() for word, _ in content], language)
+        capitals = {
+            match[0].casefold() for match in _WORD.finditer(question) if match.start() and match[0][0].isupper()
+        }
+        content = [word for word in _words(question) if word not in left_out]
+        stemmed = _stemmed(content, language)
         generic = _generic(language)
         if len(found) > 1:  # "How are X and Y connected?" is about X and Y
             generic |= stems(" ".join(_CONNECTED.findall(question)), language)
-        specific = [(stem, *word) for stem, word in zip(stemmed, content, strict=True) if stem not in generic]
-        terms = list(dict.fromkeys(stem for stem, _, _ in specific))
-        named = {stem for stem, word, at in specific if word[0].isdigit() or (word[0].isupper() and at > 0)}
+        specific = [(stem, word) for stem, word in zip(stemmed, content, strict=True) if stem not in generic]
+        terms = list(dict.fromkeys(stem for stem, _ in specific))
+        named = {stem for stem, word in specific if word[0].isdigit() or word in capitals}
         names = [frozenset(stems(name, language)) & named for name in found]
         terms += [_term_of(kind) for kind in kinds if kind in _PATTERNS]
         about = _subject(question, language)
@@ -253,11 +261,11 @@ class Asked:
     @property
     def about_everything(self) -> bool:
         """Whether it names nothing in particular: "What are the main themes?"."""
-        return not self.terms and bool(_WORD.search(self.text))
+        return not self.terms and bool(_words(self.text))
 
     @property
     def has_parts(self) -> bool:
-        """Whether it asks several things, or why or how something was: what one sentence seldom tells."""
+        """Whether it asks several things, or why or how something was: which one sentence rarely answers."""
         return bool(_PARTS.search(self.text))
 
     @property
@@ -275,12 +283,12 @@ class Asked:
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
     def words(self, text: str) -> set[str]:
-        """The stems of a text, and the terms of the kinds that it speaks of."""
+        """The stems of a text, and the terms of the kinds of answers that it mentions."""
         kinds = (kind for kind in self.kinds if kind in _PATTERNS and _PATTERNS[kind].search(text))
         return stems(text, self.language).union(map(_term_of, kinds))
 
     def occurrences(self, texts: Sequence[set[str]]) -> np.ndarray:
-        """How well the words of each text have each term, 0 to 1: float of shape (texts, terms)."""
+        """How well each text matches each term, 0 to 1: float of shape (texts, terms)."""
         vocabulary = set().union(*texts)
         kindred = [{word: k for word in vocabulary if (k := kinship(term, word))} for term in self.terms]
         found = [[max((k for w, k in kin.items() if w in words), default=0.0) for kin in kindred] for words in texts]
@@ -341,7 +349,7 @@ def _rarity(has: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1)))
 
 
-_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds that stand for any word that speaks of them
+_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def _term_of(kind: str) -> str:

@@ -78,30 +78,44 @@ def _central_names(material: ReportMaterial) -> list[str]:
 
 
 _CENTRAL = 3
+_RELATED = 2
 _CONNECTED = 5
 _LEAD = 12  # characters: room for an article or an honorific before the name
 
 
 def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
-    """What the central entities are, how they are related, and what else they are connected with.
+    """The descriptions of the central entities, their relationships, and their other connections.
 
-    `central`: the statements, the most central first.
+    `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
     """
     names = _central_names(material)
     chosen: list[_Statement] = []
     for name in names:
-        about = [s for s in central if name in s.names and s not in chosen]
+        about = [s for s in central if name in s.names and not _repeats(s, chosen)]
         if about:
             chosen.append(min(about, key=lambda s: (s.describes != name, name not in s.text[: len(name) + _LEAD])))
     related = [s for s in central if "Relationships" in s.cited and len(s.names.intersection(names)) > 1]
-    chosen += [s for s in related if s not in chosen][:2]
-    sentences = [s.with_citation() for s in chosen or central[:_CENTRAL]]
+    chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
+    sentences = [s.with_citation() for s in chosen]
     if connected := _connected(material, names):
         sentences.append(connected)
     return (
         " ".join(sentences)
         or f"{_enumerate(names)} {'stands by itself' if len(names) == 1 else 'stand by themselves'}."
     )
+
+
+def _extended(chosen: Sequence[_Statement], further: Iterable[_Statement], most: int) -> list[_Statement]:
+    """`chosen` and `further` statements, up to `most` in all, none repeating another."""
+    extended = list(chosen)
+    for statement in further:
+        if len(extended) < most and not _repeats(statement, extended):
+            extended.append(statement)
+    return extended
+
+
+def _repeats(statement: _Statement, chosen: Iterable[_Statement]) -> bool:
+    return any(statement.text in other.text or other.text in statement.text for other in chosen)
 
 
 def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
@@ -123,7 +137,7 @@ def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
 def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
     """One statement per distinct sentence, citing every row that carries it.
 
-    A sentence that refers to the one before it ("He …") stays with that; without one it is left out.
+    A sentence that refers to the one before it ("He …") is joined to that; without one it is omitted.
     """
     statements: dict[str, _Statement] = {}
     for row in rows:

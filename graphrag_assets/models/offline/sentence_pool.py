@@ -1,4 +1,4 @@
-"""The sentences that answers are chosen from, each with where it stands and what it can be cited by."""
+"""The sentences that answers are chosen from, each with its position and its citation."""
 
 import re
 from collections.abc import Sequence
@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from graphrag_assets.models.answering import Passage
 from graphrag_assets.models.offline.wording import DANGLING
-from graphrag_assets.text import sentences
+from graphrag_assets.text import sentences, word_count
 
 REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
 _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
-_OPENING = re.compile(r"^\d+ entit(?:y|ies) around ")  # how extractive reports begin: it counts, and says nothing
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
-_SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]*_]*$")
-# Headers of e-mails as they stand in texts, by the words of common mail programs. A subject is a heading.
+_SENTENCE_END = re.compile(r"[.!?:;,…。！？][\"'”’)\]」』）*_]*$")
+# Headers of e-mails in the words of common mail programs. A subject is a heading.
 _HEADER = re.compile(
     r"^(?:from|to|cc|bcc|date|sent|reply-to|von|an|gesendet|datum|de|à|envoyé|para|fecha|от|кому|дата"
     r"|(?P<subject>subject|betreff|objet|asunto|тема)): ",
@@ -111,7 +110,7 @@ def _statements(text: str, language: str) -> list[tuple[str, bool]]:
             found.append((line.strip("# "), True))
             continue
         line = _MARKER.sub("", line).strip()
-        if _LEAST_WORDS <= line.count(" ") + 1 <= _MOST_WORDS and not _OPENING.match(line):
+        if _LEAST_WORDS <= word_count(line) <= _MOST_WORDS:
             found.append((line, False))
     return found
 
@@ -144,7 +143,7 @@ def _in_capitals(line: str) -> bool:
 
 def _is_title(line: str) -> bool:
     """Whether a paragraph is a title: one short line that no full stop ends."""
-    return not _MARKER.match(line) and line.count(" ") < _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
+    return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
 
 
 def _reference(cited: dict[str, list[int]]) -> str:

@@ -302,7 +302,7 @@ _ENDS_PROSE = tuple(".!?:;,\"')*_")
 def _with_hard_breaks(text: str) -> str:
     """`text`, of the same length, with `_HARD_BREAK` for line breaks that end a line of an address, a list or a header.
 
-    Prose is wrapped where the next word hardly fits into the line; such breaks stay.
+    Prose is wrapped where the next word barely fits into the line; such breaks are unchanged.
     """
     if "\n" not in text:
         return text

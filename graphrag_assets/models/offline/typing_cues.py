@@ -21,7 +21,7 @@ PLACE_PREPOSITIONS = word_list("cue_words:place prepositions")
 
 
 def type_of_title(words: list[str]) -> tuple[str, int]:
-    """Type and evidence of what has this title: mostly a work, whose words tell nothing of its type."""
+    """Type and evidence for a title: usually a work, whose words do not indicate its type."""
     kind, evidence = type_by_form(words, False, False)
     return (kind, evidence) if evidence > 5 else (NAME, 0)
 

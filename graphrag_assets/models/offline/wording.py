@@ -61,7 +61,7 @@ KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
         "trouble",
     ),
 )
-"""What of a question's wording tells the kind of answer it wants."""
+"""Patterns of a question's wording, each with the kind of answer that it asks for."""
 
 GENERIC: Mapping[str, str] = {
     "en": """
@@ -103,7 +103,7 @@ IMPLIED: Mapping[str, frozenset[str]] = {
         """.split()  # noqa: SIM905
     ),
 }
-"""Words of a question that only repeat the kind of answer wanted: a text that answers seldom has them."""
+"""Words of a question that only repeat the kind of answer wanted: texts that answer rarely contain them."""
 
 CAUSE = _any(
     r"\b(?:because|since|so that|so \w+ that|therefore|thus|hence|owing to|due to|thanks to|as a result"

@@ -178,7 +178,7 @@ def test_reports_below_the_least_rank_are_not_used(reader: Reader) -> None:
 
 def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
     options = LocalOptions(
-        top_k_entities=3, include_entity_names=("Valentia",), exclude_entity_names=("Niagara", "captain of the Niagara")
+        top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")
     )
     entities = local_context(reader, QUESTION, options).frames["entities"]
     assert numbers(entities)[0] == PENGUIN

@@ -22,7 +22,7 @@ UNITS = pl.DataFrame(
         "start_char": [0, 13],
         "end_char": [12, 25],
         "text": ["Ada met Ben.", "Ben met Eve."],
-        "headings": ["d"],
+        "headings": [["d"], ["d"]],
         "context": "d",
         "context_fingerprint": None,
         "n_tokens": [4, 4],

@@ -34,14 +34,20 @@ def text_units(batch: str, *texts: str) -> pl.DataFrame:
             "start_char": 0,
             "end_char": 1,
             "text": list(texts),
-            "headings": [],
+            "headings": [["h"]] * len(texts),
             "context": "",
             "context_fingerprint": None,
             "n_tokens": 1,
             "n_sentences": 1,
             "extractor": None,
         },
-        schema_overrides={"id": pl.String, "text": pl.String, "context_fingerprint": pl.String, "extractor": pl.String},
+        schema_overrides={
+            "id": pl.String,
+            "text": pl.String,
+            "headings": pl.List(pl.String),
+            "context_fingerprint": pl.String,
+            "extractor": pl.String,
+        },
     )
 
 

@@ -1,5 +1,7 @@
 """Excerpts of passages: the sentences that hold most of the question, for contexts with no room for all of it."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from graphrag_assets.ids import number_of
@@ -12,54 +14,58 @@ MAX_SENTENCES = 3
 GAP = " … "
 
 
-def excerpts(reader: Reader, question: Question, sources: pl.DataFrame, first: int, last: int) -> pl.Series:
-    """Excerpts of the rows of `sources` (text, language) from place `first` on and before `last`; the others whole.
+def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, str]]) -> list[str]:
+    """Excerpts of passages (text, language); the whole text of one without a word of the question.
 
     A sentence counts by the rarity of the question's words in it that no sentence chosen before has. Sentences keep
     their order; a gap between them shows as an ellipsis.
     """
     known = known_terms(reader, question).get("text_unit")
-    texts = sources["text"].to_list()
-    if known is not None:
-        for place, language in enumerate(sources["language"][first:last].to_list(), first):
-            # As terms are made of the text: in the main language where its own is not known.
-            stemmed = language if language in reader.languages else next(iter(reader.languages), UNKNOWN)
-            texts[place] = _excerpt(texts[place], stemmed, known)
-    return pl.Series("excerpt", texts, dtype=pl.String)
+    if known is None:
+        return [text for text, _ in passages]
+    parts = [_sentences(text, language) for text, language in passages]
+    words = search_words(pl.Series([part for of_text in parts for part in of_text], dtype=pl.String)).to_list()
+    found, start = [], 0
+    for (text, language), of_text in zip(passages, parts, strict=True):
+        of_sentences = words[start : start + len(of_text)]
+        start += len(of_text)
+        # As terms are made of the text: in the main language where its own is not known.
+        stemmed = language if language in reader.languages else next(iter(reader.languages), UNKNOWN)
+        asked = _asked_words(of_sentences, stemmed, known)
+        found.append(_joined(of_text, _chosen([asked.keys() & set(words) for words in of_sentences], asked)) or text)
+    return found
 
 
-def _excerpt(text: str, language: str, known: KnownTerms) -> str:
-    spans = sentences(text, language)
-    parts = [text[span.start : span.end].strip() for span in spans]
-    if not parts:
-        return text
+def _sentences(text: str, language: str) -> list[str]:
+    return [text[span.start : span.end].strip() for span in sentences(text, language)]
+
+
+def _asked_words(sentences: list[list[str]], language: str, known: KnownTerms) -> dict[str, tuple[int, float]]:
+    """The words of the sentences that stand for a word of the question: which one, and how rare it is."""
     asked = {term: (word, rarity) for term, word, rarity in zip(known.terms, known.words, known.rarity, strict=True)}
-    words = [_asked_words(words, language, asked) for words in search_words(pl.Series(parts, dtype=pl.String))]
-    chosen: set[int] = set()
+    words = list({word for of_sentence in sentences for word in of_sentence})
+    hashed = [number_of(f"text_unit {fold(stem)}") for stem in stems(words, language)]
+    return {word: asked[number] for word, number in zip(words, hashed, strict=True) if number in asked}
+
+
+def _chosen(sentences: list[set[str]], asked: dict[str, tuple[int, float]]) -> list[int]:
+    """The places of the sentences (of each its words that are asked for) that together hold most of the question."""
+    rarity = [dict(sorted(asked[word] for word in words)) for words in sentences]  # of a word, its rarest term
+    chosen: list[int] = []
     covered: set[int] = set()
     while len(chosen) < MAX_SENTENCES:
-        gain, place = max(
-            (sum(rarity for word, rarity in found.items() if word not in covered), -place)
-            for place, found in enumerate(words)
-        )
-        if gain <= 0:
+        gains = [sum(r for word, r in found.items() if word not in covered) for found in rarity]
+        place = max(range(len(gains)), key=lambda place: (gains[place], -place), default=None)
+        if place is None or gains[place] <= 0:
             break
-        chosen.add(-place)
-        covered.update(words[-place])
-    if not chosen:
-        return text
+        chosen.append(place)
+        covered.update(rarity[place])
+    return sorted(chosen)
+
+
+def _joined(parts: list[str], places: list[int]) -> str:
     shown = ""
-    for place in sorted(chosen):
-        joint = "" if not shown else " " if place - 1 in chosen else GAP
+    for place in places:
+        joint = "" if not shown else " " if place - 1 in places else GAP
         shown += joint + parts[place]
     return shown
-
-
-def _asked_words(words: list[str], language: str, asked: dict[int, tuple[int, float]]) -> dict[int, float]:
-    """The question's words that stand in a sentence, with how rare they are."""
-    found: dict[int, float] = {}
-    for stem in stems(list(words), language):
-        word, rarity = asked.get(number_of(f"text_unit {fold(stem)}"), (None, 0.0))
-        if word is not None:
-            found[word] = max(found.get(word, 0.0), rarity)
-    return found

@@ -154,6 +154,7 @@ SOURCES = Layout(
     text="text",
     short="excerpt",
     counted="line_tokens",
+    short_counted="excerpt_tokens",
 )
 
 # Of the tokens of the graph: what is said of the entities, of their relationships, and the claims.
@@ -212,11 +213,22 @@ def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scop
 
 
 def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
-    """The passages, with excerpts of the best of those that do not fit their share of the tokens."""
+    """The passages; the best of those that do not fit their share of the tokens have excerpts."""
     found = sources(reader, units, scope)
     share = options.text_unit_prop * options.max_context_tokens
     fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
-    return found.with_columns(excerpts(reader, question, found, fitting, max(fitting, _EXCERPTS)))
+    if fitting >= _EXCERPTS or fitting == found.height:
+        return found
+    shortened = found[fitting:_EXCERPTS]
+    made = excerpts(reader, question, shortened.select("text", "language").rows())
+    texts = [*found["text"][:fitting], *made, *found["text"][_EXCERPTS:]]
+    return found.with_columns(
+        pl.Series("excerpt", texts, dtype=pl.String),
+        # Counted where it is the text; excerpts are counted when they are needed.
+        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _EXCERPTS - 1))
+        .then(0)
+        .otherwise("line_tokens"),
+    )
 
 
 def _relationships(

@@ -1,6 +1,5 @@
 """Excerpts: the sentences of a passage that hold most of the question."""
 
-import polars as pl
 import pytest
 
 from graphrag_assets.query import GraphRAG
@@ -17,9 +16,8 @@ TEXT = (
 def made(index_file):
     reader = GraphRAG(index_file).index.reader()
 
-    def excerpt(question: str, *texts: str, first: int = 0, last: int = 10, language: str = "en") -> list[str]:
-        sources = pl.DataFrame({"text": texts, "language": [language] * len(texts)})
-        return excerpts(reader, Question(question), sources, first, last).to_list()
+    def excerpt(question: str, *texts: str, language: str = "en") -> list[str]:
+        return excerpts(reader, Question(question), [(text, language) for text in texts])
 
     return excerpt
 
@@ -41,11 +39,10 @@ def test_a_passage_without_a_word_of_the_question_stays_whole(made):
     assert made("zzz", TEXT) == [TEXT]
 
 
-def test_only_the_passages_asked_for_are_shortened(made):
+def test_several_passages_are_shortened_each_by_itself(made):
     excerpt = "Captain Hudson of the Niagara paid out the cable."
-    assert made("Niagara", TEXT, TEXT, last=1) == [excerpt, TEXT]
-    assert made("Niagara", TEXT, TEXT, first=1) == [TEXT, excerpt]
-    assert made("Niagara", "", TEXT) == ["", excerpt]
+    assert made("Niagara", TEXT, "", TEXT) == [excerpt, "", excerpt]
+    assert made("Niagara") == []
 
 
 def test_a_passage_of_unknown_language_is_read_in_that_of_the_index(made):

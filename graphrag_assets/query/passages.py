@@ -117,10 +117,10 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     The graph around the question is read hop by hop. Only the passages of the highest rank so far are followed: what
     lies beyond the others would get next to nothing from them.
     """
-    graph = _Neighborhood(
-        {number: score**START_POWER for number, score in list(text.items())[:START_PASSAGES] if score > 0},
-        named_things(reader, question, scope),
-    )
+    best = {number: score for number, score in list(text.items())[:START_PASSAGES] if score > 0}
+    greatest = max(best.values(), default=1.0)
+    starts = {number: (score / greatest) ** START_POWER for number, score in best.items()}
+    graph = _Neighborhood(starts, named_things(reader, question, scope))
     graph.add_about(_about(reader, set(graph.things), scope))
     followed: set[int] = set()
     for _ in range(MAX_HOPS):

@@ -120,7 +120,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
 def _text_units(texts: Texts, batch: str) -> pl.DataFrame:
     units = texts.text_units
     n_sentences = pl.Series([count_sentences(text) for text in units["text"]], dtype=pl.Int64)
-    # A document without a title bears its id for one, and what the graph says is no document of theirs.
+    # The title of an untitled document is its id; the text that stands for the graph itself is no document.
     stands_in = (pl.col("title") == pl.col("id")) | pl.col("id").is_in(["", _INVENTED])
     titled = texts.documents.filter(~stands_in).drop_nulls("title")
     titles = titled.select(

@@ -164,7 +164,7 @@ def _row_name(source: str, row_number: int) -> str:
 def given_titles(documents: pl.DataFrame) -> pl.Series:
     """The titles of documents (columns as `DOCUMENTS`); null where a file's name and a row's number stand in for one.
 
-    A row's number tells where a document is found, nothing of what it is about.
+    The number of a row says nothing about the document's subject.
     """
     rows = documents.select("title", "source", "row_number").iter_rows()
     given = [None if row is not None and title == _row_name(source, row) else title for title, source, row in rows]

@@ -1,4 +1,4 @@
-"""Excerpts of passages: the sentences that hold most of the question, for contexts with no room for all of it."""
+"""Excerpts of passages that do not fit a context: the sentences that hold most of the question."""
 
 from collections.abc import Sequence
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_assets.models.answering import Choice
 from graphrag_assets.models.offline.questions import Asked
+from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Chosen, Failure
-from graphrag_assets.query.retrieval import named_entities
 
 if TYPE_CHECKING:
     from graphrag_assets.query.search import Search

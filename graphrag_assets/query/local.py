@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.context import Context, Layout, fill_sections
+from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.options import (
@@ -21,7 +22,7 @@ from graphrag_assets.query.options import (
 )
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
-from graphrag_assets.query.retrieval import Question, called_entities, entities_for, fuse
+from graphrag_assets.query.retrieval import Question, fuse
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,

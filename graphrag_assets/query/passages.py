@@ -16,13 +16,13 @@ import polars as pl
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.at_once import later
+from graphrag_assets.query.entities import named_things
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.retrieval import (
     CANDIDATES,
     Question,
     Scores,
-    named_things,
     prepare,
     text_scores,
     vector_scores,

@@ -17,17 +17,10 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.entities import entities_for, named_entities, named_things
 from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.retrieval import (
-    Question,
-    by_vector,
-    by_words,
-    entities_for,
-    named_entities,
-    named_things,
-    search,
-)
+from graphrag_assets.query.retrieval import Question, by_vector, by_words, search
 from graphrag_assets.query.rows import (
     claims_about,
     entity_rows,

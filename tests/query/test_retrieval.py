@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import QueryError
 from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.models.offline import embeddings
-from graphrag_assets.query.retrieval import (
-    Question,
-    by_vector,
-    by_words,
-    entities_for,
-    fuse,
-    named_entities,
-    search,
-)
+from graphrag_assets.query.entities import entities_for, named_entities
+from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, search
 from graphrag_assets.query.scope import EVERYTHING, Scope
 from graphrag_assets.store import published, signs
 from graphrag_assets.store.published import PublishedIndex, Reader

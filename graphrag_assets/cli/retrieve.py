@@ -30,12 +30,12 @@ def run_retrieve(
 
 def _table(found: pl.DataFrame) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_lines=True)
-    for heading in ("#", "words", "vectors", "graph"):
+    for heading in ("#", "score", "words", "vectors", "graph"):
         table.add_column(heading, justify="right")
     table.add_column("passage", overflow="fold")
     for row in found.iter_rows(named=True):
         ranks = [_number(row[name]) for name in ("rank", "rank_by_words", "rank_by_vectors", "rank_by_graph")]
-        table.add_row(*ranks, _passage(row))
+        table.add_row(ranks[0], f"{row['score']:.3g}", *ranks[1:], _passage(row))
     return table
 
 

@@ -120,7 +120,10 @@ class GraphRAG:
         return AnswerStream(*self._answering(method, question, options, True))
 
     def context(self, method: str, question: str, **options: Any) -> Context:
-        """What `method` (local, global, drift or basic) would answer from; of DRIFT, its primer's reports."""
+        """What `method` (local, global, drift or basic) would answer from; of DRIFT, its primer's reports.
+
+        Global search and DRIFT read their sections in separate calls: each keeps to `max_context_tokens`.
+        """
         return AnswerStream(*self._contexts(method, question, options)).wait()
 
     async def acontext(self, method: str, question: str, **options: Any) -> Context:

@@ -31,7 +31,7 @@ def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
 
     A word that the texts have stands for its stems in their languages. A word that they lack gets a stem by the rules
     of the table `word_endings`. If that is rare too, related terms help: those that begin with it, or that it begins
-    with, are one to three letters longer or shorter, have five letters at least, and are more common.
+    with, are one to three letters longer or shorter, have five letters at least, and are at least as common.
     """
     forms = {word: {fold(word), fold(spell_out(word))} for word in without_stop_words(reader, words)}
     stems = _own_terms(reader, forms)
@@ -117,7 +117,7 @@ def _related(bases: set[str], stems: dict[str, int], near: dict[str, int]) -> li
         (-texts, term)
         for base in bases
         for term, texts in near.items()
-        if texts > stems.get(base, 0) and _are_related(base, term)
+        if texts >= max(stems.get(base, 0), 1) and _are_related(base, term)
     }
     return [term for _, term in sorted(found)[:_RELATED]]
 

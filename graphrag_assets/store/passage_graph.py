@@ -67,7 +67,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """text_unit, name, form, words: a row for each title and heading of a text unit, and for it without a qualifier."""
+    """text_unit, name, form, words, is_name: a row for each title and heading of a text unit, and for it without a qualifier."""
     headings = connection.sql("SELECT human_readable_id AS text_unit, unnest(headings) AS part FROM text_units").pl()
     forms = [(part, form) for part in headings["part"].unique() for form in names_of(part)]
     named = pl.DataFrame(forms, {"part": pl.String(), "form": pl.String()}, orient="row")
@@ -75,8 +75,9 @@ def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     named = named.with_columns(
         pl.Series("name", [number_of(name_key(title_key(form))) for form in named["form"]], dtype=pl.UInt64),
         pl.Series("words", words, dtype=pl.List(pl.String)),
+        is_name=pl.Series([is_name(form) for form in named["form"]], dtype=pl.Boolean),
     ).filter(pl.col("words").list.len() > 0)
-    return headings.join(named, on="part").select("text_unit", "name", "form", "words")
+    return headings.join(named, on="part").select("text_unit", "name", "form", "words", "is_name")
 
 
 def names_of(title: str) -> list[str]:
@@ -86,3 +87,13 @@ def names_of(title: str) -> list[str]:
     ['Lilu (mythology)', 'Lilu']
     """
     return [name for name in dict.fromkeys([title, without_qualifier(title)]) if name]
+
+
+def is_name(title: str) -> bool:
+    """Whether a title is written as a name: one word, or a capital after the first word, or a script without case.
+
+    >>> is_name("Alder Bridge"), is_name("Results"), is_name("The squadron leaves"), is_name("北京 大学")
+    (True, True, False, True)
+    """
+    _, *others = title.split()
+    return not others or any(not word.islower() for word in others if word[0].isalpha())

@@ -515,3 +515,10 @@ def test_words_of_a_question_are_bigrams_beside_names_in_capitals() -> None:
     assert set(asked.terms) == {"谁是", "vera", "molina"}
     assert asked.named == {"vera", "molina"}
     assert names_in("Vera Molina学习物理") == ["Vera Molina"]
+
+
+def test_a_sentence_stands_once_among_the_closest_passages() -> None:
+    text = "Anke Müller leads the workshop in Gifhorn. She was trained by Karl Weiß."
+    passage = Passage("Sources", 1, "Notes", text, 1.0)
+    answer = respond("Who trained the leader of the workshop, and which river rises near his town?", passage)
+    assert answer.count("Anke Müller leads the workshop in Gifhorn.") == 1

@@ -166,6 +166,7 @@ def test_a_capital_at_a_sentence_start_is_believed_when_the_unit_or_the_title_co
         ("Life is long.", "Biology", []),
         ("It rained.", "notes_2024.txt", []),
         ("It rained.", "customers.csv (3)", []),
+        ("It rained.", "mail1", []),
         ("It rained.", "The expedition of 1857", []),
         ("It rained.", "Bank Raises Rates Again", []),
         ("It rained.", "", []),

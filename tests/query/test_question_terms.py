@@ -167,6 +167,13 @@ def test_a_text_with_the_word_itself_comes_before_one_with_a_related_word(reader
     assert len({term.concept for term in terms}) == 1
 
 
+def test_related_words_of_one_text_each_find_each_other(tmp_path: Path) -> None:
+    texts = ["They complain about the toaster.", "This is the third complaint about the lamp.", "The shop is closed."]
+    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", texts)).reader()
+    assert found(reader, "complain") == found(reader, "complaints") == {0, 1}
+    assert reader.query("SELECT human_readable_id FROM search_text('complain')").to_series().to_list() == [0, 1]
+
+
 def test_a_short_document_has_the_language_of_most_others(tmp_path: Path) -> None:
     reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", [*ENGLISH, "Late ferries."])).reader()
     assert found(reader, "ferry") == {6}

@@ -228,7 +228,9 @@ def _asked(question: str, passages: Sequence[Passage]) -> Asked:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {text}" for text in texts)
+    """The texts as a list; one that stands within another only there."""
+    distinct = [text for text in dict.fromkeys(texts) if not any(text != other and text in other for other in texts)]
+    return "\n".join(f"- {text}" for text in distinct)
 
 
 def _in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:

@@ -187,6 +187,8 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
     names = [title, bare] if bare != title else [title]
     if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
         return names
+    if bare.islower():  # the name of a file, such as mail1
+        return []
     if language != "en":  # German capitalizes all nouns
         content = [word for word in words if word.lower() not in stop_words(language)]
         capitals = all(word[0].isupper() or word[0].isdigit() for word in content)

@@ -1,10 +1,13 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Before it, from Python: the temporary table `headings` (text_unit, name, form, words), a row for each title and
+-- Before it, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
 -- heading that a text unit stands under; `name` is its hashed key, `words` are its words as in `word_forms`.
 
 -- An entity has one name here, whichever of its aliases is written.
 CREATE TEMP TABLE main_names AS
 SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM entity_names GROUP BY name;
+
+-- "The squadron" stands at the beginning of sentences too: a heading in lower case is no name, unless of an entity.
+DELETE FROM headings WHERE NOT is_name AND name NOT IN (SELECT written FROM main_names);
 
 CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name, h.form

@@ -35,7 +35,7 @@ WITH spelled AS (
     WHERE s.word NOT IN (SELECT word FROM stems)
 ), related AS (
     SELECT DISTINCT r.word, n.term, n.texts
-    FROM rare r JOIN near n ON n.word = r.word AND n.texts > r.texts
+    FROM rare r JOIN near n ON n.word = r.word AND n.texts >= greatest(r.texts, 1)
     WHERE abs(length(n.term) - length(r.term)) BETWEEN 1 AND 3 AND least(length(n.term), length(r.term)) > 4
       AND (starts_with(n.term, r.term) OR starts_with(r.term, n.term))
       AND regexp_full_match(CASE WHEN length(n.term) > length(r.term) THEN n.term ELSE r.term END, '\p{L}+')

@@ -67,7 +67,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """text_unit, name, form, words, is_name: of each title and heading of a text unit, and of it without a qualifier."""
+    """text_unit, name, form, words, is_name: of titles and headings of text units, also without their qualifiers."""
     headings = connection.sql("SELECT human_readable_id AS text_unit, unnest(headings) AS part FROM text_units").pl()
     forms = [(part, form) for part in headings["part"].unique() for form in names_of(part)]
     named = pl.DataFrame(forms, {"part": pl.String(), "form": pl.String()}, orient="row")

@@ -37,10 +37,11 @@ RANKING_METHODS: tuple[str, ...] = get_args(RankingMethod)
 START_PASSAGES = 20
 START_POWER = 3
 """The walk starts at the best passages by the third power of their scores: the first few, unless all are alike."""
-MAX_HOPS = 3
+MAX_HOPS = 2
 """From passage to passage. Farther ones would get less than an eighth of the rank together."""
 FOLLOWED_PASSAGES = 20
 """At each hop, those of the highest rank so far."""
+_ROUGHLY = 1e-3  # how exact ranks are that only choose which passages to follow
 MAX_EDGES = 1_000
 """At each hop, the heaviest; bounds the work where passages name hundreds of things."""
 
@@ -124,7 +125,7 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     graph.add_about(_about(reader, set(graph.things), scope))
     followed: set[int] = set()
     for _ in range(MAX_HOPS):
-        next_ones = [number for number in graph.ranks() if number not in followed][:FOLLOWED_PASSAGES]
+        next_ones = [n for n in graph.ranks(_ROUGHLY) if n not in followed][:FOLLOWED_PASSAGES]
         new_names = graph.add_naming(_naming(reader, next_ones))
         if not new_names:
             break
@@ -166,7 +167,7 @@ class _Neighborhood:
             self._about.append((_node(self._names, name), _node(self._passages, unit), weight))
             self.reached.setdefault(unit, []).append(name)
 
-    def ranks(self) -> Scores:
+    def ranks(self, tolerance: float = 1e-9) -> Scores:
         """The PageRank of the passages, best first, ties by number."""
         if not self._passages:
             return {}
@@ -183,6 +184,7 @@ class _Neighborhood:
             np.concatenate([naming[:, 1] + count, about[:, 1]]).astype(int),
             np.concatenate([naming[:, 2], about[:, 2]]),
             restart,
+            tolerance=tolerance,
         )
         found = {number: float(ranks[node]) for number, node in self._passages.items() if ranks[node] > 0}
         return dict(sorted(found.items(), key=lambda pair: (-round(pair[1], 12), pair[0])))

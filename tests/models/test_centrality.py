@@ -16,10 +16,17 @@ TEXTS = [
 
 def test_centrality_is_the_mean_similarity_within_the_group():
     groups = [0, 0, 0, 1, 1]
-    vectors = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b").fit_transform(TEXTS).toarray()
-    similar = vectors @ vectors.T
-    expected = [np.mean([similar[i, j] for j in range(5) if groups[j] == groups[i]]) for i in range(5)]
+    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b")
+    expected = []
+    for texts in (TEXTS[:3], TEXTS[3:]):
+        vectors = vectorizer.fit_transform(texts).toarray()
+        expected += np.mean(vectors @ vectors.T, axis=1).tolist()
     assert centrality(TEXTS, groups) == pytest.approx(expected, abs=1e-6)
+
+
+def test_other_groups_do_not_change_a_score():
+    alone = centrality(TEXTS[:3], [7, 7, 7])
+    assert centrality([*TEXTS[3:], *TEXTS[:3]], [9, 9, 2, 2, 2])[2:].tolist() == alone.tolist()
 
 
 def test_nothing_has_no_centrality():

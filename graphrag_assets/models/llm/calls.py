@@ -18,9 +18,6 @@ R = TypeVar("R")
 _numbers = itertools.count()
 
 
-LOOK_AGAIN_SECONDS = 0.005  # a look into the ledger older than this is repeated before a request is sent
-
-
 class BadReplyError(Exception):
     """Raised by a request whose reply is complete but unusable, such as too few vectors: it is retried."""
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from graphrag_assets.models.llm import provider, structured
 from graphrag_assets.models.llm.budget import Budget, Reservation
-from graphrag_assets.models.llm.calls import LOOK_AGAIN_SECONDS, Target, call, send
+from graphrag_assets.models.llm.calls import Target, call, send
 from graphrag_assets.models.llm.errors import (
     EmptyAnswer,
     InvalidAnswer,
@@ -220,7 +220,6 @@ class ChatModel:
 
         It is stored before its slot is free: whoever is killed loses no more answers than he may have in flight.
         """
-        looked = time.monotonic()
         while True:
             way = self._way()
             parameters = self._parameters(request)
@@ -230,7 +229,7 @@ class ChatModel:
             expected = self._expected(request, sent)
 
             async def attempt() -> _Answer:
-                await self._look_again(key, request, looked)
+                await self._look_again(key, request)
                 began = time.monotonic()
                 with self._reserved(request, sent) as reservation:  # noqa: B023
                     asked = provider.send_chat(self.options, sent, parameters)  # noqa: B023
@@ -252,10 +251,8 @@ class ChatModel:
             self.limits.used(expected, answer.usage.prompt_tokens + answer.usage.completion_tokens)
             return answer
 
-    async def _look_again(self, key: str, request: ChatRequest, looked: float) -> None:
-        """Another process may have paid for this answer while the call waited for its turn."""
-        if time.monotonic() - looked < LOOK_AGAIN_SECONDS:
-            return
+    async def _look_again(self, key: str, request: ChatRequest) -> None:
+        """Another process may have paid for this answer while the call waited for its turn or for imports."""
         hit = await self.ledger.get(key)
         if hit and (completion := self._from_ledger(request, hit)):
             raise _AnsweredElsewhereError(completion)

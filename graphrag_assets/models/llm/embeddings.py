@@ -12,7 +12,7 @@ import numpy as np
 
 from graphrag_assets.models.llm import provider
 from graphrag_assets.models.llm.budget import Budget
-from graphrag_assets.models.llm.calls import LOOK_AGAIN_SECONDS, BadReplyError, Target, call, send
+from graphrag_assets.models.llm.calls import BadReplyError, Target, call, send
 from graphrag_assets.models.llm.errors import RequestRejected, RetriesExhausted
 from graphrag_assets.models.llm.flights import Trace
 from graphrag_assets.models.llm.ledger import Entry, Hit, Ledger, canonical, key_of
@@ -172,7 +172,7 @@ class EmbeddingModel:
 
         The vectors come as base64 or, where that is refused, as numbers.
         """
-        place, looked = (self.options.model, self.options.base_url), time.monotonic()
+        place = (self.options.model, self.options.base_url)
         base64_wanted = self.options.base64 and provider.speaks_openai(self.options.model)
         encoding = "base64" if base64_wanted and place not in _no_base64 else "float"
         expected = _tokens(group) if self.limits.counts_tokens else 0
@@ -181,7 +181,7 @@ class EmbeddingModel:
             found, prices, began = {}, self._prices, time.monotonic()
             assert prices is not None
             keys = [piece.key for piece in group]
-            if time.monotonic() - looked > LOOK_AGAIN_SECONDS and any(map(self.ledger.may_have, keys)):
+            if any(map(self.ledger.may_have, keys)):
                 found = _vectors(await self.ledger.get_many(keys))  # another process has paid meanwhile
             missing = [piece for piece in group if piece.key not in found]
             if not missing:

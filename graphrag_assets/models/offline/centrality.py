@@ -12,63 +12,51 @@ import polars as pl
 from graphrag_assets.models.offline.definitions import is_subject, says_what_it_is
 
 _WORD = r"\b\w\w+\b"
-_PAIRS_AT_ONCE = 100_000
 _TEXTS_AT_ONCE = 20_000
 
 
 def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:
     """Mean similarity (TF-IDF cosine, 0 to 1) of each text to the texts of its group, itself included.
 
-    The weights are those of scikit-learn's TfidfVectorizer with `sublinear_tf`: (1 + ln occurrences of the word)
-    · (1 + ln((1 + texts) / (1 + texts with it))), scaled to length 1. To import it takes a second.
+    The weights are those of scikit-learn's TfidfVectorizer with `sublinear_tf`, fitted to the group alone: (1 + ln
+    occurrences of the word) · (1 + ln((1 + texts) / (1 + texts with it))), scaled to length 1. So what else the
+    corpus holds, or what else is ranked in the same call, does not change a score: an edit reorders nothing that it
+    does not concern.
 
     Args:
-        texts: n texts; equal texts are vectorised once.
-        groups: n group numbers, 0 to g - 1.
+        texts: n texts.
+        groups: n group numbers.
 
     Returns:
         float64 array of length n.
     """
-    if not len(texts):
-        return np.zeros(0)
-    from scipy.sparse import csr_matrix
-
-    distinct = pl.Series("text", list(texts), dtype=pl.String)
-    unique = distinct.unique(maintain_order=True)
-    position = dict(zip(unique, range(len(unique)), strict=True))
-    rows = np.fromiter((position[t] for t in texts), dtype=np.int64, count=len(texts))
-    group = np.asarray(groups, dtype=np.int64)
-    weights = _word_weights(unique)
-    shape = (len(unique), weights["word"].n_unique())
-    vectors = csr_matrix((weights["weight"], (weights["text"], weights["word"])), shape)
-
-    n_groups = int(group.max()) + 1
-    members = csr_matrix((np.ones(len(rows)), (group, rows)), shape=(n_groups, len(unique)))
-    sums = (members @ vectors).tocsr()
-    sizes = np.bincount(group, minlength=n_groups)
-    scores = np.empty(len(rows))
-    for start in range(0, len(rows), _PAIRS_AT_ONCE):
-        part = slice(start, start + _PAIRS_AT_ONCE)
-        products = vectors[rows[part]].multiply(sums[group[part]]).sum(axis=1)
-        scores[part] = np.asarray(products).ravel() / sizes[group[part]]
+    rows = pl.DataFrame({"group": groups, "text": texts}, schema={"group": pl.Int64, "text": pl.String})
+    rows = rows.with_row_index("row").sort("group", "row")
+    place = pl.int_range(pl.len()).min().over("group") // _TEXTS_AT_ONCE  # a group is never divided
+    scores = np.zeros(len(rows))
+    for part in rows.with_columns(part=place).partition_by("part", include_key=False):
+        scored = _scored(part)
+        scores[scored["row"]] = scored["score"]
     return np.round(scores, 9)
 
 
-def _word_weights(texts: pl.Series) -> pl.DataFrame:
-    """text, word (both as numbers from 0), weight: the vectors of the texts."""
-    words = pl.col("word").str.to_lowercase().str.extract_all(_WORD)
-    counts = pl.concat(
-        part.select("text", words)
+def _scored(texts: pl.DataFrame) -> pl.DataFrame:
+    """row, score of the texts (columns row, group, text) of whole groups; no row for a text without a word."""
+    sizes = texts.group_by("group").agg(size=pl.len().cast(pl.Float64))
+    words = pl.col("text").str.to_lowercase().str.extract_all(_WORD)
+    counts = (
+        texts.select("row", "group", word=words)
         .explode("word", empty_as_null=False)
-        .select("text", pl.col("word").hash())
-        .group_by("text", "word")
+        .group_by("row", "group", "word")
         .len()
-        for part in texts.to_frame("word").with_row_index("text").iter_slices(_TEXTS_AT_ONCE)
+        .join(sizes, on="group")
+        .sort("row", "word")  # a sum depends on the order
     )
-    counts = counts.with_columns(pl.col("word").rank("dense") - 1).sort("text", "word")  # a sum depends on the order
-    rarity = 1 + ((1 + len(texts)) / (1 + pl.len().over("word"))).log()
-    weights = counts.select("text", "word", weight=(1 + pl.col("len").log()) * rarity)
-    return weights.with_columns(pl.col("weight") / (pl.col("weight") ** 2).sum().over("text").sqrt())
+    rarity = 1 + ((1 + pl.col("size")) / (1 + pl.len().over("group", "word"))).log()
+    weighted = counts.with_columns(weight=(1 + pl.col("len").log()) * rarity)
+    unit = weighted.with_columns(pl.col("weight") / (pl.col("weight") ** 2).sum().over("row").sqrt())
+    products = unit.with_columns(product=pl.col("weight") * pl.col("weight").sum().over("group", "word"))
+    return products.group_by("row", maintain_order=True).agg(score=pl.col("product").sum() / pl.col("size").first())
 
 
 def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters: int = 700) -> pl.DataFrame:
@@ -87,9 +75,7 @@ def summarise(descriptions: pl.DataFrame, max_sentences: int = 3, max_characters
         .agg(pl.col("n").sum(), pl.col("title").min())
         .sort("key", "description")
     )
-    several = distinct.filter(pl.len().over("key") > 1).with_columns(
-        group=pl.col("key").rank("dense").cast(pl.Int64) - 1
-    )
+    several = distinct.filter(pl.len().over("key") > 1).with_columns(group=pl.col("key").rank("dense").cast(pl.Int64))
     description, title = pl.col("description"), pl.col("title")
     ranked = several.with_columns(
         score=pl.Series(centrality(several["description"].to_list(), several["group"].to_list()))

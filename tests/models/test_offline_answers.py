@@ -399,6 +399,40 @@ def test_headers_of_an_email_are_no_sentences_and_its_subject_is_a_heading() -> 
     assert (found.text, found.heading) == ("the lamp was broken.", "Mail Cracked glass")
 
 
+MAIL = Passage(
+    "Sources", 4, "Mails", "From: Lena Moss <lena@lamp.example>\nTo: Support\n\nHello,\n\nthe glass of it was broken."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Who is Lena Moss?", "From: Lena Moss <lena@lamp.example> [Data: Sources (4)]"),
+        ("lena moss", "From: Lena Moss <lena@lamp.example> [Data: Sources (4)]"),
+        ("What do the mails say?", "the glass of it was broken. [Data: Sources (4)]"),
+    ],
+)
+def test_what_only_a_header_or_a_heading_names_is_shown_as_closest(question: str, shown: str) -> None:
+    assert respond(question, MAIL) == f"{CLOSEST}\n- {shown}"
+    (point,) = answers.map_(question, Evidence("", (MAIL,))).points
+    assert point.text == shown
+    assert point.score < LEAST_DIRECT
+    assert answers.reduce(question, [point]).text == f"{CLOSEST}\n- {shown}"
+
+
+@pytest.mark.parametrize("question", ["Who is Robert Halpin?", "How deep is the sea?"])
+def test_what_no_line_names_is_not_answered(question: str) -> None:
+    assert respond(question, MAIL) == NO_ANSWER
+
+
+def test_a_long_line_that_ends_with_no_sentence_is_cut_where_it_is_shown() -> None:
+    words = "reels " * 300
+    answer = respond("What of the reels?", Passage("Sources", 1, "List", words))
+    assert answer.startswith(f"{CLOSEST}\n- reels reels")
+    assert answer.endswith("reels … [Data: Sources (1)]")
+    assert len(answer) < 900
+
+
 def pieces_of(stream) -> list:
     async def read() -> list:
         return [piece async for piece in stream]

@@ -34,7 +34,7 @@ from graphrag_assets.models.answering import (
 from graphrag_assets.models.offline import embeddings
 from graphrag_assets.models.offline.asides import in_conversation, rate, suggest
 from graphrag_assets.models.offline.questions import Asked, definition, language_of_question, names, names_in, spelled
-from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates
+from graphrag_assets.models.offline.sentence_pool import REFERENCE, Candidate, candidates, lines
 
 MODEL = "offline/extractive"
 LEAST_DIRECT = 1.0
@@ -156,6 +156,9 @@ class _Selection:
     chosen: tuple[tuple[Candidate, float], ...] = ()
     direct: bool = False
 
+    def __bool__(self) -> bool:
+        return bool(self.chosen)
+
 
 def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:
     """One to five sentences of the evidence in reading order, each with its citation; or those that come closest.
@@ -169,7 +172,7 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
         return Reply(text or NO_ANSWER, Usage(seconds=time.perf_counter() - started))
     pool = candidates(evidence.passages, asked.language)
     most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
-    found = _choose(asked, pool, most, by_meaning=by_meaning)
+    found = _choose(asked, pool, most, by_meaning=by_meaning) or _closest_lines(asked, evidence.passages)
     if found.direct:
         text = _in_reading_order([candidate for candidate, _ in found.chosen], pool, best_first=bool(asked.subject))
     elif found.chosen:
@@ -191,6 +194,7 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
     else:
         pool = candidates(evidence.passages, asked.language)
         found = _choose(asked, pool, MAX_POINTS, standalone=True, by_meaning=by_meaning)
+        found = found or _closest_lines(asked, evidence.passages)
         points = [
             Point(_in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
             for candidate, score in found.chosen
@@ -279,8 +283,8 @@ def _choose(
 ) -> _Selection:
     """The sentences that together answer the question best, with their scores (0 to 1), best first.
 
-    Where they do not answer it, those that come closest, of the sentences that share a word with it; if none does and
-    the passages are ranked `by_meaning`, of the first passages.
+    Where they do not answer it, those that come closest, of the sentences that share a word with it, or whose heading
+    does; if none does and the passages are ranked `by_meaning`, of the first passages.
 
     `standalone`: each must itself share words with the question, not only be next to a sentence that does.
     """
@@ -315,11 +319,23 @@ def _choose(
         return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
     # Hashed vectors of texts without a common word are similar by chance only.
     near = np.asarray(has.any(axis=1))
+    if not near.any():
+        near = np.asarray(headings.any(axis=1))
     if by_meaning and asked.terms and not near.any():
         near = np.array([candidate.rank < _MOST_CLOSEST for candidate in pool])
     near = _preferring(understood, near)
     ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MOST_CLOSEST]
     return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * LEAST_DIRECT) for i in ranked))
+
+
+def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:
+    """The lines with most of the question, where no sentence has a word of it: a name in the header of an e-mail."""
+    pool = lines(passages)
+    has = asked.occurrences([asked.words(candidate.text) for candidate in pool])
+    coverage = np.round(has @ asked.weights(has), 4)
+    ranked = sorted(np.flatnonzero(coverage).tolist(), key=lambda place: (-coverage[place], place))
+    ranked = [i for i in ranked if not any(i != k and pool[i].text in pool[k].text for k in ranked)][:_MOST_CLOSEST]
+    return _Selection(tuple((pool[i], min(float(coverage[i]), 0.99) * LEAST_DIRECT) for i in ranked))
 
 
 def _covering(

@@ -95,6 +95,28 @@ def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candid
     ]
 
 
+def lines(passages: Sequence[Passage]) -> list[Candidate]:
+    """The lines of the passages, each once: also headers of e-mails, captions and whatever else is no sentence."""
+    rank_of: dict[str, int] = {}
+    for rank, passage in enumerate(passages):
+        for raw in REFERENCE.sub("", passage.text).split("\n"):
+            words = _MARKER.sub("", raw.strip("# ")).split()
+            line = " ".join(words[:_MOST_WORDS]) + (" …" if len(words) > _MOST_WORDS else "")
+            if word_count(line):
+                rank_of.setdefault(line, rank)
+    return [
+        Candidate(
+            line,
+            rank,
+            order,
+            before=None,
+            heading=passages[rank].title,
+            cited=f"{line} {_reference({passages[rank].table: [passages[rank].number]})}",
+        )
+        for order, (line, rank) in enumerate(rank_of.items())
+    ]
+
+
 def _statements(text: str, language: str) -> list[tuple[str, bool]]:
     """The sentences of `text` without white space at their ends, references and list marks; and whether a heading."""
     text = REFERENCE.sub("", text)

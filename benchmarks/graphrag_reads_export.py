@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from graphrag_assets.interop.exporting import export
-from graphrag_assets.models.asking import embedder
+from graphrag_assets.query.query_models import embedder
 from graphrag_assets.store.published import PublishedIndex
 
 READER = Path(__file__).with_name("graphrag_reader.py")

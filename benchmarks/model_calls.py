@@ -22,9 +22,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from graphrag_assets.models.event_loop import wait_for
-from graphrag_assets.models.language import as_they_come
-from graphrag_assets.models.llm import ChatModel, ChatOptions, ChatRequest, Ledger, LimitOptions, Limits, provider
+from graphrag_assets.llm import ChatModel, ChatOptions, ChatRequest, Ledger, LimitOptions, Limits, provider
+from graphrag_assets.llm.backend import as_they_come
+from graphrag_assets.llm.event_loop import wait_for
 from tests.model_index import server_process
 
 TEXT = "Ada Lovelace met Charles Babbage in London and wrote to him. " * 90  # about 1,200 tokens

@@ -10,7 +10,7 @@ import Stemmer
 import stop_words as stop_word_lists
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from graphrag_assets.models.offline.stop_words import STOP_WORDS
+from graphrag_assets.embedded.stop_words import STOP_WORDS
 
 UNKNOWN = "und"
 

@@ -169,6 +169,11 @@ class Settings(BaseSettings):
         """Where the databases are."""
         return self.data / "index"
 
+    @property
+    def ledger_file(self) -> Path:
+        """The ledger of an index that has one of its own."""
+        return self.index_folder / "ledger.sqlite"
+
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
         return {

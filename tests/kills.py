@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphrag_assets.models.llm.ledger import key_of
+from graphrag_assets.llm.ledger import key_of
 from tests.model_index import ModelIndex, Tables, finish, kill
 from tests.openai_server import OpenAIServer, Request
 

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
-from graphrag_assets.models.llm.errors import InvalidAnswer
-from graphrag_assets.models.llm.structured import again
+from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.structured_output import again
 from tests.model_index import server_process
 from tests.openai_content import content_for
 

@@ -26,9 +26,9 @@ from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
-from graphrag_assets.models.offline import EXTRACTOR
-from graphrag_assets.models.offline.caseless import without_names
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.published import STABLE_NAME

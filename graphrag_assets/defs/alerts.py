@@ -11,7 +11,7 @@ from dagster._core.storage.tags import WILL_RETRY_TAG
 
 from graphrag_assets.defs.checks import what_does_not_hold
 from graphrag_assets.errors import AlertError
-from graphrag_assets.models.llm.errors import without_secrets
+from graphrag_assets.llm.model_errors import without_secrets
 from graphrag_assets.settings import variable
 
 VARIABLE = "GRAPHRAG_ALERT_URL"

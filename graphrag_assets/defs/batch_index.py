@@ -12,7 +12,7 @@ from graphrag_assets.defs.reporting import usage_sums
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.backend import Backend
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
@@ -22,7 +22,7 @@ from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, kno
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
-    from graphrag_assets.models.llm import Usage
+    from graphrag_assets.llm import Usage
 
 CORPUS_VERSION = 2
 """Raised when loading, chunking or contexts make something else of the same files."""
@@ -78,7 +78,7 @@ def batch_digest(index: GraphIndex, batch: str) -> str:
 def index_batch_of(
     index: GraphIndex,
     batch: str,
-    backend: Backend,
+    backend: IndexingModels,
     run_id: str,
     extract: bool = True,
     redo: Redo = Redo.FAILED_UNITS,
@@ -103,7 +103,7 @@ def index_batch_of(
 
 
 def _index_batch(
-    index: GraphIndex, batch: str, backend: Backend, run_id: str, extract: bool, redo: Redo
+    index: GraphIndex, batch: str, backend: IndexingModels, run_id: str, extract: bool, redo: Redo
 ) -> IndexedBatch:
     started = time.monotonic()
     settings = index.settings
@@ -137,7 +137,12 @@ def _index_batch(
 
 
 def _written_contexts(
-    index: GraphIndex, batch: str, documents: pl.DataFrame, text_units: pl.DataFrame, backend: Backend, redo: Redo
+    index: GraphIndex,
+    batch: str,
+    documents: pl.DataFrame,
+    text_units: pl.DataFrame,
+    backend: IndexingModels,
+    redo: Redo,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The text units with contexts by the chat model, and the index_errors rows of those it failed to write."""
     known = known_contexts(index.working, batch)

@@ -19,7 +19,7 @@ from graphrag_assets.defs.reporting import (
     usage_sums,
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
-from graphrag_assets.models.backend import Backend
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pictures.charts import community_sizes
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.citations import report_citations
@@ -149,7 +149,7 @@ class UpdatedReports(NamedTuple):
 
 
 @alone("write_community_reports")
-def update_reports(index: GraphIndex, backend: Backend, run_id: str, redo: bool = False) -> UpdatedReports:
+def update_reports(index: GraphIndex, backend: IndexingModels, run_id: str, redo: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `redo` all; keep the others; resolve their citations.
 
     The options of `index` stay: see `GraphIndex.of`.
@@ -194,7 +194,7 @@ def write_community_reports(
 ) -> Iterator[dg.MaterializeResult]:
     """A report on each community, and what it cites."""
     own, run = index.of(None, config), context.run
-    backend = own.backend(run_id=run.run_id, anew_since=asked_since(context.instance, run, config))
+    backend = own.backend(run_id=run.run_id, cache_not_before=asked_since(context.instance, run, config))
     written = update_reports(own, backend, run.run_id, config.redo is not Redo.NOTHING)
     yield from selected_results(context, report_metadata(*written))
 

@@ -21,8 +21,8 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.models.offline import EXTRACTOR
-from graphrag_assets.models.offline.caseless import without_names
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 

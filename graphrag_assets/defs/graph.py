@@ -17,7 +17,7 @@ from graphrag_assets.defs.reporting import (
     usage_sums,
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
-from graphrag_assets.models.backend import Backend
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pictures.charts import degree_distribution
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
@@ -39,7 +39,7 @@ NUMBERED = {
 
 
 @alone("knowledge_graph")
-def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
+def update_graph(index: GraphIndex, backend: IndexingModels, run_id: str) -> Updated:
     """Decide aliases, merge mentions, number what is new, write what differs."""
     started = time.monotonic()
     mentions, pairs, stored, batches = index.working.read_tables(
@@ -49,7 +49,7 @@ def update_graph(index: GraphIndex, backend: Backend, run_id: str) -> Updated:
     # An imported index has decided on its names: rules for what this project extracts would undo its communities.
     own = mentions.filter(pl.col("extractor") != schema.IMPORTED)
     aliases = with_decisions(propose_aliases(own), stored)
-    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarise)
+    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, backend.summarize)
     with index.working.transaction() as connection:
         for table, order in NUMBERED.items():
             assign_numbers(connection, table, connection.sql(order).pl())

@@ -21,7 +21,7 @@ from graphrag_assets.defs.reporting import Metadata
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import embedding_metadata, update_embeddings
 from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
-from graphrag_assets.models.backend import Backend
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.store.publishing import roll_back
 
 
@@ -92,8 +92,8 @@ def recluster_all(context: dg.OpExecutionContext, index: GraphIndex) -> None:
         _finish(context, own, ReportOptions())
 
 
-def _backend(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> Backend:
-    return index.backend(run_id=context.run_id, anew_since=asked_since(context.instance, context.run, options))
+def _backend(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> IndexingModels:
+    return index.backend(run_id=context.run_id, cache_not_before=asked_since(context.instance, context.run, options))
 
 
 def _finish(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> None:

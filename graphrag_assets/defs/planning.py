@@ -14,7 +14,7 @@ from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.defs.scanning import scan
-from graphrag_assets.models.offline.caseless import without_names
+from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.pipeline.loading import load_documents
 
 _RUN = "preview"
@@ -52,7 +52,7 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
     Raises:
         InputError: the input folder cannot be read.
     """
-    from graphrag_assets.models import planning  # what talks to providers loads only when it is asked for
+    from graphrag_assets.llm import dry_run as planning  # what talks to providers loads only when it is asked for
 
     found = scan(index)
     todo = found.due if batches is None else batches
@@ -66,9 +66,9 @@ def plan_index(index: GraphIndex, batches: list[str] | None = None) -> CostPlan:
         index.working.copy_to(copy.working.path)
         for batch in todo:
             own = copy.of(batch)
-            index_batch_of(own, batch, planning.planning_backend(own.settings, batch, tally), _RUN)
+            index_batch_of(own, batch, planning.counting_models(own.settings, batch, tally), _RUN)
         own = copy.of(None)
-        backend = planning.planning_backend(own.settings, None, tally)
+        backend = planning.counting_models(own.settings, None, tally)
         update_graph(own, backend, _RUN)
         update_communities(own, _RUN)
         update_reports(own, backend, _RUN)

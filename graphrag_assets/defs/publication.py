@@ -14,7 +14,7 @@ from graphrag_assets.defs.reporting import picture
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
-from graphrag_assets.models.backend import books_of
+from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.pictures.charts import spending
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.settings import Settings
@@ -64,7 +64,7 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_books(connection)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, books_of(settings))
+    publication = publish(index.working, settings.index_folder, settings.keep_publications, ledger_entries(settings))
     if inputs:
         with index.get_connection() as connection:
             record_inputs(connection, "published", inputs, run_id)

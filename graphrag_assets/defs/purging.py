@@ -21,10 +21,10 @@ from graphrag_assets.defs.scanning import Scan, scan
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.backend import LEDGER_NAME, books_of
-from graphrag_assets.models.records import PlacedUnit, TextUnit
+from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.pipeline.loading import given_titles
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, placed_units
+from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
@@ -99,7 +99,7 @@ def _purge_publications(index: GraphIndex, batches: list[str], dry_run: bool) ->
     if stale and not dry_run:
         seen = {kept_publications(folder)[-1], current_number(folder)}
         if seen & {number for number, _ in stale}:  # readers need something to read
-            publish(index.working, folder, index.settings.keep_publications, books_of(index.settings), anew=True)
+            publish(index.working, folder, index.settings.keep_publications, ledger_entries(index.settings), anew=True)
         for _, path in stale:
             path.unlink(missing_ok=True)
         if page_path(folder).exists():
@@ -121,12 +121,12 @@ def _purge_ledger(
     index: GraphIndex, batches: pl.Series, units: pl.Series, dry_run: bool, shared_ledger: bool
 ) -> list[Removed]:
     settings = index.settings
-    if not settings.ledger_url and not (settings.index_folder / LEDGER_NAME).exists():
+    if not settings.ledger_url and not settings.ledger_file.exists():
         return []
     if settings.ledger_url and not shared_ledger:
         return []
-    from graphrag_assets.models.language import ledger_of
-    from graphrag_assets.models.llm.forgetting import forget
+    from graphrag_assets.llm.backend import ledger_of
+    from graphrag_assets.llm.ledger_purge import forget
 
     rows, size = forget(ledger_of(settings), needed_answers(index), set(batches), set(units), dry_run)
     return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
@@ -141,7 +141,7 @@ def needed_answers(index: GraphIndex) -> set[str]:
     keys: set[str] = set()
     if not settings.calls_models:
         return keys
-    from graphrag_assets.models.needed import looking_up
+    from graphrag_assets.llm.ledger_only import ledger_only_models
 
     with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
         copy = index.at(Path(folder) / "working.duckdb")
@@ -149,13 +149,13 @@ def needed_answers(index: GraphIndex) -> set[str]:
         documents, units = copy.working.read_tables("documents", "text_units")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
             own = copy.of(str(batch)).settings
-            backend = looking_up(own, keys)
+            backend = ledger_only_models(own, keys)
             if own.text_unit_context == "model":
                 for _ in backend.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
                     pass
             for _ in backend.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
-        backend = looking_up(copy.of(None).settings, keys)
+        backend = ledger_only_models(copy.of(None).settings, keys)
         with copy.get_connection() as connection:
             for derived in ("entities", "relationships", "embeddings"):
                 connection.execute(f"DELETE FROM {derived}")

@@ -13,7 +13,7 @@ from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
-    from graphrag_assets.models.llm import Usage
+    from graphrag_assets.llm import Usage
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80

@@ -14,7 +14,8 @@ from pydantic import Field, PrivateAttr
 
 from graphrag_assets.defs.options import RunOptions
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.models.backend import Backend, Keys, backend_for
+from graphrag_assets.indexing.models import models_for
+from graphrag_assets.indexing_models import IndexingModels, Keys
 from graphrag_assets.settings import Settings, variable
 from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.input_folder import InputFolder
@@ -130,10 +131,12 @@ class GraphIndex(DuckDBResource):
             kept = {name: value for name, value in kept.items() if name not in given.settings_of}
         return self.with_options({**kept, **(given.given if given else {})})
 
-    def backend(self, batch: str | None = None, run_id: str | None = None, anew_since: str | None = None) -> Backend:
-        """The models of the settings; batch and run are for the ledger's books, `anew_since` as in `backend_for`."""
+    def backend(
+        self, batch: str | None = None, run_id: str | None = None, cache_not_before: str | None = None
+    ) -> IndexingModels:
+        """The models of the settings, see `models_for`."""
         keys = Keys(self.chat_api_key, self.embedding_api_key)
-        return backend_for(self.settings, batch, run_id, keys, anew_since)
+        return models_for(self.settings, batch, run_id, keys, cache_not_before)
 
     @property
     def input_folder(self) -> InputFolder:

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.defs.reporting import Metadata, Updated, asset_spec, table_metadata, usage_metadata, usage_sums
 from graphrag_assets.defs.resources import GraphIndex, alone
-from graphrag_assets.models.backend import Backend
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
@@ -26,7 +26,7 @@ class UpdatedEmbeddings(NamedTuple):
 
 
 @alone("embed_texts")
-def update_embeddings(index: GraphIndex, backend: Backend, run_id: str) -> UpdatedEmbeddings:
+def update_embeddings(index: GraphIndex, backend: IndexingModels, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others."""
     started = time.monotonic()
     text_units = index.working.read("SELECT id, context, text FROM text_units")

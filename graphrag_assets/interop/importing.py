@@ -26,18 +26,19 @@ from graphrag_assets.defs.graph import NUMBERED, update_graph
 from graphrag_assets.defs.publication import update_publication
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
+from graphrag_assets.embedded import REPORTER
+from graphrag_assets.embedded.indexing import embedded_models
+from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.errors import GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.interop.facts import Facts, facts_of
 from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.interop.source import Source, read_source
 from graphrag_assets.interop.structure import write_structure
 from graphrag_assets.interop.vectors import of_one_length
-from graphrag_assets.models.backend import Backend, offline_backend
-from graphrag_assets.models.offline import REPORTER
-from graphrag_assets.models.offline.reports import write_reports
-from graphrag_assets.models.records import ReportMaterial, ReportRecord
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
+from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import schema
 from graphrag_assets.store.imports import (
     ImportedBatch,
@@ -145,7 +146,7 @@ def _check_is_folder_name(batch: str) -> None:
         )
 
 
-def _take_back(index: GraphIndex, backend: Backend, batch: str, run_id: str) -> None:
+def _take_back(index: GraphIndex, backend: IndexingModels, batch: str, run_id: str) -> None:
     """Delete all that is left of a removed or interrupted import, so that the next one is as the first."""
     documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
     replace_documents(index.working, batch, documents["id"], GONE, run_id)
@@ -154,18 +155,18 @@ def _take_back(index: GraphIndex, backend: Backend, batch: str, run_id: str) -> 
     update_reports(index, backend, run_id)
 
 
-def without_calls(backend: Backend) -> Backend:
+def without_calls(backend: IndexingModels) -> IndexingModels:
     """`backend` with the embedded default where something has to be written: an import calls no language model.
 
     What the embedded default had to write is marked as written by a stand-in, so a language model writes it anew in
     the next run.
     """
-    offline = offline_backend()
+    embedded = embedded_models()
 
     def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         return [replace(record, writer=REPORTER) for record in write_reports(materials)]
 
-    return replace(backend, summarise=offline.summarise, write_reports=stand_in)
+    return replace(backend, summarize=embedded.summarize, write_reports=stand_in)
 
 
 def _check_something_left(path: Path, source: Source, facts: Facts) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.models.offline import EXTRACTOR
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import with_id
-from graphrag_assets.models.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
+from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.embedded.centrality import summarize as most_central
 from graphrag_assets.ids import with_id
-from graphrag_assets.models.offline import EXTRACTOR
-from graphrag_assets.models.offline.centrality import summarise as most_central
 from graphrag_assets.pipeline.resolution import apply_aliases
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
@@ -36,7 +36,7 @@ def merge(
     text_units: pl.DataFrame,
     aliases: pl.DataFrame,
     min_concept_mentions: int = 2,
-    summarise: Summarise = most_central,
+    summarize: Summarise = most_central,
 ) -> Graph:
     """The graph of all mentions.
 
@@ -46,7 +46,7 @@ def merge(
         aliases: accepted rows of entity_aliases.
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
-        summarise: from descriptions (key, title, description, n) to one description per key (key, description).
+        summarize: from descriptions (key, title, description, n) to one description per key (key, description).
 
     Returns:
         entities: id, title, type, description, text_unit_ids, frequency, degree, title_key, types.
@@ -64,8 +64,8 @@ def merge(
         .filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
     )
     mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
-    entities = _entities(mentions, summarise)
-    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities, summarise)
+    entities = _entities(mentions, summarize)
+    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities, summarize)
     degree = (
         pl.concat([relationships["source_id"], relationships["target_id"]])
         .rename("id")
@@ -127,7 +127,7 @@ def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> p
     )
 
 
-def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
+def _entities(mentions: pl.DataFrame, summarize: Summarise) -> pl.DataFrame:
     # A form of the canonical name itself where there is one; a name that only aliases lead to has none.
     titles = (
         mentions.group_by("title_key", "title")
@@ -141,7 +141,7 @@ def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
     entities = (
         titles.join(units, on="title_key")
         .join(_majority_type(mentions, "title_key", _LEAST_SHARE), on="title_key")
-        .join(summarise(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
+        .join(summarize(described.rename({"title_key": "key"})), left_on="title_key", right_on="key", how="left")
         .with_columns(
             pl.col("description").fill_null(""),
             frequency=pl.col("text_unit_ids").list.len().cast(pl.Int64),
@@ -152,7 +152,7 @@ def _entities(mentions: pl.DataFrame, summarise: Summarise) -> pl.DataFrame:
 
 
 def _relationships(
-    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame, summarise: Summarise
+    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame, summarize: Summarise
 ) -> pl.DataFrame:
     forward = pl.col("source_key") < pl.col("target_key")
     undirected = pairs.with_columns(
@@ -176,7 +176,7 @@ def _relationships(
     relationships = (
         _with_weight(merged, mentions, n_sentences)
         .join(_majority_type(undirected, "pair"), on="pair")
-        .join(summarise(descriptions), left_on="pair", right_on="key", how="left")
+        .join(summarize(descriptions), left_on="pair", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
         .join(names.rename({"title_key": "low", "title": "low_title", "id": "low_id"}), on="low")
         .join(names.rename({"title_key": "high", "title": "high_title", "id": "high_id"}), on="high")

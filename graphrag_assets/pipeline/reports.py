@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
+from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import cut_into_parts
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
+from graphrag_assets.records import PlacedUnit
 
 SEPARATOR = " › "
 STAGE = "context"

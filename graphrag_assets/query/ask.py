@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphrag_assets.models.answering import Choice
-from graphrag_assets.models.offline.questions import Asked
+from graphrag_assets.answering import Choice
+from graphrag_assets.embedded.questions import Asked
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Chosen, Failure
 

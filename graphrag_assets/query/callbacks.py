@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphrag_assets.answering import Mapped, Point
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import Mapped, Point
 from graphrag_assets.query.context import Context
 
 EVENTS = ("on_context", "on_token", "on_map", "on_reduce")

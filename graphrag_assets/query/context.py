@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from graphrag_assets.models.answering import Evidence, Passage
+from graphrag_assets.answering import Evidence, Passage
 from graphrag_assets.text import encode, lines
 
 _MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5

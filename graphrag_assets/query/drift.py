@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from graphrag_assets.answering import Mapped, Point
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import Mapped, Point
-from graphrag_assets.models.offline import embeddings
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import REPORTS, LocalOptions
@@ -166,7 +166,7 @@ def next_questions(question: str, steps: Sequence[Step], depth: int, options: Dr
 
 def _distinct(raised: Sequence[Raised], asked: Sequence[str], room: int) -> list[Raised]:
     """The first `room` questions that are not nearly the same as one asked before or as each other."""
-    vectors = embeddings.embed([*asked, *(question for question, _ in raised)])
+    vectors = hashed_embeddings.embed([*asked, *(question for question, _ in raised)])
     known = list(range(len(asked)))
     chosen: list[Raised] = []
     for place, pair in enumerate(raised, len(asked)):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from graphrag_assets.answering import Passage
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import Passage
 from graphrag_assets.query.context import Context, Layout, Section, lines_of
 from graphrag_assets.query.dynamic import DynamicOptions
 from graphrag_assets.query.filters import EVERYTHING, Scope

@@ -8,10 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from graphrag_assets.answering import Answerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models import asking
-from graphrag_assets.models.answering import Answerer
-from graphrag_assets.query import methods
+from graphrag_assets.query import methods, query_models
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.filters import Filter
@@ -93,8 +92,10 @@ class GraphRAG:
         rating_model: str | Answerer | None = None,
     ) -> None:
         self.index = PublishedIndex(index)
-        self.answerer: Answerer = answerer or asking.answerer()
-        self.rater = asking.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
+        self.answerer: Answerer = answerer or query_models.answerer()
+        self.rater = (
+            query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
+        )
         self.local = Method("local", self._answering)
         self.global_ = Method("global", self._answering)
         self.drift = Method("drift", self._answering)

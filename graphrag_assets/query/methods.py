@@ -8,9 +8,9 @@ from statistics import median
 
 import polars as pl
 
-from graphrag_assets.models.answering import Evidence, Mapped, Point, within
-from graphrag_assets.models.offline.answers import LEAST_DIRECT
-from graphrag_assets.models.offline.answers import MODEL as EXTRACTIVE
+from graphrag_assets.answering import Evidence, Mapped, Point, within
+from graphrag_assets.embedded.answerer import LEAST_DIRECT
+from graphrag_assets.embedded.answerer import MODEL as EXTRACTIVE
 from graphrag_assets.query.ask import choose
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.citations import cited_by, given_by

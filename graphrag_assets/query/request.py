@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from graphrag_assets.answering import AnswerOptions
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import AnswerOptions
 from graphrag_assets.query.basic import BasicOptions
 from graphrag_assets.query.callbacks import check_callbacks
 from graphrag_assets.query.context import Section

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.models.answering import Usage
+from graphrag_assets.answering import Usage
 from graphrag_assets.query.citations import Citation, CitedRow
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded.stop_words import STOP_WORDS
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.models.asking import embedder
-from graphrag_assets.models.offline import embeddings
-from graphrag_assets.models.offline.stop_words import STOP_WORDS
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
 from graphrag_assets.store.published import Reader
 from graphrag_assets.store.signs import signs
@@ -163,7 +163,7 @@ def vector_weight(reader: Reader) -> float:
 
     Any weight of theirs makes a ranking worse than BM25 alone (`python -m benchmarks.retrieval_quality`).
     """
-    return 0.0 if reader.embedding and reader.embedding[0] == embeddings.MODEL else 1.0
+    return 0.0 if reader.embedding and reader.embedding[0] == hashed_embeddings.MODEL else 1.0
 
 
 def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:

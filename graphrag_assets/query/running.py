@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.event_loop import is_current, submit
+from graphrag_assets.llm.event_loop import is_current, submit
 from graphrag_assets.query.callbacks import tell
 
 Result = TypeVar("Result")

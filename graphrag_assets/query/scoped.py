@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.models.offline.centrality import summarise
+from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.query.scope import Scope
 from graphrag_assets.store.published import Reader
 
@@ -82,7 +82,7 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
     return (
         titles.join(types, on="number")
         .join(frequency, on="number")
-        .join(summarise(described), left_on="number", right_on="key", how="left")
+        .join(summarize(described), left_on="number", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""))
         .rename({"number": "human_readable_id"})
     )
@@ -104,7 +104,7 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
         """,
         {"numbers": numbers, **scope.parameters("text_unit")},
     )
-    return summarise(mentions.with_columns(pl.col("description").fill_null(""))).rename({"key": "human_readable_id"})
+    return summarize(mentions.with_columns(pl.col("description").fill_null(""))).rename({"key": "human_readable_id"})
 
 
 def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]) -> pl.DataFrame:

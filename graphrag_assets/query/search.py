@@ -9,10 +9,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 
+from graphrag_assets.answering import Answerer, AnswerOptions, Evidence, Mapped, Pieces, Point, Reply, Usage
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models import asking
-from graphrag_assets.models.answering import Answerer, AnswerOptions, Evidence, Mapped, Pieces, Point, Reply, Usage
-from graphrag_assets.models.offline import embeddings
+from graphrag_assets.query import query_models
 from graphrag_assets.query.citations import Checked, Given, cited_by, resolve
 from graphrag_assets.query.context import Context, Section, merged_frames
 from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
@@ -54,7 +54,7 @@ class Search:
         self.scope = await asyncio.to_thread(scope_of, self.reader, self.request.common.filter)
         self.history = await asyncio.to_thread(lambda: self.request.history)
         embedding = await asyncio.to_thread(lambda: self.reader.embedding)
-        by_meaning = embedding is not None and embedding[0] != embeddings.MODEL
+        by_meaning = embedding is not None and embedding[0] != hashed_embeddings.MODEL
         history = self.history.text if self.history else ""
         self.form = replace(self.request.form, history=history, by_meaning=by_meaning)
 
@@ -95,9 +95,9 @@ class Search:
     async def embed(self, *questions: Question) -> None:
         """Embed the questions, where that takes a request to a model: all of them by one."""
         embedding = await asyncio.to_thread(lambda: self.reader.embedding)
-        if embedding is None or embedding[0] == embeddings.MODEL:
+        if embedding is None or embedding[0] == hashed_embeddings.MODEL:
             return
-        vectors, usage = await asking.embed(embedding[0], [question.embedded_text for question in questions])
+        vectors, usage = await query_models.embed(embedding[0], [question.embedded_text for question in questions])
         self.used("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
             question.remember(embedding[0], vector)

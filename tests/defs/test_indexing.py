@@ -192,12 +192,12 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
         "three/long.txt",
         text.replace("in London on 200 occasions", "in Paris, of all places, on 200 occasions"),
     )
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor
 
     extracted = []
-    real = extraction.extract_unit
+    real = extractor.extract_unit
     monkeypatch.setattr(
-        extraction, "extract_unit", lambda text, *context: (extracted.append(text), real(text, *context))[1]
+        extractor, "extract_unit", lambda text, *context: (extracted.append(text), real(text, *context))[1]
     )
     cables.run("index_batches", "three")
     after = {row[0] for row in cables.index.working.read("SELECT id FROM text_units WHERE batch = 'three'").iter_rows()}
@@ -216,23 +216,23 @@ def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(cables
 
 
 def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_alone(cables, monkeypatch):
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor
 
-    real = extraction.extract_unit
+    real = extractor.extract_unit
 
     def broken(text, *context):
         if "galvanometer" in text:
             raise ValueError("no galvanometers today")
         return real(text, *context)
 
-    monkeypatch.setattr(extraction, "extract_unit", broken)
+    monkeypatch.setattr(extractor, "extract_unit", broken)
     cables.run("scan_input")
     cables.run("index_batches", "one")
     errors = cables.index.working.read("SELECT stage, error FROM index_errors").rows()
     assert errors == [("extract", "ValueError: no galvanometers today")]
     retried = []
     monkeypatch.setattr(
-        extraction, "extract_unit", lambda text, *context: (retried.append(text), real(text, *context))[1]
+        extractor, "extract_unit", lambda text, *context: (retried.append(text), real(text, *context))[1]
     )
     cables.run("index_batches", "one")
     assert len(retried) == 1
@@ -240,13 +240,12 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
 
 
 def test_too_many_failed_units_are_not_published(cables, monkeypatch):
-    from graphrag_assets.models import backend
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor, indexing
 
     cables.index_all()
     published = cables.sql("SELECT content_digest FROM publication")
-    monkeypatch.setattr(backend, "EXTRACTOR", "offline/other")
-    monkeypatch.setattr(extraction, "extract_unit", lambda *unit: 1 / 0)
+    monkeypatch.setattr(indexing, "EXTRACTOR", "offline/other")
+    monkeypatch.setattr(extractor, "extract_unit", lambda *unit: 1 / 0)
     cables.run("index_batches", "one")
     result = cables.run("refresh_graph", succeed=False)
     failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}

@@ -108,7 +108,7 @@ def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
 
 
 def test_the_numbers_of_models_are_those_of_the_meter():
-    from graphrag_assets.models.llm import Usage
+    from graphrag_assets.llm import Usage
 
     assert Usage().as_dict() == _USAGE
 
@@ -169,12 +169,12 @@ def test_what_to_do_about_an_error_is_shown_to_its_end():
 
 
 def test_skipped_and_failed_units_are_numbers_and_rows_with_a_link(project, monkeypatch):
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor
 
     def fails(*unit):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(extraction, "extract_unit", fails)
+    monkeypatch.setattr(extractor, "extract_unit", fails)
     project.write("one & two/a.txt", TEXT)
     project.write("one & two/broken.txt", b"\xff\xfe\xfa\x00\xd8")
     project.run("scan_input")

@@ -66,19 +66,19 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
 
 
 def test_failed_text_units_are_retried_alone(cables, monkeypatch):
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor
 
-    whole = extraction.extract_unit
+    whole = extractor.extract_unit
 
     def fails(*unit):
         raise RuntimeError("this unit fails")
 
     monkeypatch.setenv("GRAPHRAG_MAX_FAILED_UNITS", "1")
-    monkeypatch.setattr(extraction, "extract_unit", fails)
+    monkeypatch.setattr(extractor, "extract_unit", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
     cables.run("refresh_changed")
     assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
-    monkeypatch.setattr(extraction, "extract_unit", whole)
+    monkeypatch.setattr(extractor, "extract_unit", whole)
     cables.run("retry_failed_units")
     assert cables.sql("SELECT count(*) FROM index_errors") == [(0,)]
     assert "Robert Halpin" in titles(cables)

@@ -15,7 +15,7 @@ from graphrag_assets.defs.options import (
     asked_since,
 )
 from graphrag_assets.defs.scanning import scan
-from graphrag_assets.models.backend import books_of
+from graphrag_assets.indexing.models import ledger_entries
 from tests.defs.test_language_models import modelled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -140,18 +140,18 @@ def test_every_option_has_a_default_that_changes_nothing_and_a_description(optio
 
 
 def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monkeypatch):
-    from graphrag_assets.models.offline import extraction
+    from graphrag_assets.embedded import extractor
 
-    whole = extraction.extract_unit
+    whole = extractor.extract_unit
 
     def fails(*unit):
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(extraction, "extract_unit", fails)
+    monkeypatch.setattr(extractor, "extract_unit", fails)
     project.write("one/a.txt", TEXT)
     project.run("scan_input")
     project.run("index_batches", "one")
-    monkeypatch.setattr(extraction, "extract_unit", whole)
+    monkeypatch.setattr(extractor, "extract_unit", whole)
     project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
     project.run("index_batches", "one", ops=of_batch(redo="NOTHING"))
     working = project.index.working
@@ -171,7 +171,7 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     extractions = modelled.sql("SELECT count(*) FROM llm_calls WHERE batch = 'one' AND kind = 'chat'")[0][0]
     run = modelled.run("index_batches", "one", ops=of_batch(redo="EXTRACTION", ask_anew=True))
     assert len(server.chats) == sent + extractions
-    kinds = books_of(modelled.index.settings).filter(pl.col("batch") == "one")["kind"]
+    kinds = ledger_entries(modelled.index.settings).filter(pl.col("batch") == "one")["kind"]
     books = dict(kinds.value_counts().iter_rows())
     assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
     # A run that is repeated after a crash counts from its first attempt.

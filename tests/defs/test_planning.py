@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.defs.planning import plan_index
-from graphrag_assets.models.language import ledger_of
+from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 from tests import openai_server

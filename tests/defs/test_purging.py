@@ -204,7 +204,7 @@ def test_purge_refuses_what_it_cannot_judge(recorded, monkeypatch):
 
 
 def test_a_shared_ledger_is_purged_only_when_asked_for(recorded, monkeypatch, tmp_path):
-    from graphrag_assets.models.llm.ledger import Entry, Ledger
+    from graphrag_assets.llm.ledger import Entry, Ledger
 
     url = f"sqlite:///{tmp_path}/shared.sqlite"
     index_and_delete(recorded)

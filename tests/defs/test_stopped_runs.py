@@ -27,7 +27,7 @@ def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(pro
         project.write(f"one/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     caplog.set_level("INFO")
-    monkeypatch.setattr("graphrag_assets.models.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
     with running(content=content) as server:
         use(monkeypatch, server)
         project.run("scan_input")

@@ -95,7 +95,7 @@ def test_communities_and_reports_are_kept_with_their_numbers(small):
     assert rows == [(0, 0, -1, [2, 3], 4), (1, 0, -1, [], 2), (2, 1, 0, [], 2), (3, 1, 0, [], 2), (4, 0, -1, [], 1)]
     reports = dict(small.sql("SELECT community, model FROM community_reports"))
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
-    assert reports[3] == reports[4] == "offline/extractive-2"
+    assert reports[3] == reports[4] == "embedded/extractive-2"
 
 
 def test_reports_cite_the_rows_they_meant(small):
@@ -152,7 +152,7 @@ def test_a_report_is_written_anew_when_its_community_has_changed(project, import
         "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
         "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
     )
-    assert found == [("offline/extractive-2",)]
+    assert found == [("embedded/extractive-2",)]
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_a_removed_import_is_gone_from_every_table(project, import_small):
     alone = contents(project)
     assert {row["batch"] for row in alone["documents"]} == {"new.md"}
     assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
-    assert {row["model"] for row in alone["community_reports"]} == {"offline/extractive-2"}
+    assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-2"}
     for table in ("imports", "import_counts", "imported_ids"):
         assert project.sql(f"SELECT count(*) FROM {table}") == [(0,)]
 
@@ -310,11 +310,8 @@ def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypa
     }
     for name, rows in texts.items():
         pl.DataFrame(rows, schema=["id", "vector"], orient="row").write_parquet(folder / f"vectors.{name}.parquet")
-    from graphrag_assets.models import offline
-
-    monkeypatch.setattr("graphrag_assets.models.backend.MODEL", "their-model")
-    monkeypatch.setattr("graphrag_assets.models.backend.embed", lambda texts: [[1.0, 0.0] for _ in texts])
-    assert offline.EXTRACTOR
+    monkeypatch.setattr("graphrag_assets.embedded.indexing.MODEL", "their-model")
+    monkeypatch.setattr("graphrag_assets.embedded.indexing.embed", lambda texts: [[1.0, 0.0] for _ in texts])
     imported = import_small(vectors_of="their-model")
     vectors = dict(project.index.working.read("SELECT id, vector FROM embeddings").iter_rows())
     assert vectors["u2"] == [0.0, 1.0]

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.ids import stable_id
-from graphrag_assets.models.offline import EXTRACTOR
 from graphrag_assets.text import title_key
 
 NO_ALIASES = pl.DataFrame(

@@ -6,8 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from graphrag_assets.models.offline.reports import write_reports
-from graphrag_assets.models.records import ReportMaterial, ReportRecord
+from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.pipeline import reports
 from graphrag_assets.pipeline.reports import (
     ReportInputs,
@@ -16,6 +15,7 @@ from graphrag_assets.pipeline.reports import (
     empty_reports,
     stale_reports,
 )
+from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.text import count_tokens
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from graphrag_assets.models.records import PlacedUnit
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.unit_contexts import (
     MAX_DOCUMENT_TOKENS,
@@ -15,6 +14,7 @@ from graphrag_assets.pipeline.unit_contexts import (
     placed_units,
     write_contexts,
 )
+from graphrag_assets.records import PlacedUnit
 from graphrag_assets.text import count_tokens
 
 NESTED = """# The cable

@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.models.offline import embeddings
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.postings import write_postings
 from graphrag_assets.store.published import PublishedIndex, Reader
@@ -258,20 +258,20 @@ def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFra
                 "kind": kind,
                 "number": range(len(found)),
                 "model": model,
-                "vector": embeddings.embed(found).tolist(),
+                "vector": hashed_embeddings.embed(found).tolist(),
             }
         )
         for kind, found in texts.items()
     )
 
 
-def write_index(path: Path, model: str = embeddings.MODEL, number: int = 1) -> Path:
+def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 1) -> Path:
     """A published file with the rows above, as publication `number`."""
     rows = _rows()
     rows["publication"][0]["number"] = number
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
-            connection.execute(table.ddl().replace("{dimensions}", str(embeddings.DIMENSIONS)))
+            connection.execute(table.ddl().replace("{dimensions}", str(hashed_embeddings.DIMENSIONS)))
         for name, content in rows.items():
             frame = pl.DataFrame(content, infer_schema_length=None)  # noqa: F841 (DuckDB reads it by its name)
             connection.execute(f"INSERT INTO {name} BY NAME FROM frame")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphrag_assets.models.llm import ChatModel, ChatOptions, Ledger, LimitOptions, Limits, PriceOptions
-from graphrag_assets.models.prompts import Prompts
-from graphrag_assets.models.tasks.answers import ChatAnswerer
+from graphrag_assets.llm import ChatModel, ChatOptions, Ledger, LimitOptions, Limits, PriceOptions
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.answers import ChatAnswerer
 from tests.openai_server import OpenAIServer
 
 MODEL = "openai/test-model"

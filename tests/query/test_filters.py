@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.offline import embeddings
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import entities_for, named_entities, named_things
@@ -193,8 +193,8 @@ def write(folder: Path, documents: list[str]) -> Path:
             {
                 "kind": kind,
                 "id": list(texts),
-                "model": embeddings.MODEL,
-                "vector": embeddings.embed(list(texts.values())).tolist(),
+                "model": hashed_embeddings.MODEL,
+                "vector": hashed_embeddings.embed(list(texts.values())).tolist(),
             }
         )
         for kind, texts in embedded.items()
@@ -286,7 +286,9 @@ def test_words_of_other_documents_do_not_even_rank(whole: Reader) -> None:
     unknown = Question("quagga")
     for word in ("zanzibar", "bribe", "spy", "criminal"):
         asked = Question(word)
-        asked.remember(embeddings.MODEL, unknown.vector(embeddings.MODEL))  # that a word is near another is no secret
+        asked.remember(
+            hashed_embeddings.MODEL, unknown.vector(hashed_embeddings.MODEL)
+        )  # that a word is near another is no secret
         for kind in ("text_unit", "entity", "community_report"):
             assert by_words(whole, kind, asked, 10, scope) == []
         assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)

@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from graphrag_assets.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
+from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.errors import QueryError, StoreError
-from graphrag_assets.models.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
-from graphrag_assets.models.offline.answers import ExtractiveAnswerer
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
 from graphrag_assets.store.published_schema import PUBLISHED
 from graphrag_assets.text import count_tokens
@@ -108,7 +108,7 @@ def test_an_answer_as_markdown_quotes_what_it_cites(rag: GraphRAG) -> None:
     markdown = answer_to_markdown(rag.basic("Who commanded the Niagara?"))
     assert markdown.startswith("## Who commanded the Niagara?\n\nCaptain")
     assert f"  > {HUDSON}" in markdown
-    assert "answered by offline/extractive" in markdown
+    assert "answered by embedded/extractive" in markdown
 
 
 def test_a_quote_can_be_shown_with_its_surroundings(rag: GraphRAG) -> None:

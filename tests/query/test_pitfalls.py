@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.models.answering import Evidence, FollowUp, Mapped, Reply
-from graphrag_assets.models.llm import RetriesExhausted
-from graphrag_assets.models.offline.answers import ExtractiveAnswerer
+from graphrag_assets.answering import Evidence, FollowUp, Mapped, Reply
+from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.llm import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
 from graphrag_assets.store.published import Reader

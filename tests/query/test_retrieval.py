@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.errors import QueryError
 from graphrag_assets.languages import stem, stop_words
-from graphrag_assets.models.offline import embeddings
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, search
 from graphrag_assets.query.scope import EVERYTHING, Scope
@@ -131,7 +131,7 @@ def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
     assert asked.embedded_text == TEXT_UNITS[5][1]
     assert by_vector(reader, "text_unit", asked, 1) == [5]
     assert by_words(reader, "text_unit", asked, 1) == []
-    asked.remember(embeddings.MODEL, Question(TEXT_UNITS[0][1]).vector(embeddings.MODEL))
+    asked.remember(hashed_embeddings.MODEL, Question(TEXT_UNITS[0][1]).vector(hashed_embeddings.MODEL))
     assert by_vector(reader, "text_unit", asked, 1) == [0]
 
 
@@ -142,8 +142,8 @@ def test_weights_count_in_the_fusion() -> None:
 
 def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
     question = Question("What did the oil of the lamps cost?")
-    matrix = embeddings.embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
-    expected = np.argsort(-(matrix @ question.vector(embeddings.MODEL)), kind="stable").tolist()
+    matrix = hashed_embeddings.embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
+    expected = np.argsort(-(matrix @ question.vector(hashed_embeddings.MODEL)), kind="stable").tolist()
     assert by_vector(reader, "text_unit", question, 10) == expected
     assert expected[0] == 5
 
@@ -167,7 +167,7 @@ def test_vectors_in_memory_and_in_the_file_rank_alike(
 
 def test_a_model_that_gives_vectors_of_another_length_is_refused(reader: Reader) -> None:
     question = Question("the oil of the lamps")
-    question.remember(embeddings.MODEL, np.ones(3, np.float32))
+    question.remember(hashed_embeddings.MODEL, np.ones(3, np.float32))
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
         by_vector(reader, "entity", question, 3)
 

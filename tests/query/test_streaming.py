@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from graphrag_assets.answering import NO_ANSWER, Evidence, Reply
+from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.models.answering import NO_ANSWER, Evidence, Reply
-from graphrag_assets.models.llm import RetriesExhausted
-from graphrag_assets.models.offline.answers import ExtractiveAnswerer
+from graphrag_assets.llm import RetriesExhausted
 from graphrag_assets.query import Callbacks, Context, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, says, user_message
@@ -264,7 +264,7 @@ def test_many_questions_at_once_have_their_own_answers(modelled: GraphRAG) -> No
 
 def _searches() -> list[Any]:
     """Searches under way on the models' loop."""
-    from graphrag_assets.models.event_loop import _loop
+    from graphrag_assets.llm.event_loop import _loop
 
     return [task for task in asyncio.all_tasks(_loop()) if "_Running._run" in str(task.get_coro())]
 

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_assets.models.offline import embeddings
+from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.store import signs as module
 from graphrag_assets.store.signs import signs, write_signs
 
@@ -52,7 +52,7 @@ def test_ten_nearest_of_clustered_vectors_are_found(dimensions: int) -> None:
 
 
 def test_ten_nearest_of_embedded_texts_are_found() -> None:
-    vectors = embeddings.embed(texts(5_000))
+    vectors = hashed_embeddings.embed(texts(5_000))
     assert recall_at_10(vectors, vectors[::100]) >= 0.99
 
 

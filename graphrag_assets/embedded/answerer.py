@@ -1,0 +1,506 @@
+"""Answers without a model: the sentences of the evidence that answer best, quoted and cited.
+
+No sentence is written here, only chosen: by how much of the question it covers, by whether it holds what the
+question asks for (a date, a number, a person, a place), and by what earlier choices have covered already
+(maximal marginal relevance, Carbonell and Goldstein 1998).
+
+Sentences are an answer when they cover at least half of the question, each of its words counting by how rare it is
+in the evidence. Otherwise they are shown as what comes closest, after `CLOSEST`.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphrag_assets.answering import (
+    CLOSEST,
+    NO_ANSWER,
+    PLAIN,
+    AnswerOptions,
+    Choice,
+    Evidence,
+    FollowUp,
+    Mapped,
+    Passage,
+    Pieces,
+    Point,
+    Reply,
+    Usage,
+)
+from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded.candidate_sentences import REFERENCE, Candidate, candidates, lines
+from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
+from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
+
+MODEL = "embedded/extractive"
+LEAST_DIRECT = 1.0
+"""Minimum score of a point that answers the question; the closest points score less."""
+MAX_SENTENCES = 5
+_SENTENCES_PER_PART = 3  # for a question that asks one thing only
+MAX_POINTS = 7
+_MOST_DEFINING = 4
+_LEAST_DEFINING = 0.35  # of the best one's score
+_LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
+
+_LEAST_ANSWERED = 0.5  # of the question's weight: minimum coverage of a direct answer
+_LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
+_MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
+_MOST_CLOSEST = 3
+_CONTINUES = "… "  # before a sentence whose antecedent is not in the evidence
+_MOST_BEFORE = 2  # sentences shown before one that refers back
+
+_LEAST_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
+_LEAST_OWN = 0.25  # of the question's weight, in a sentence that stands alone
+_LEAST_COVERAGE = 0.3  # below it a sentence is not about the question
+_LEAST_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
+_LEAST_POINT = 0.45  # of the best point's score, in a list of points
+_COVERED = 0.3  # how much of a term's weight a chosen sentence uses up
+
+# What speaks for a sentence besides the terms of the question in it; chosen on tests/ground_truth.json and on the
+# supporting sentences of HotpotQA.
+_SIMILARITY = 0.4  # its vector's
+_PASSAGE = 0.4  # the whole passage covers the question
+_KIND = 0.4  # it holds a date, number, name or place where one is asked for
+_RANK = 0.2  # its passage was found early
+_NEIGHBOUR = 0.1  # the sentence before or after it is in the answer
+_REPETITION = 0.25  # against it: it resembles a chosen one
+
+# How much a sentence has of a term that is only near it.
+_FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named before
+_FOLLOWING = 0.3
+_HEADING = 0.8
+_SURROUNDINGS = 0.15
+_SAME = 0.6  # of the shorter one's words: from here on two points say the same
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveAnswerer:
+    """The answerer of the embedded default: an `Answerer` that calls no model.
+
+    Its work is done in threads, so that an event loop stays free. It ignores the form and the language of
+    `AnswerOptions`, because it quotes.
+    """
+
+    model: str = MODEL
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        """One to five sentences of the evidence in reading order, each with its citation."""
+        return await asyncio.to_thread(
+            respond, in_conversation(question, options.history), evidence, options.by_meaning
+        )
+
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` sentence by sentence."""
+        reply = await self.arespond(question, evidence, options)
+        for piece in _cited_sentences(reply.text):
+            yield piece
+        yield reply
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
+        """The sentences that answer best as points, scored by what they cover of the question."""
+        return await asyncio.to_thread(
+            map_, in_conversation(question, options.history), evidence, follow_ups, options.by_meaning
+        )
+
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        """A list of the best points, none repeating another."""
+        return await asyncio.to_thread(reduce, in_conversation(question, options.history), points)
+
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` point by point."""
+        reply = await self.areduce(question, points, options, drift)
+        for piece in _cited_sentences(reply.text):
+            yield piece
+        yield reply
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """The question itself: it holds the words to search with."""
+        return Reply(question)
+
+    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
+        """0 to 5 by the part of the question's terms that the report has, and by similarity."""
+        return await asyncio.to_thread(rate, question, report)
+
+    async def aquestions(
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
+    ) -> tuple[tuple[str, ...], Usage]:
+        """Questions about the relationships, entities and claims of the evidence, in turn."""
+        started = time.perf_counter()
+        questions = await asyncio.to_thread(suggest, history, evidence.passages, count)
+        return questions, Usage(seconds=time.perf_counter() - started)
+
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+        """Nothing: kinds of questions are decided by the rules of `query/ask.py`."""
+        return Choice("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Sentences with their scores, best first; `direct`: together they answer the question."""
+
+    chosen: tuple[tuple[Candidate, float], ...] = ()
+    direct: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.chosen)
+
+
+def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Reply:
+    """One to five sentences of the evidence in reading order, each with its citation; or those that come closest.
+
+    `by_meaning`: as in `AnswerOptions`.
+    """
+    started = time.perf_counter()
+    asked = _asked(question, evidence.passages)
+    if asked.about_everything:
+        text = _listed([point.text for point in _overview(evidence.passages, asked)])
+        return Reply(text or NO_ANSWER, Usage(seconds=time.perf_counter() - started))
+    pool = candidates(evidence.passages, asked.language)
+    most = MAX_SENTENCES if asked.has_parts else _SENTENCES_PER_PART
+    found = _choose(asked, pool, most, by_meaning=by_meaning) or _closest_lines(asked, evidence.passages)
+    if found.direct:
+        text = _in_reading_order([candidate for candidate, _ in found.chosen], pool, best_first=bool(asked.subject))
+    elif found.chosen:
+        text = f"{CLOSEST}\n{_listed([_in_words(candidate, pool) for candidate, _ in found.chosen])}"
+    else:
+        text = NO_ANSWER
+    return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: bool = False) -> Mapped:
+    """The sentences that answer best as points, scored by what they cover of the question.
+
+    Where none answers, those that come closest, with scores below 1.
+    """
+    started = time.perf_counter()
+    asked = _asked(question, evidence.passages)
+    if asked.about_everything:
+        points = _overview(evidence.passages, asked)
+    else:
+        pool = candidates(evidence.passages, asked.language)
+        found = _choose(asked, pool, MAX_POINTS, standalone=True, by_meaning=by_meaning)
+        found = found or _closest_lines(asked, evidence.passages)
+        points = [
+            Point(_in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
+            for candidate, score in found.chosen
+        ]
+    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    asked_next = _follow_ups(asked, answering, follow_ups) if follow_ups else ()
+    return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+
+
+def reduce(question: str, points: Sequence[Point]) -> Reply:
+    """A list of the best points, none repeating another; of those that come closest, if none answers."""
+    started = time.perf_counter()
+    asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
+    answering = [point for point in points if point.score >= LEAST_DIRECT]
+    points = _merged(answering or points)
+    words = [asked.words(REFERENCE.sub("", point.text)) for point in points]
+    has = asked.occurrences(words)
+    covered = has @ asked.weights(has)
+    scores = [round(point.score / 100 + part, 6) for point, part in zip(points, covered, strict=True)]
+    most = MAX_POINTS if answering else _MOST_CLOSEST
+    kept: list[int] = []
+    for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
+        enough = len(kept) == most or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
+        if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
+            kept.append(place)
+    text = _listed([points[place].text for place in kept]) or NO_ANSWER
+    if points and not answering:
+        text = f"{CLOSEST}\n{text}"
+    return Reply(text, Usage(seconds=time.perf_counter() - started))
+
+
+def _asked(question: str, passages: Sequence[Passage]) -> Asked:
+    texts = [passage.text for passage in passages if passage.table == "Sources"] or [p.text for p in passages]
+    return Asked.of(question, language_of_question(question, texts[0] if texts else ""))
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The texts as a list; one that stands within another only there."""
+    distinct = [text for text in dict.fromkeys(texts) if not any(text != other and text in other for other in texts)]
+    return "\n".join(f"- {text}" for text in distinct)
+
+
+def _in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentence, after those before it that it refers to; an empty list where these are not in the evidence."""
+    found = [candidate]
+    while found[0].dangles:
+        if found[0].before is None or len(found) > _MOST_BEFORE:
+            return []
+        found.insert(0, pool[found[0].before])
+    return found
+
+
+def _in_reading_order(chosen: Sequence[Candidate], pool: Sequence[Candidate], best_first: bool) -> str:
+    """The chosen sentences with those that they refer to, each once; `best_first`: the first, then the others."""
+    shown = {each.order: each.cited for candidate in chosen for each in _in_full(candidate, pool)}
+    shown |= {each.order: _in_words(each, pool) for each in chosen if each.order not in shown}
+    first = [each.order for each in _in_full(chosen[0], pool)] if best_first else []
+    return " ".join(shown[order] for order in dict.fromkeys([*first, *sorted(shown)]))
+
+
+def _in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
+    """The sentence as shown: after those that it refers to, each with its citation."""
+    return " ".join(each.cited for each in _in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"
+
+
+def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
+    """The eligible sentences that are understandable alone or after the sentences before them; else all eligible."""
+    both = eligible & understood
+    return both if both.any() else eligible
+
+
+_END_OF_PIECE = re.compile(r"(?<=\])\s+")
+
+
+def _cited_sentences(text: str) -> Iterator[str]:
+    """`text` in pieces that end with a reference, white space included."""
+    start = 0
+    for end in (match.end() for match in _END_OF_PIECE.finditer(text)):
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _choose(
+    asked: Asked, pool: Sequence[Candidate], most: int, standalone: bool = False, by_meaning: bool = False
+) -> _Selection:
+    """The sentences that together answer the question best, with their scores (0 to 1), best first.
+
+    Where they do not answer it, those that come closest, of the sentences that share a word with it, or whose heading
+    does; if none does and the passages are ranked `by_meaning`, of the first passages.
+
+    `standalone`: each must itself share words with the question, not only be next to a sentence that does.
+    """
+    if not pool:
+        return _Selection()
+    understood = np.array([bool(_in_full(candidate, pool)) for candidate in pool], bool)
+    own = [asked.words(candidate.text) for candidate in pool]
+    has = asked.occurrences(own)
+    headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
+    vectors = hashed_embeddings.embed([asked.text, *(candidate.text for candidate in pool)])
+    if asked.subject:
+        defining = _defining(spelled(asked.subject, [c.text for c in pool]), pool, vectors, understood)
+        if defining:
+            return _Selection(tuple(defining), direct=True)
+    weights = asked.weights(has)
+    matches = _matches(asked, pool, own, has, headings)
+    similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
+    fixed = _SIMILARITY * similarity
+    fixed += _PASSAGE * _passage_coverage(asked, pool, own, weights)
+    fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
+    best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
+    coverage = matches @ weights
+    alone = coverage + _KIND * kinds.sum(axis=1) + fixed
+    eligible = np.asarray(coverage >= _LEAST_COVERAGE)
+    if standalone:
+        eligible &= has @ weights >= _LEAST_OWN
+    eligible = _preferring(understood, eligible)
+    eligible &= alone >= _LEAST_OF_BEST * np.where(eligible, alone, 0).max()
+    chosen = _covering(pool, matches, kinds, weights, fixed, vectors[1:], has, eligible, most, asked.asks_one_fact)
+    if chosen and _is_answered(asked, has, headings, matches, [place for place, _ in chosen]):
+        return _Selection(tuple((pool[place], float(np.clip(g / best_possible, 0, 1))) for place, g in chosen), True)
+    # Hashed vectors of texts without a common word are similar by chance only.
+    near = np.asarray(has.any(axis=1))
+    if not near.any():
+        near = np.asarray(headings.any(axis=1))
+    if by_meaning and asked.terms and not near.any():
+        near = np.array([candidate.rank < _MOST_CLOSEST for candidate in pool])
+    near = _preferring(understood, near)
+    ranked = sorted(np.flatnonzero(near).tolist(), key=lambda place: (-round(alone[place], 6), place))[:_MOST_CLOSEST]
+    return _Selection(tuple((pool[i], min(round(alone[i] / best_possible, 4), 0.99) * LEAST_DIRECT) for i in ranked))
+
+
+def _closest_lines(asked: Asked, passages: Sequence[Passage]) -> _Selection:
+    """The lines with most of the question, where no sentence has a word of it: a name in the header of an e-mail."""
+    pool = lines(passages)
+    has = asked.occurrences([asked.words(candidate.text) for candidate in pool])
+    coverage = np.round(has @ asked.weights(has), 4)
+    ranked = sorted(np.flatnonzero(coverage).tolist(), key=lambda place: (-coverage[place], place))
+    ranked = [i for i in ranked if not any(i != k and pool[i].text in pool[k].text for k in ranked)][:_MOST_CLOSEST]
+    return _Selection(tuple((pool[i], min(float(coverage[i]), 0.99) * LEAST_DIRECT) for i in ranked))
+
+
+def _covering(
+    pool: Sequence[Candidate],
+    matches: np.ndarray,
+    kinds: np.ndarray,
+    weights: np.ndarray,
+    fixed: np.ndarray,
+    vectors: np.ndarray,
+    has: np.ndarray,
+    eligible: np.ndarray,
+    most: int,
+    one_will_do: bool,
+) -> list[tuple[int, float]]:
+    """Up to `most` eligible places in the pool with their gains: each next one for what those before leave open.
+
+    `one_will_do`: a sentence with all words of the question and all that it asks for is enough.
+    """
+    eligible = eligible.copy()
+    wanted = np.ones(kinds.shape[1])
+    neighbours, repeated = np.zeros(len(pool)), np.zeros(len(pool))
+    chosen: list[tuple[int, float]] = []
+    least = 0.0
+    while eligible.any() and len(chosen) < most:
+        gain = matches @ weights + _KIND * (kinds @ wanted) + fixed
+        gain += _NEIGHBOUR * neighbours - _REPETITION * repeated
+        # Rounded, so that the last bit of a sum does not decide; then the earlier sentence wins.
+        best = int(np.argmax(np.where(eligible, gain.round(6), -np.inf)))
+        least = least or _LEAST_GAIN * gain[best]
+        if gain[best] < least:
+            break
+        chosen.append((best, float(gain[best])))
+        if one_will_do and has[best].all() and kinds[best].all():  # nothing more to add
+            break
+        eligible[best] = False
+        weights = weights * (1 - _COVERED * matches[best])
+        wanted = wanted * (1 - _COVERED * kinds[best])
+        repeated = np.maximum(repeated, np.clip(vectors @ vectors[best], 0, 1))
+        for place, candidate in enumerate(pool):
+            if candidate.before == best or pool[best].before == place:
+                neighbours[place] = 1
+    return chosen
+
+
+def _is_answered(
+    asked: Asked, has: np.ndarray, headings: np.ndarray, matches: np.ndarray, chosen: Sequence[int]
+) -> bool:
+    """Whether the chosen sentences, with their surroundings, cover enough of the question.
+
+    One sentence must do, and with two words of the question if it has them; only a question of several parts, or of
+    many words, may be answered by several. The evidence must contain every name of the question.
+    """
+    stands = np.maximum(has, headings).any(axis=0)
+    if any(not any(s for s, term in zip(stands, asked.terms, strict=True) if term in name) for name in asked.names):
+        return False
+    covered = matches[chosen]
+    if asked.asks_several or len(asked.terms) > _MOST_WORDS_OF_ONE:
+        covered = 1 - np.prod(1 - covered, axis=0, keepdims=True)
+    enough = covered @ asked.shares(has) >= _LEAST_ANSWERED
+    enough &= (covered >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms))
+    return bool(enough.any())
+
+
+def _defining(
+    subject: str, pool: Sequence[Candidate], vectors: np.ndarray, understood: np.ndarray
+) -> list[tuple[Candidate, float]]:
+    """Up to four sentences that say who or what the subject is, then what it is linked with most.
+
+    A sentence counts more when it defines the subject, when it describes its entity, and when several of its
+    relationships and claims rest on it.
+    """
+    says = np.array([definition(subject, c.text) / (2 if c.dangles else 1) for c in pool])
+    links = np.array([_rows_about(subject, candidate, ("Relationships", "Claims")) for candidate in pool], float)
+    described = np.array([_rows_about(subject, candidate, ("Entities",)) > 0 for candidate in pool], float)
+    near = np.clip(vectors[1:] @ vectors[0], 0, 1)
+    scores = (2 * says + 0.5 * described + np.log1p(links) / np.log1p(max(links.max(), 1)) + 0.5 * near) / 4
+    scores *= says >= (_LEAST_SAYING if says.max() >= _LEAST_SAYING else says.max())
+    scores *= _preferring(understood, says > 0)
+    repeated = np.zeros(len(pool))
+    chosen: list[tuple[Candidate, float]] = []
+    while len(chosen) < _MOST_DEFINING:
+        gain = (scores - _REPETITION * repeated) * (scores > 0)
+        best = int(np.argmax(gain.round(6)))
+        if gain[best] <= (_LEAST_DEFINING * chosen[0][1] if chosen else 0):
+            break
+        chosen.append((pool[best], float(gain[best])))
+        scores[best] = 0
+        repeated = np.maximum(repeated, np.clip(vectors[1:] @ vectors[1 + best], 0, 1))
+    return chosen
+
+
+def _rows_about(subject: str, candidate: Candidate, tables: Sequence[str]) -> int:
+    return sum(table in tables and names(subject, title) is not None for table, title in candidate.rows)
+
+
+def _matches(
+    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray, headings: np.ndarray
+) -> np.ndarray:
+    """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.
+
+    Several weak signs add up as independent ones do: 1 - (1 - a)(1 - b)…
+    """
+    before, after = np.zeros_like(has), np.zeros_like(has)
+    for place, candidate in enumerate(pool):
+        if candidate.before is not None:  # a sentence that passages share may have a later one before it
+            before[place] = _FADING * np.maximum(has[candidate.before], before[candidate.before])
+            after[candidate.before] = np.maximum(after[candidate.before], _FOLLOWING * has[place])
+    around = _SURROUNDINGS * asked.occurrences(_passage_words(pool, own))
+    missing = [1 - sign for sign in (has, before, after, _HEADING * headings, around)]
+    return np.asarray(1 - np.prod(missing, axis=0))
+
+
+def _passage_words(pool: Sequence[Candidate], own: Sequence[set[str]]) -> list[set[str]]:
+    """For each candidate all words of its passage."""
+    passages: dict[int, set[str]] = {}
+    for candidate, words in zip(pool, own, strict=True):
+        passages.setdefault(candidate.rank, set()).update(words)
+    return [passages[candidate.rank] for candidate in pool]
+
+
+def _passage_coverage(
+    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], weights: np.ndarray
+) -> np.ndarray:
+    """For each candidate, how much of the question its passage covers with its headings, 0 to 1."""
+    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
+    return np.asarray(asked.occurrences(_passage_words(pool, with_headings)) @ weights)
+
+
+def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
+    """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
+
+    A point's score is the percentage of the corpus that its passage represents.
+    """
+    points = []
+    reports = [passage for passage in passages if passage.table == "Reports"] or passages
+    for passage in sorted(reports, key=lambda p: (-p.weight, p.number))[:MAX_POINTS]:
+        opening = [candidate for candidate in candidates([passage], asked.language) if not candidate.dangles][:2]
+        if opening:
+            text = " ".join(c.text for c in opening)
+            score = max(round(100 * passage.weight, 1), LEAST_DIRECT)
+            points.append(Point(f"{text} [Data: {passage.table} ({passage.number})]", score))
+    return points
+
+
+def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[FollowUp, ...]:
+    """The question again with regard to each name that the points bring up and the question does not have."""
+    scores: dict[str, float] = {}
+    for point in points:
+        for name in names_in(point.text, asked.language):
+            if not asked.words(name) <= set(asked.terms):
+                scores[name] = max(scores.get(name, 0.0), point.score)
+    best = sorted(scores, key=lambda name: (-scores[name], name))[:most]
+    return tuple(FollowUp(asked.with_regard_to(name), scores[name]) for name in best)
+
+
+def _merged(points: Sequence[Point]) -> list[Point]:
+    """Each statement once, with its best score and the longest of its references."""
+    best: dict[str, Point] = {}
+    for point in points:
+        statement = REFERENCE.sub("", point.text)
+        known = best.get(statement, point)
+        text = max(known.text, point.text, key=lambda t: (len(t), t))
+        best[statement] = Point(text, max(known.score, point.score))
+    return list(best.values())
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / (min(len(one), len(other)) or 1)

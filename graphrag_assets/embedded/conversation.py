@@ -1,0 +1,59 @@
+"""What else an answerer is asked, without a model: ratings of reports, new questions, what a question goes on with."""
+
+import time
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from graphrag_assets.answering import Passage, Usage
+from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
+
+# A report's rating: it has all terms of the question, or it is as similar as can be.
+_COVERED_RATING = 0.8
+_SIMILAR_RATING = 0.5
+
+
+def in_conversation(question: str, history: str) -> str:
+    """The question; with regard to what was spoken of before, where it names nothing itself."""
+    asked = Asked.of(question)
+    if not history or asked.named or asked.subject:
+        return question
+    for line in reversed(history.splitlines()):
+        speaker, _, said = line.partition(": ")
+        if speaker == "user" and (found := names_in(said)):
+            return asked.with_regard_to(found[-1])
+    return question
+
+
+def rate(question: str, report: str) -> tuple[float, Usage]:
+    """How much the report is worth reading, 0 to 5: a question about everything may be answered by any report."""
+    started = time.perf_counter()
+    asked = Asked.of(question, language_of_question(question, report))
+    rating = 3.0
+    if asked.terms:
+        covered = float(asked.occurrences([asked.words(report)]).mean())
+        vectors = hashed_embeddings.embed([question, report])
+        rating = 5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * max(float(vectors[0] @ vectors[1]), 0.0), 1.0)
+    return round(rating, 2), Usage(seconds=time.perf_counter() - started)
+
+
+def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:
+    """Up to `count` new questions about the rows of the evidence: of each table in turn, its best row first."""
+    by_table: dict[str, list[str]] = {"Relationships": [], "Entities": [], "Claims": [], "Reports": []}
+    for passage in passages:
+        if passage.table in by_table and passage.title:
+            by_table[passage.table].append(_asked_about(passage))
+    in_turn = [question for row in zip_longest(*by_table.values()) for question in row if question]
+    known = {question.casefold().strip() for question in history}
+    return tuple(dict.fromkeys(q for q in in_turn if q.casefold() not in known))[:count]
+
+
+def _asked_about(passage: Passage) -> str:
+    match passage.table:
+        case "Relationships":
+            return f"What connects {' and '.join(passage.title.split(' – ', 1))}?"
+        case "Claims":
+            return f"What is said of {passage.title}, and when was it?"
+        case "Reports":
+            return f"What is reported on {passage.title}?"
+    return f"Who or what is {passage.title}?"

@@ -1,0 +1,312 @@
+"""Entities, relationships and claims of a text unit without a model: the extraction of the embedded default.
+
+Proper names and specific noun phrases are entities, two of them in one sentence a relationship, a dated or
+quantified sentence about one a claim. Everything is a function of the text unit alone.
+"""
+
+import functools
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise, takewhile
+from typing import NamedTuple
+
+from graphrag_assets.embedded import typing_cues as cues
+from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_contained, shortened
+from graphrag_assets.embedded.caseless import CASELESS
+from graphrag_assets.embedded.claim_sentences import claims_in
+from graphrag_assets.embedded.concepts import concepts_in, phrase_counts
+from graphrag_assets.embedded.definitions import DEFINES
+from graphrag_assets.embedded.foreign_names import names_by_sentence
+from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
+from graphrag_assets.embedded.relations import predicate
+from graphrag_assets.embedded.tagging import (
+    TaggedSentence,
+    singular,
+    tagged_sentences,
+    word_list,
+)
+from graphrag_assets.languages import UNKNOWN
+from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.text import title_key
+
+MAX_ENTITIES_PER_SENTENCE = 12
+MAX_DESCRIPTION = 400
+_OPENING = 400  # characters in which a text says what it is about
+
+
+def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
+    """Everything that the embedded default finds in a text unit.
+
+    `title` and `language` (ISO 639-1) are the document's. What the title names is an entity of the unit. In languages
+    other than English there are names and relationships only, in those without capital letters nothing.
+    """
+    if language in CASELESS:
+        return UnitExtraction()
+    english = language == "en" or (language == UNKNOWN and _is_latin(text))
+    about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
+    name = about[-1] if about else ""
+    sentences = _english(text, title, name) if english else _foreign(text, title, language)
+    things = _things(sentences)
+    tagged = [sentence for sentence, _, _ in sentences]
+    found = []
+    for number, (sentence, names, concepts) in enumerate(sentences):
+        if mentions := _resolved(names + concepts, things):
+            found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
+    claims = _claims(found, text) if english else []
+    return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
+
+
+_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
+
+
+def _english(text: str, title: str, name: str) -> _Sentences:
+    """The sentences with their names and concepts; `name` is what the title names."""
+    tagged = list(tagged_sentences(text))
+    seen = attest(tagged, title)
+    counts = phrase_counts(tagged)
+    sentences = []
+    for sentence in tagged:
+        kinds = decided_kinds(sentence, seen)
+        names = names_in(sentence, kinds, seen, name)
+        sentences.append((sentence, names, concepts_in(sentence, kinds, names, counts)))
+    return sentences
+
+
+def _foreign(text: str, title: str, language: str) -> _Sentences:
+    return [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
+
+
+def _is_latin(text: str) -> bool:
+    letters = sum(character.isalpha() for character in text[:_OPENING])
+    return sum(character.isalpha() and character < "\u0250" for character in text[:_OPENING]) * 2 >= letters
+
+
+class _Found(NamedTuple):
+    """A sentence with the entities that it names, and the extract that quotes it."""
+
+    sentence: TaggedSentence
+    mentions: list[Mention]
+    extract: str
+
+
+def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequence[Mention]) -> str:
+    """The sentence as a description quotes it, led by another one of its paragraph if it is not self-contained."""
+    sentence = sentences[number]
+    if not begins_with_anaphor(sentence.text) or _opens_with(mentions, sentence):
+        return shortened(sentence.text, MAX_DESCRIPTION)
+    before = takewhile(
+        lambda previous: previous.paragraph == sentence.paragraph and not previous.heading,
+        reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
+    )
+    return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
+
+
+_FARTHEST_LEAD = 8
+
+
+def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
+    """Whether the sentence begins with a name, such as "They Flew Alone"."""
+    return any(m.first == 0 or (m.first == 1 and sentence.kinds[0] in 'q"') for m in mentions)
+
+
+def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtraction) -> UnitExtraction:
+    """`unit` with what its title names and no sentence does: the unit is about it all the same.
+
+    Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
+    describes what the title names, and relates the two.
+    """
+    if not about:
+        return unit
+    named = {_key(entity.title, cues.NAME) for entity in unit.entities}
+    missing = [name for name in about if title_key(name) not in named]
+    if not missing:
+        return unit
+    description, relationships = next((e.description for e in unit.entities if e.title == about[-1]), ""), []
+    if found and len(missing) == len(about):
+        first = min(found[0].mentions, key=lambda mention: mention.first)
+        if not set(title_key(first.title).split()).isdisjoint(title_key(about[-1]).split()):
+            description = found[0].extract
+            relationships = [RelationshipRecord(about[-1], first.title, description)]
+    entities = [EntityRecord(name, cues.type_of_title(name.split())[0], description, 0) for name in missing]
+    return UnitExtraction(unit.entities + entities, unit.relationships + relationships, unit.claims)
+
+
+@dataclass(slots=True)
+class _Thing:
+    """One entity of the unit while its mentions are gathered."""
+
+    titles: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def title(self) -> str:
+        return _most_frequent(self.titles)
+
+    @property
+    def type(self) -> str:
+        return _most_frequent(self.types)
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    if len(counts) == 1:
+        return next(iter(counts))
+    return min(counts, key=lambda name: (-counts[name], name))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _key(title: str, kind: str) -> str:
+    """The key of a title; of a concept in the singular."""
+    if kind == cues.CONCEPT:
+        *modifiers, head = title_key(title).split() or [""]
+        return " ".join([*modifiers, singular(head)])
+    return title_key(title)
+
+
+def _things(sentences: _Sentences) -> dict[str, _Thing]:
+    """The unit's entities by key; short forms point at the same thing as the one full form they stand for."""
+    things: dict[str, _Thing] = defaultdict(_Thing)
+    for _, names, concepts in sentences:
+        for mention in (*names, *concepts):
+            thing = things[_key(mention.title, mention.type)]
+            thing.titles[mention.title] += 1
+            # Ten times the evidence outweighs a lack of it: NAME decides only where nothing else is known.
+            thing.types[mention.type] += 1 + 10 * mention.evidence if mention.type != cues.CONCEPT else 1
+    things.pop("", None)
+    return _with_short_forms(dict(things))
+
+
+def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
+    """A word that ends, or as a given name begins, one person's name only in the unit means that person."""
+    by_word: dict[str, set[str]] = defaultdict(set)
+    for key, thing in things.items():
+        words = key.split()
+        if len(words) > 1 and thing.type == cues.PERSON and "of" not in words and words[0] not in _FEMALE_TITLES:
+            by_word[words[-1]].add(key)
+            if words[0] in word_list("given_names"):
+                by_word[words[0]].add(key)
+    for word, keys in by_word.items():
+        short = things.get(word)
+        forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
+        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not _placed(short):
+            full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
+            full.types.update({cues.PERSON: short.types.total()})
+            things[word] = full
+    return things
+
+
+_FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
+
+
+def _placed(thing: _Thing) -> bool:
+    return thing.type == cues.GEO and thing.types[cues.GEO] > 30
+
+
+def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:
+    """Mentions under the titles and types of their things, in order of the sentence."""
+    resolved = []
+    for mention in sorted(mentions, key=lambda m: m.first):
+        thing = things.get(_key(mention.title, mention.type))
+        if thing:
+            resolved.append(Mention(thing.title, mention.first, mention.last, thing.type, mention.evidence))
+    return resolved
+
+
+def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
+    """One record per entity, described by the extract that says best what it is."""
+    best: dict[str, tuple[float, str]] = {}
+    named_in: Counter[str] = Counter()
+    types: dict[str, str] = {}
+    for number, (sentence, mentions, extract) in enumerate(found):
+        named_in.update({m.title for m in mentions})
+        for rank, mention in enumerate(mentions):
+            types[mention.title] = mention.type
+            score = _telling(sentence, mention, rank) - number / 1000 if extract else -math.inf
+            if mention.title not in best or score > best[mention.title][0]:
+                best[mention.title] = (score, extract)
+    return [EntityRecord(name, kind, best[name][1], named_in[name]) for name, kind in types.items()]
+
+
+def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
+    """How well a sentence describes an entity that it names."""
+    text = sentence.text
+    begin = sentence.offsets[mention.first]
+    after = sentence.offsets[mention.last - 1] + len(sentence.words[mention.last - 1])
+    score = 3.0 if begin < 30 else 2.0 - min(begin / 100, 2.0)
+    score += 1.0 if rank == 0 else 0.0
+    score += 2.5 if DEFINES.match(text, after) else 0.0
+    score -= 1.5 if _LESS_TELLING.match(text) else 0.0
+    score -= 2.0 if begins_with_anaphor(text) else 0.0
+    score -= 0.0 if text[-1] in ".!?\"'" else 2.0
+    return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
+
+
+_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
+
+
+def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:
+    """One record per pair of entities that share a sentence; strength is the number of such sentences.
+
+    `typed`: look for a predicate in the words between them.
+    """
+    weight = Counter(m.title for _, mentions, _ in found for m in mentions)
+    together: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
+    types: dict[tuple[str, str], str] = {}
+    for number, (sentence, mentions, _) in enumerate(found):
+        first = {m.title: m for m in reversed(mentions)}
+        if len(first) < 2:
+            continue
+        chosen = sorted(first.values(), key=lambda m: (m.type == cues.CONCEPT, -weight[m.title], m.first))
+        kept = {m.title for m in chosen[:MAX_ENTITIES_PER_SENTENCE]}
+        for left, right in combinations(
+            [m.title for m in sorted(first.values(), key=lambda m: m.first) if m.title in kept], 2
+        ):
+            pair = (left, right) if (right, left) not in together else (right, left)
+            together[pair].append((left, right, number))
+        for source, target, name in _stated(sentence, mentions) if typed else ():
+            pair = (source, target) if (source, target) in together else (target, source)
+            if pair in together and pair not in types:
+                types[pair] = name
+                together[pair].insert(0, (source, target, number))
+    records = []
+    for pair, shared in together.items():
+        stated = pair in types
+        source, target, best = shared[0] if stated else min(shared, key=lambda s: _suits(found[s[2]], s[2]))
+        strength = len(shared) - stated
+        records.append(RelationshipRecord(source, target, found[best].extract, float(strength), types.get(pair, "")))
+    return records
+
+
+def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
+    """Order of sentences as descriptions of a pair: complete ones, not too short, then the shortest."""
+    text = found.extract
+    return not text, found.sentence.text[-1] not in ".!?\"'", len(text) < 30, len(text), number
+
+
+def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
+    """Predicates between neighbours: (agent, other, predicate)."""
+    ends = [m.last for m in mentions]
+    for i, (left, right) in enumerate(pairwise(mentions)):
+        if left.title == right.title or left.last > right.first or right.first - left.last > 12:
+            continue
+        begin = sentence.offsets[left.last - 1] + len(sentence.words[left.last - 1])
+        between = sentence.text[begin : sentence.offsets[right.first]]
+        crowded = (i and left.first - ends[i - 1] < 3) or (
+            i + 2 < len(mentions) and mentions[i + 2].first - right.last < 3
+        )
+        if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
+            continue  # a list, no place within a place
+        name, reverse = predicate(between, left.type, right.type)
+        if name:
+            yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
+
+
+def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
+    claims: dict[ClaimRecord, None] = {}
+    for sentence, mentions, extract in found:
+        source_text = text[sentence.start : sentence.end]
+        for claim in claims_in(sentence, source_text, mentions, extract or shortened(sentence.text, MAX_DESCRIPTION)):
+            claims[claim] = None
+    return list(claims)

@@ -1,0 +1,245 @@
+"""Proper names in languages other than English, by capitals, stop words and what the text unit itself shows.
+
+A capital within a sentence is evidence of a name, unless the unit has the word in lower case. Where a sentence begins,
+it is none: a word there is a name only when it is one elsewhere in the unit, or a known given name or place. German
+writes all nouns with capitals: there, adjacent words are names, and single ones only with further
+evidence.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphrag_assets.embedded import typing_cues as cues
+from graphrag_assets.embedded.names import Mention
+from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, raw_sentences, word_list
+from graphrag_assets.languages import stem, stop_words
+
+_INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
+"""Languages whose names have cases. In others "Julio" and "Julia", of one stem, would become one."""
+
+_TOKEN = re.compile(
+    r"(?:[^\W\d_]\.){2,}|\b[^\W\d_]\.(?=\s?[^\W\d_])|\b(?:[ldjmtnscLDJMTNSC]|[Qq]u)'(?=\w)"
+    r"|[^\W\d_]\w*(?:[-']\w+)*|\d+(?:[.,:]\d+)*|--+|\.\.\.|\S"
+)
+_ENDS = (".", "!", "?", ":", "...", "|", "…")
+_QUOTES = ('"', "'", "(", "[", "-", "–", "—", "--")
+_TITLES = word_list("foreign_words:titles")
+_ORGANIZATIONS = word_list("foreign_words:organizations")
+_PLACES = word_list("foreign_words:places")
+_GIVEN_NAMES = word_list("foreign_words:given names") | word_list("given_names")
+_PARTICLES = word_list("foreign_words:particles")
+_DETERMINERS = word_list("foreign_words:german determiners")
+_PREPOSITIONS = word_list("foreign_words:german prepositions")
+_NO_NAMES = word_list("foreign_words:not names")
+_GERMAN_NOUN = re.compile(
+    r"(?:ung|heit|keit|schaft|tion|tät|nis|ismus|ungen|heiten|keiten|schaften|tionen|täten|chen|lein)s?$"
+)
+
+
+def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
+    """The sentences of a text unit with the names in each, in order."""
+    sentences = [_tagged(raw) for raw in raw_sentences(text, language)]
+    unit = _Unit(language, frozenset(title.lower().split()))
+    for sentence in sentences:
+        unit.learn(sentence)
+    if language == "de":  # the parts of longer names are names by themselves
+        for sentence in sentences:
+            for mention in unit.names(sentence):
+                if mention.type == cues.PERSON or (mention.last - mention.first > 1 and mention.type == cues.NAME):
+                    unit.sure.update(unit.stem(word.lower()) for word in sentence.words[mention.first : mention.last])
+    found = [(sentence, list(unit.names(sentence))) for sentence in sentences]
+    return unit.in_one_form(found) if language in _INFLECTING else found
+
+
+def _tagged(raw: RawSentence) -> TaggedSentence:
+    """Kinds: N capital, W capital where any word has one, w other word, # number; other tokens are themselves."""
+    text = clean(raw.text)
+    words: list[str] = []
+    offsets: list[int] = []
+    kinds: list[str] = []
+    begins = True
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        kind = word[0] if len(word) == 1 and not word.isalnum() else "."
+        if word[0].isdigit():
+            kind = "#"
+        elif word[0].isalpha():
+            kind = "w" if not word[0].isupper() else "W" if begins else "N"
+        begins = word in _ENDS or (begins and word in _QUOTES)
+        words.append(word)
+        offsets.append(match.start())
+        kinds.append(kind)
+    letters = [word for word in words if word[0].isalpha()]
+    upper = sum(word.isupper() and len(word) > 1 for word in letters)
+    heading = raw.text.startswith("#") or (upper > 1 and upper > len(letters) * 0.6)
+    return TaggedSentence(raw.start, raw.end, text, words, offsets, "".join(kinds), heading, raw.paragraph)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What a text unit shows of its words, all as stems.
+
+    Attributes:
+        title: lower-case words of the document's title.
+        forms: words with a capital, as they are.
+        sure: words that have a capital within a sentence; in German those of a longer name.
+        common: words in lower case; German words in the position of common nouns.
+        bare: German words that occur alone and without a determiner; per occurrence, whether after "in" or the like.
+    """
+
+    language: str
+    title: frozenset[str]
+    forms: set[str] = field(default_factory=set)
+    sure: set[str] = field(default_factory=set)
+    common: set[str] = field(default_factory=set)
+    bare: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+
+    def stem(self, lower: str) -> str:
+        return stem(lower, self.language)
+
+    def learn(self, sentence: TaggedSentence) -> None:
+        """Collect what a sentence shows."""
+        for i, (word, kind) in enumerate(zip(sentence.words, sentence.kinds, strict=True)):
+            lower = word.lower()
+            if kind in "NW":
+                self.forms.add(lower)
+            if kind == "w" and not sentence.heading:
+                self.common.add(self.stem(lower))
+            elif kind != "N" or sentence.heading or lower in stop_words(self.language) | _NO_NAMES:
+                continue
+            elif self.language != "de":
+                self.sure.add(self.stem(lower))
+            elif _is_german_noun(sentence.words, sentence.kinds, i):
+                self.common.add(self.stem(lower))
+            elif sentence.kinds[i - 1] != "N" and sentence.kinds[i + 1 : i + 2] != "N":
+                self.bare[self.stem(lower)].append(sentence.words[i - 1] in _PREPOSITIONS)
+
+    def names(self, sentence: TaggedSentence) -> Iterator[Mention]:
+        """The names of a sentence, in order."""
+        words, kinds = sentence.words, sentence.kinds
+        first = last = 0
+        while not sentence.heading and first < len(words):
+            if not self._begins_name(words, kinds, first):
+                first += 1
+                continue
+            last = self._end(words, kinds, first)
+            if mention := self._mention(sentence, first, last):
+                yield mention
+            first = last
+
+    def in_one_form(
+        self, found: list[tuple[TaggedSentence, list[Mention]]]
+    ) -> list[tuple[TaggedSentence, list[Mention]]]:
+        """The names with each word in the form that the unit has most often ("Ивана Петрова": "Иван Петров")."""
+        forms: dict[str, Counter[str]] = defaultdict(Counter)
+        for word in (word for _, mentions in found for mention in mentions for word in mention.title.split()):
+            forms[self._root(word)][word] += 1
+        best = {
+            root: min(words, key=lambda word: (word.lower() not in _GIVEN_NAMES, -words[word], len(word), word))
+            for root, words in forms.items()
+        }
+
+        def in_best_form(mention: Mention) -> Mention:
+            words = mention.title.split()
+            kept = (word if word.lower() in _GIVEN_NAMES else best[self._root(word)] for word in words)
+            return replace(mention, title=" ".join(kept))
+
+        return [(sentence, list(map(in_best_form, mentions))) for sentence, mentions in found]
+
+    def _root(self, word: str) -> str:
+        """The stem of the stem: "Петрова" is reduced to "Петров", and that to "Петр"."""
+        return self.stem(self.stem(word.lower()))
+
+    def _begins_name(self, words: Sequence[str], kinds: str, i: int) -> bool:
+        lower, word = words[i].lower(), words[i]
+        if kinds[i] not in "NW" or len(lower) < 2 or lower in _NO_NAMES or _ROMAN_OR_ELIDED.match(word):
+            return False
+        followed = kinds[i + 1 : i + 2] == "N"
+        if lower in _TITLES:
+            return followed or words[i + 1 : i + 2] == ["."]
+        if lower in stop_words(self.language):
+            return kinds[i] == "N" and followed and self.language != "de"  # "Le Monde"
+        if lower in _GIVEN_NAMES or lower in _PLACES or (followed and lower in _ORGANIZATIONS):
+            return True
+        key = self.stem(lower)
+        if self.language in ("ru", "uk", "bg") and _SLAVIC_ADJECTIVE.search(lower) and kinds[i + 1 : i + 2] == "w":
+            return False  # "Московском университете"
+        if kinds[i] == "W":
+            return (key in self.sure or lower in self.title) and key not in self.common
+        return self.language == "de" or key not in self.common
+
+    def _end(self, words: Sequence[str], kinds: str, first: int) -> int:
+        """The end of the run of capitals, with particles between them ("de la Cruz")."""
+        last = first + 1
+        if self._is_genitive(words[first]):
+            return last  # "Neumanns Bruder"
+        while True:
+            ahead = last
+            while ahead - last < 2 and kinds[ahead : ahead + 1] == "w" and words[ahead] in _PARTICLES:
+                ahead += 1
+            before = words[last - 1].lower()
+            if ahead > last and self.language == "de" and before not in _GIVEN_NAMES | _PLACES:
+                return last  # "Kinder von Anna"
+            abbreviated = words[last : last + 1] == ["."] and before in _TITLES
+            if not abbreviated and (kinds[ahead : ahead + 1] != "N" or words[ahead].lower() in _NO_NAMES):
+                return last
+            last = ahead + 1
+
+    def _mention(self, sentence: TaggedSentence, first: int, last: int) -> Mention | None:
+        words, kinds = sentence.words, sentence.kinds
+        titled = first > 0 and kinds[first - 1] == "w" and words[first - 1].lower() in _TITLES
+        while first < last and (words[first].lower() in _TITLES or words[first] == "."):
+            titled = True
+            first += 1
+        if first == last:
+            return None
+        kind = _type_of([word.lower() for word in words[first:last]], titled)
+        if self.language == "de" and kind == cues.NAME and not self._is_german_name(words[first:last]):
+            return None
+        end = sentence.offsets[last - 1] + len(words[last - 1]) - self._is_genitive(words[last - 1])
+        return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, 0 if kind == cues.NAME else 5)
+
+    def _is_genitive(self, word: str) -> bool:
+        """Whether a German word is a name with the ending of the genitive: the unit or a list has it without."""
+        bare = word[:-1].lower()
+        return (
+            self.language == "de"
+            and word.endswith("s")
+            and (bare in self.forms or bare in _GIVEN_NAMES or bare in _PLACES)
+            and self.stem(bare) not in self.common
+        )
+
+    def _is_german_name(self, words: Sequence[str]) -> bool:
+        """Whether capitals that no list knows are a name and not nouns."""
+        if any(word.isupper() and len(word) > 1 for word in words):
+            return True
+        head = words[-1].lower()
+        key = self.stem(head)
+        if key in self.common or _GERMAN_NOUN.search(head):
+            return False
+        bare = self.bare.get(key, [])
+        return len(words) > 1 or key in self.sure or head in self.title or (len(bare) > 1 and any(bare))
+
+
+def _is_german_noun(words: Sequence[str], kinds: str, i: int) -> bool:
+    """Whether a word is in the position of a common noun: after a determiner, or a determiner and an adjective."""
+    if kinds[i - 1] not in "wW" or kinds[i + 1 : i + 2] == "N":
+        return False
+    before = words[i - 1].lower()
+    adjective = i > 1 and words[i - 2].lower() in _DETERMINERS and before.endswith(("e", "en", "er", "es", "em"))
+    return before in _DETERMINERS or adjective
+
+
+def _type_of(lowers: Sequence[str], titled: bool) -> str:
+    if len(lowers) > 1 and (lowers[0] in _ORGANIZATIONS or lowers[-1] in _ORGANIZATIONS):
+        return cues.ORGANIZATION
+    if titled or lowers[0] in _GIVEN_NAMES:
+        return cues.PERSON
+    known = lowers[0] in _PLACES and lowers[-1] in _PLACES
+    return cues.GEO if known or " ".join(lowers) in word_list("places") else cues.NAME
+
+
+_SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
+_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")

@@ -1,0 +1,52 @@
+"""The embedded default as `IndexingModels`: no key, no network."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graphrag_assets.embedded import EXTRACTOR, REPORTER
+from graphrag_assets.embedded.centrality import summarize
+from graphrag_assets.embedded.hashed_embeddings import MODEL, embed
+from graphrag_assets.embedded.reporter import write_reports
+from graphrag_assets.indexing_models import Extracted, IndexingModels
+from graphrag_assets.progress import Progress
+from graphrag_assets.records import TextUnit
+from graphrag_assets.settings import Settings
+
+
+def embedded_models() -> IndexingModels:
+    """The models of the embedded default."""
+    return IndexingModels(EXTRACTOR, _extract, summarize, REPORTER, write_reports, MODEL, embed)
+
+
+def with_local_embeddings(models: IndexingModels, settings: Settings, dry_run: bool = False) -> IndexingModels:
+    """`models` with vectors by the ONNX model of the settings, if they name one; zeros in a dry run.
+
+    Raises:
+        SettingsError: a file of the model is missing or damaged.
+    """
+    if not settings.embeds_locally:
+        return models
+    from graphrag_assets.embedded import semantic
+
+    def embed_locally(texts: Sequence[str]) -> np.ndarray:
+        if dry_run or not texts:
+            return np.zeros((len(texts), 1), np.float32)
+        return semantic.encoder_of(settings.embedding_model).embed_passages(texts)
+
+    name = semantic.read_export(settings.embedding_model).name
+    return replace(models, embedding_model=name, embed=embed_locally)
+
+
+def _extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+    from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
+
+    listed = list(units)
+    progress = Progress("text units", len(listed))
+    for unit in listed:
+        try:
+            yield unit.id, extract_unit(unit.text, unit.title, unit.language)
+        except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
+            yield unit.id, error
+        progress.advance()

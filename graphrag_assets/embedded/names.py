@@ -1,0 +1,448 @@
+"""Proper names and concepts of tagged sentences: where they are, and what they seem to be."""
+
+import bisect
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from graphrag_assets.embedded import typing_cues as cues
+from graphrag_assets.embedded.definitions import COPULA
+from graphrag_assets.embedded.tagging import (
+    FEMALE,
+    TaggedSentence,
+    is_generic_noun,
+    known_word,
+    lower_kind,
+    singular,
+    word_list,
+    word_tag,
+)
+from graphrag_assets.languages import stop_words
+from graphrag_assets.text import without_qualifier
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A phrase [first, last) of words of a sentence that names something, with evidence for its type."""
+
+    title: str
+    first: int
+    last: int
+    type: str
+    evidence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attested:
+    """The unit's unambiguous capitals: words of names, in pairs, alone; and its lower-case words."""
+
+    words: frozenset[str]
+    alone: Counter[str]
+    pairs: frozenset[tuple[str, str]]
+    common: frozenset[str]
+
+
+def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
+    """Collects the evidence of a text unit. A document's title counts when all its words are capitalised."""
+    words: set[str] = set()
+    alone: Counter[str] = Counter()
+    pairs: set[tuple[str, str]] = set()
+    common: set[str] = set()
+    for sentence in sentences:
+        if sentence.heading:
+            continue
+        kinds = sentence.kinds
+        common.update(w for w, k in zip(sentence.words, kinds, strict=True) if k in "nxjJv")
+        for match in _RUN.finditer(kinds):
+            run = [w.lower() for w in sentence.words[match.start() : match.end()]]
+            named = run[kinds[match.start() : match.end()].startswith("W") :]
+            words.update(named)
+            pairs.update(pairwise(named))
+            possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
+            if len(named) == 1 and len(run) == 1 and not possessive and not _OF_A_NAME.match(kinds, match.end()):
+                alone[named[0]] += 1
+    parts = title.split()
+    if len(parts) > 1 and all(part[0].isupper() for part in parts):
+        pairs.update(zip(map(str.lower, parts), map(str.lower, parts[1:]), strict=False))
+    return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
+
+
+_RUN = re.compile(r"W?[NAEI]+")
+_OF_A_NAME = re.compile("ot?[NAE]")
+_FORMS_NO_NAME = (
+    "VB",
+    "VBP",
+    "VBZ",
+    "VBD",
+    "RB",
+    "RBR",
+    "UH",
+    "IN",
+    "MD",
+    "PRP",
+    "WRB",
+    "CC",
+    "DT",
+    "WP",
+    "WDT",
+    "CD",
+    "EX",
+    "TO",
+    "PDT",
+)
+
+
+def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
+    """The sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
+    kinds = sentence.kinds
+    if "W" not in kinds:
+        return kinds
+    decided = list(kinds)
+    for i, kind in enumerate(kinds):
+        if kind == "W":
+            following = sentence.words[i + 1] if kinds[i + 1 : i + 2] in ("N", "A", "E", "I") else ""
+            word = sentence.words[i].lower()
+            exclaimed = sentence.words[i + 1 : i + 2] == ["!"] and word not in seen.words
+            name = not exclaimed and _is_name(word, following.lower(), kinds[i + 1 : i + 2], seen)
+            decided[i] = "N" if name else lower_kind(word)
+    return "".join(decided)
+
+
+def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> bool:
+    """Whether a capitalised word at the start of a sentence is (part of) a name."""
+    if "'" in word and not known_word(word.split("'")[0]) and not known_word(word):
+        return len(word) > 4 and word[1] == "'"
+    tag = word_tag(word)
+    common = known_word(word)
+    given = word in word_list("given_names")
+    if following:
+        if (word, following) in seen.pairs or given:
+            return True
+        if following_kind == "I" and common:
+            return False
+        if not common:
+            return True
+        if tag in _FORMS_NO_NAME or word in word_list("generic_words:adjectives"):
+            return False
+        return following not in seen.alone and singular(word) not in word_list("generic_roles")
+    if word in seen.words and (word not in seen.common or tag.startswith("NN")):
+        return not (tag in _FORMS_NO_NAME and common)
+    if word in word_list("places"):
+        return True
+    return not common and word not in seen.common and len(word) > 2
+
+
+_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
+_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
+
+
+def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
+    """The proper names of a sentence. `kinds` are decided; `title` is a name to be found in whatever form it has."""
+    if sentence.heading:
+        return []
+    spans = _joined([m.span() for m in _NAME.finditer(kinds)], sentence.words, kinds, seen)
+    works = _works(sentence.words, kinds) if "q" in kinds else []
+    if title and title in sentence.text:
+        works += _occurrences(title, sentence, spans)
+    if works:
+        spans = [(i, j) for i, j in spans if not any(i < last and first < j for first, last in works)]
+    found = [_named(sentence, kinds, first, last, seen) for first, last in spans]
+    names = _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
+    return names + [
+        Mention(_wording(sentence, *span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
+    ]
+
+
+def _wording(sentence: TaggedSentence, first: int, last: int) -> str:
+    return sentence.text[sentence.offsets[first] : sentence.offsets[last - 1] + len(sentence.words[last - 1])]
+
+
+def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where the sentence has the title, unless names were found that have all of it."""
+    found = []
+    place = sentence.text.find(title)
+    while place >= 0:
+        first = bisect.bisect_left(sentence.offsets, place)
+        last = bisect.bisect_left(sentence.offsets, place + len(title))
+        place = sentence.text.find(title, place + 1)
+        whole = _wording(sentence, first, last) == title if first < last else False
+        if whole and not any(i <= first and last <= j for i, j in spans):
+            found.append((first, last))
+    return found
+
+
+def title_names(title: str, opening: str, language: str = "en") -> list[str]:
+    """The names in a document's title of the thing it is about, the full one first; none if the title is no name.
+
+    "Mercury (planet)" is "Mercury" too. A title names something when the `opening` of the text uses it ("Graham
+    number", "In mathematics, the Graham number is …"), or when its content words have capitals, unless it is one common
+    word or has a verb, as headlines have.
+    """
+    bare = without_qualifier(title).strip("\"'*_ ")
+    words = _TITLE_WORD.findall(bare)
+    if not words or len(title) > 100 or _FILE_NAME.search(title):
+        return []
+    names = [title, bare] if bare != title else [title]
+    if bare[0].isupper() and _is_used(bare.lower(), opening.lower()):
+        return names
+    if bare.islower():  # the name of a file, such as mail1
+        return []
+    if language != "en":  # German capitalizes all nouns
+        content = [word for word in words if word.lower() not in stop_words(language)]
+        capitals = all(word[0].isupper() or word[0].isdigit() for word in content)
+        return names if capitals and 1 < len(content) < 8 and language != "de" else []
+    content = [word for word in words if lower_kind(word.lower()) not in "optdDafs"]
+    if not content or len(words) > 8 or not all(any(c.isupper() or c.isdigit() for c in word) for word in content):
+        return []
+    lowers = [word.lower() for word in content]
+    if len(words) == 1:
+        return [] if known_word(lowers[0]) and lowers[0] not in word_list("places") else names
+    verbs = [word for word in lowers if word_tag(word) in ("VBZ", "VBD", "MD") and word not in word_list("given_names")]
+    return [] if verbs and len(words) > 3 else names
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Whether the text defines the name or has an apposition or parenthesis after it."""
+    place = text.find(name)
+    while place >= 0:
+        if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
+            return True
+        place = text.find(name, place + 1)
+    return False
+
+
+_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
+_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+
+
+def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
+    """Quoted titles: capitals, with nothing but function words between them, and no speech (", "Good morning.")."""
+    found = []
+    for match in _QUOTED.finditer(kinds):
+        first, last = match.span(1)
+        last -= kinds[last - 1] == ","
+        quoted = range(first, last)
+        spoken = kinds[first - 2] in ",." and kinds[last] in ",."
+        if last == first or spoken or not (words[first][0].isupper() and words[last - 1][0].isupper()):
+            continue
+        if all(words[i][0].isupper() or kinds[i] in "optdDafs&#," for i in quoted) and kinds[first:last] != "f":
+            found.append((first, last))
+    return found
+
+
+def _alike(names: list[Mention], kinds: str) -> list[Mention]:
+    """What is listed together is of one type: "Moses Taylor, Marshall Roberts and Chandler White"."""
+    for order in (range(1, len(names)), range(len(names) - 2, -1, -1)):
+        for i in order:
+            near = names[i - 1] if order.step > 0 else names[i + 1]
+            one, two = sorted((names[i], near), key=lambda m: m.first)
+            between = kinds[one.last : two.first]
+            person = near.type == cues.PERSON and not kinds[: names[i].first].endswith("t")
+            listed = (person or near.type == cues.GEO) and between in (",", "a", ",a")
+            if names[i].evidence < 2 <= near.evidence and listed:
+                names[i] = replace(names[i], type=near.type, evidence=2)
+    return names
+
+
+def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
+    """ "the Atlantic cable" is about a cable: a name between a determiner and a noun is part of a concept."""
+    follows = _NOUNS_AFTER.match(kinds, name.last)
+    if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
+        return name
+    head = sentence.words[follows.end() - 1]
+    begin = sentence.offsets[name.first]
+    title = sentence.text[begin : sentence.offsets[follows.end() - 1] + len(head)]
+    if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
+        return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
+    named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
+    if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
+        return name
+    return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
+
+
+_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
+_DETERMINED = re.compile(r"[tD][j#J]?$")
+
+
+def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
+    """Adjoining runs of capitals made one name where the words between allow it ("Bank of England")."""
+    joined: list[tuple[int, int]] = []
+    for first, last in spans:
+        if joined:
+            begin, end = joined[-1]
+            between = kinds[end:first]
+            if between == "&" or (
+                (between in ("o", "ot") and _takes_of(words[begin:end], seen))
+                or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
+            ):  # fmt: skip
+                joined[-1] = (begin, last)
+            elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
+                joined[-1] = (begin, last)
+                between = "&" if kinds[:begin].endswith("t") else between
+            else:
+                joined.append((first, last))
+            if between in "&a" and "," in kinds[:begin][-1:]:
+                _join_list(joined, kinds, between)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
+    """Joins names before a comma to the firm after it: "Glass, Elliot & Co.", "the A, B and C Company"."""
+    begin = len(joined) - 1
+    while begin and kinds[joined[begin - 1][1] : joined[begin][0]] == ",":
+        begin -= 1
+    if begin < len(joined) - 1 and (between == "&" or kinds[: joined[begin][0]].endswith("t")):
+        joined[begin:] = [(joined[begin][0], joined[-1][1])]
+
+
+def _takes_of(words: list[str], seen: Attested) -> bool:
+    """Whether a name continues after "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
+    head = words[-1].lower()
+    if head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS:
+        return True
+    return known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+
+
+def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
+    """ "Heart's Content" and "St. John's Wood" are one name, "Field's Atlantic Telegraph Company" is two."""
+    if words[0].rstrip(".") == "St":
+        return True
+    word = words[-1].lower()
+    return len(words) == 1 and following == "N" and known_word(word) and word not in seen.alone
+
+
+def _is_company(words: list[str], left: list[str]) -> bool:
+    if words[-1].lower().rstrip(".") not in cues.ORG_ENDINGS or words[0].lower() in word_list("given_names"):
+        return False
+    return left[0].lower() not in word_list("given_names") and left[-1].lower() not in cues.ORG_ENDINGS
+
+
+_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
+_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
+_PARTS_OF_NAMES = (
+    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
+)
+_NEVER_ALONE = word_list("cue_words:never alone")
+
+
+def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested) -> tuple[int, int] | None:
+    """A run of capitals without what does not belong to the name; None when nothing that names is left."""
+    while last - first > 1 and kinds[last - 1] in "Id":
+        last -= 1
+    if kinds[first] == "E" and last - first > 1 and words[first + 1].lower() in word_list("given_names"):
+        first += 1
+    if last - first == 1 and kinds[first] in "EIR":
+        return None
+    if first and words[first - 1] in _NAME_PARTICLES and kinds[first] == "N":
+        first -= 1
+    if last - first == 2 and words[first] in _FAMILIAR and words[first + 1].lower() in seen.alone:
+        first += 1  # "Old Marley"
+    if len(set(words[first:last])) == 1:
+        last = first + 1  # "Scrooge Scrooge"
+    if kinds[last : last + 1] == "H" and words[first].lower() not in word_list("places"):
+        return None  # "Deputy Prime Minister"
+    return first, last
+
+
+def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: Attested) -> Mention | None:
+    words = sentence.words
+    span = _trimmed(words, kinds, first, last, seen)
+    if span is None:
+        return None
+    first, last = span
+    honorific = words[first - 1].lower().rstrip(".") if first and kinds[first - 1] == "H" else ""
+    inner = words[first:last]
+    if last - first == 1 and not honorific and not _stands_alone(inner[0], kinds, first, seen):
+        return None
+    kind, evidence = cues.type_by_form(inner, "I" in kinds[first : last - 1], kinds[:first].endswith("t"))
+    if honorific and evidence < 7:
+        kind, evidence = cues.PERSON, 9
+    elif kinds[first] == "R" and evidence < 7:
+        kind, evidence = cues.PERSON, 7
+    elif evidence < 6:
+        around = _type_by_context(sentence, kinds, first, last)
+        if around[1] > evidence:
+            kind, evidence = around
+    begin = sentence.offsets[first]
+    title = sentence.text[begin : sentence.offsets[last - 1] + len(words[last - 1])]
+    if title.endswith(".") and not title.endswith(("Co.", "Jr.", "Sr.", "Inc.", "Ltd.", "Corp.", "Bros.")):
+        title = title if title[-3:-2] == "." else title.rstrip(".")
+    if honorific in FEMALE and len(inner) == 1 and inner[0].lower() not in word_list("given_names"):
+        title = f"{words[first - 1].rstrip('.').title()} {title}"
+    if words[first].rstrip(".") == "St" and kinds[last : last + 1] == "s":
+        title += "'s"
+    return Mention(title, first, last, kind, evidence) if len(title) > 1 else None
+
+
+def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
+    """Whether a single capitalised word may be a name by itself."""
+    lower = word.lower()
+    role = singular(lower) in word_list("generic_roles") or lower.rstrip(".") in _NEVER_ALONE
+    if role or (len(lower) < 3 and not word.isupper()):
+        return False
+    if lower in word_list("places"):
+        return True
+    if lower in _PARTS_OF_NAMES:
+        return False
+    if not known_word(lower):
+        return True
+    if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
+        # "the cable … the Cable": a common word that somebody capitalised
+        return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
+    return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"
+
+
+def is_surname_like(lower: str, seen: Attested) -> bool:
+    """Whether the word ends or begins a longer name of the unit."""
+    return any(lower == right for _, right in seen.pairs) or lower in word_list("given_names")
+
+
+def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int) -> tuple[str, int]:
+    words = sentence.words
+    before = words[first - 1].lower() if first else ""
+    after = words[last].lower() if last < len(words) else ""
+    second = words[first - 2].lower() if first > 1 else ""
+    article = before == "the"
+    if before in cues.OCCUPATIONS or (before == "said" and second != "is"):
+        return cues.PERSON, 5
+    if after in cues.PERSONAL_VERBS and not article:
+        return cues.PERSON, 4
+    apposition = words[last + 1 : last + 6] if after == "," else []
+    if any(singular(w) in cues.OCCUPATIONS for w in _until_comma(apposition)) and not article:
+        return cues.PERSON, 4
+    if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
+        return cues.GEO, 3
+    if (
+        "who" in (after, *apposition[:1])
+        or after in ("himself", "herself")
+        or (second in ("brother", "wife", "son", "daughter") and before == ",")
+    ):
+        return cues.PERSON, 4
+    if before in ("from", "to") and not article and kinds[last : last + 1] in (".", ",", "p", ""):
+        return cues.GEO, 1
+    if kinds[last : last + 1] == "s" and not article:
+        return cues.PERSON, 2
+    if (
+        last - first == 1
+        and kinds[last : last + 1] == "v"
+        and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j")
+    ):
+        return cues.PERSON, 1  # who acts without an article is mostly somebody
+    if (
+        1 < last - first < 4
+        and not article
+        and set(kinds[first:last]) <= set("NdI")
+        and not known_word(words[first].lower())
+        and not known_word(words[last - 1].lower())
+    ):
+        return cues.PERSON, 1  # two strange words side by side are mostly somebody
+    return cues.NAME, 0
+
+
+def _until_comma(words: list[str]) -> list[str]:
+    return words[: words.index(",")] if "," in words else words

@@ -1,0 +1,208 @@
+"""Community reports of the embedded default: the most telling sentences, arranged by topic and cited.
+
+Nothing is invented: each sentence of a report is a description or claim of the community, followed by the
+entities, relationships, claims or sub-reports it was taken from.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from graphrag_assets.embedded.anaphora import begins_with_anaphor
+from graphrag_assets.embedded.centrality import centrality
+from graphrag_assets.records import Finding, ReportMaterial, ReportRecord, ReportRow
+from graphrag_assets.text import sentences
+
+MIN_FINDINGS = 5
+MAX_FINDINGS = 10
+SENTENCES_PER_FINDING = 3
+
+
+@dataclass
+class _Statement:
+    text: str
+    score: float = 0.0
+    describes: str = ""  # the entity whose description it opens
+    names: set[str] = field(default_factory=set)
+    cited: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def with_citation(self) -> str:
+        cited = "; ".join(
+            f"{section} ({', '.join(map(str, sorted(numbers)[:5]))}{', +more' if len(numbers) > 5 else ''})"
+            for section, numbers in sorted(self.cited.items())
+        )
+        return f"{self.text} [Data: {cited}]"
+
+
+def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
+    """One report per material, in order.
+
+    Sentences are ranked by centrality within their community or, where there are too few to choose from, stand in
+    the order of the rows: entities, relationships, claims.
+    """
+    statements = [_statements(material.rows) for material in materials]
+    if not ranked:
+        for listed in statements:
+            for place, statement in enumerate(listed):
+                statement.score = -place
+        return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
+    texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
+    scores = iter(centrality([text for _, text in texts], [place for place, _ in texts]).tolist())
+    for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
+        statement.score = score
+    return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
+
+
+def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
+    central = sorted(statements, key=lambda s: (-s.score, s.text))
+    rating = min(10.0, round(5 * math.log10(1 + material.n_text_units), 1))
+    return ReportRecord(
+        title=_enumerate(_central_names(material)) or "Unnamed community",
+        summary=_summary(material, central),
+        findings=_findings(material, central),
+        rating=rating,
+        rating_explanation=(
+            f"Rated {rating} of 10 because {_count(material.n_text_units, 'text unit')} of the corpus "
+            f"{'speaks' if material.n_text_units == 1 else 'speak'} of its members."
+        ),
+    )
+
+
+def _central_names(material: ReportMaterial) -> list[str]:
+    """The three best connected members, without names that are part of another ("Field" of "Cyrus Field")."""
+    leading = material.leading[: 2 * _CENTRAL]
+    return [name for name in leading if not any(f" {name} " in f" {other} " for other in leading if other != name)][
+        :_CENTRAL
+    ]
+
+
+_CENTRAL = 3
+_RELATED = 2
+_CONNECTED = 5
+_LEAD = 12  # characters: room for an article or an honorific before the name
+
+
+def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
+    """The descriptions of the central entities, their relationships, and their other connections.
+
+    `central`: the statements, the most central first. None is chosen that contains, or is contained in, a chosen one.
+    """
+    names = _central_names(material)
+    chosen: list[_Statement] = []
+    for name in names:
+        about = [s for s in central if name in s.names and not _repeats(s, chosen)]
+        if about:
+            chosen.append(min(about, key=lambda s: (s.describes != name, name not in s.text[: len(name) + _LEAD])))
+    related = [s for s in central if "Relationships" in s.cited and len(s.names.intersection(names)) > 1]
+    chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
+    sentences = [s.with_citation() for s in chosen]
+    if connected := _connected(material, names):
+        sentences.append(connected)
+    return (
+        " ".join(sentences)
+        or f"{_enumerate(names)} {'stands by itself' if len(names) == 1 else 'stand by themselves'}."
+    )
+
+
+def _extended(chosen: Sequence[_Statement], further: Iterable[_Statement], most: int) -> list[_Statement]:
+    """`chosen` and `further` statements, up to `most` in all, none repeating another."""
+    extended = list(chosen)
+    for statement in further:
+        if len(extended) < most and not _repeats(statement, extended):
+            extended.append(statement)
+    return extended
+
+
+def _repeats(statement: _Statement, chosen: Iterable[_Statement]) -> bool:
+    return any(statement.text in other.text or other.text in statement.text for other in chosen)
+
+
+def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
+    """The other entities that the first of `names` is related to, as a sentence; empty where it has no others."""
+    links: dict[str, set[int]] = {}
+    for row in material.rows:
+        if row.section == "Relationships" and names and names[0] in row.names:
+            for other in row.names:
+                if other not in names:
+                    links.setdefault(other, set()).add(row.number)
+    others = [name for name in material.leading if name in links] or list(links)
+    others = others[:_CONNECTED]
+    if not others:
+        return ""
+    cited = {"Relationships": set().union(*(links[name] for name in others))}
+    return _Statement(f"{names[0]} is also connected with {_enumerate(others)}.", cited=cited).with_citation()
+
+
+def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
+    """One statement per distinct sentence, citing every row that carries it.
+
+    A sentence that refers to the one before it ("He …") is joined to that; without one it is omitted.
+    """
+    statements: dict[str, _Statement] = {}
+    for row in rows:
+        for place, text in enumerate(_extracts(row)):
+            statement = statements.setdefault(text, _Statement(text))
+            statement.names.update(row.names)
+            statement.cited[row.section].add(row.number)
+            if place == 0 and row.section == "Entities":
+                statement.describes = row.names[0]
+    return list(statements.values())
+
+
+def _extracts(row: ReportRow) -> list[str]:
+    extracts: list[str] = []
+    for span in sentences(row.text):
+        text = row.text[span.start : span.end].strip()
+        if not begins_with_anaphor(text) or text.startswith(row.names):
+            extracts += [text] if text else []
+        elif extracts:
+            extracts[-1] += f" {text}"
+    return extracts
+
+
+def _findings(material: ReportMaterial, central: list[_Statement]) -> list[Finding]:
+    """At least five findings where there are five sentences: the fewer topics, the shorter the findings."""
+    for sentences_each in range(SENTENCES_PER_FINDING, 0, -1):
+        findings = _topics(material, central, sentences_each)
+        if len(findings) >= MIN_FINDINGS:
+            break
+    return findings
+
+
+def _topics(material: ReportMaterial, central: list[_Statement], sentences_each: int) -> list[Finding]:
+    """A finding per topic, the best connected topics first, in rounds while sentences last; each is used once."""
+    mentions = Counter(name for statement in central for name in statement.names)
+    place = {name: i for i, name in enumerate(material.leading)}
+    topics = sorted(mentions, key=lambda name: (place.get(name, len(place)), -mentions[name], name))
+    unused = {statement.text: statement for statement in central}
+    findings: list[Finding] = []
+    while unused and len(findings) < MAX_FINDINGS:
+        before = len(findings)
+        for topic in topics:
+            about = [s for s in unused.values() if topic in s.names][:sentences_each]
+            if about and len(findings) < MAX_FINDINGS:
+                findings.append(_finding(topic, about))
+                for statement in about:
+                    del unused[statement.text]
+        if len(findings) == before or sentences_each > 1:
+            break
+    return findings
+
+
+def _finding(topic: str, about: list[_Statement]) -> Finding:
+    others = Counter(name for statement in about for name in statement.names if name != topic)
+    linked = [name for name, _ in sorted(others.items(), key=lambda item: (-item[1], item[0]))[:3]]
+    headline = f"{topic}, linked with {_enumerate(linked)}" if linked else topic
+    return Finding(headline, " ".join(statement.with_citation() for statement in about))
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(n: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{n} {noun if n == 1 else plural}"

@@ -1,0 +1,38 @@
+"""Selects the models used for indexing. Unset settings mean the embedded default."""
+
+import polars as pl
+
+from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
+from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.settings import Settings
+
+
+def models_for(
+    settings: Settings,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    cache_not_before: str | None = None,
+) -> IndexingModels:
+    """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
+
+    `cache_not_before`: answers in the ledger older than this time (ISO, UTC) are requested again.
+    """
+    models = with_local_embeddings(embedded_models(), settings)
+    if settings.calls_models:
+        from graphrag_assets.llm import backend  # imports litellm
+
+        if settings.chat_model:
+            models = backend.with_chat(models, settings, batch, run_id, keys, cache_not_before)
+        if settings.embedding_model and not settings.embeds_locally:
+            models = backend.with_embeddings(models, settings, run_id, keys)
+    return models
+
+
+def ledger_entries(settings: Settings) -> pl.DataFrame | None:
+    """The ledger, one row per paid call; None if there is no ledger."""
+    if not settings.ledger_url and not settings.ledger_file.exists():
+        return None
+    from graphrag_assets.llm.backend import ledger_of
+
+    return ledger_of(settings).frame()

@@ -1,0 +1,67 @@
+"""Every call to a language or embedding model goes through here: one client, one ledger, one set of limits.
+
+`ChatModel` and `EmbeddingModel` are the two doors. Behind both, in this order: the ledger (what was paid for
+once is never asked again), the budget, the limits, the provider by litellm, validation, the ledger again.
+litellm is imported with the first request that is really sent.
+"""
+
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_errors import (
+    BudgetExceeded,
+    CircuitOpen,
+    EmptyAnswer,
+    InvalidAnswer,
+    LedgerError,
+    ModelError,
+    RefusedAnswer,
+    RequestRejected,
+    RetriesExhausted,
+    TruncatedAnswer,
+)
+from graphrag_assets.llm.model_options import (
+    ChatOptions,
+    ChatRequest,
+    Completion,
+    EmbeddingOptions,
+    LimitOptions,
+    Message,
+    PriceOptions,
+    TokenUsage,
+)
+from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.rate_limits import Limits
+from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.usage import Usage, UsageMeter
+
+__all__ = [
+    "Budget",
+    "BudgetExceeded",
+    "ChatModel",
+    "ChatOptions",
+    "ChatRequest",
+    "CircuitOpen",
+    "Completion",
+    "EmbeddingModel",
+    "EmbeddingOptions",
+    "EmptyAnswer",
+    "InvalidAnswer",
+    "Ledger",
+    "LedgerError",
+    "LimitOptions",
+    "Limits",
+    "Message",
+    "ModelError",
+    "PriceOptions",
+    "Prices",
+    "RefusedAnswer",
+    "RequestRejected",
+    "RetriesExhausted",
+    "Salvaged",
+    "TokenUsage",
+    "TruncatedAnswer",
+    "Usage",
+    "UsageMeter",
+]

@@ -1,0 +1,89 @@
+"""A cap on money: what a call may cost is set aside before it is sent, and settled when it is answered."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from graphrag_assets.llm.model_errors import BudgetExceeded
+
+LOOK_AGAIN_SECONDS = 2.0
+
+
+@dataclass
+class Budget:
+    """US dollars that may be spent by a run, and by all runs in a day; shared by all models of a run.
+
+    Attributes:
+        limit_usd: the cap, None for none.
+        spent_today: what the ledger says was spent today, by whomever; looked up again every few seconds, since
+            other processes spend too.
+    """
+
+    limit_usd: float | None = None
+    spent_today: Callable[[], float] = lambda: 0.0
+    spent: float = field(default=0.0, init=False)
+    reserved: float = field(default=0.0, init=False)
+    _booked: float = field(default=0.0, init=False)  # of today, when it was last looked up
+    _since: float = field(default=0.0, init=False)  # settled by this run since then
+    _looked: float = field(default=float("-inf"), init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    @property
+    def today(self) -> float:
+        """What all have spent today."""
+        if time.monotonic() - self._looked > LOOK_AGAIN_SECONDS:
+            self._booked, self._since, self._looked = self.spent_today(), 0.0, time.monotonic()
+        return self._booked + self._since
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent; None without a cap. A run that lasts past midnight keeps what it has spent."""
+        return None if self.limit_usd is None else self.limit_usd - max(self.today, self.spent) - self.reserved
+
+    def reserve(self, estimate: Callable[[], float], what: str) -> "Reservation":
+        """Set aside what a call may cost (asked for only when there is a cap).
+
+        Raises:
+            BudgetExceeded: less than that is left; nothing may be sent.
+        """
+        if self.limit_usd is None:
+            return Reservation(self, 0.0)
+        amount = estimate()
+        with self._lock:
+            left = self.left or 0.0
+            if amount > left or left <= 0:
+                raise BudgetExceeded(
+                    f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${self.today:.4f} spent today "
+                    f"(${self.spent:.4f} by this run), ${self.reserved:.4f} set aside for calls under way, and the "
+                    f"next call may cost ${amount:.4f}. Everything paid for is kept. Raise GRAPHRAG_BUDGET_USD and "
+                    "run again: only the rest is paid for."
+                )
+            self.reserved += amount
+        return Reservation(self, amount)
+
+
+class Reservation:
+    """Money set aside for one call. As a context manager it gives back what was not settled."""
+
+    def __init__(self, budget: Budget, amount: float):
+        self._budget, self._amount = budget, amount
+
+    def settle(self, cost: float) -> None:
+        """The call cost this much. Further calls of `settle` add to it."""
+        with self._budget._lock:
+            self._budget.spent += cost
+            self._budget._since += cost
+            self._budget.reserved -= self._amount
+            self._amount = 0.0
+
+    def moved(self) -> "Reservation":
+        """The same money, for somebody else to settle; this one then gives nothing back."""
+        other, self._amount = Reservation(self._budget, self._amount), 0.0
+        return other
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.settle(0.0)

@@ -1,0 +1,155 @@
+"""The models of a dry run: nothing is sent, and all that would be paid for is counted."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from graphrag_assets.embedded.extractor import extract_unit
+from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
+from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing_models import Extracted, IndexingModels
+from graphrag_assets.llm import Prices
+from graphrag_assets.llm.backend import (
+    chat_model,
+    chat_prices,
+    embedding_model,
+    embedding_prices,
+    ledger_of,
+    with_tasks,
+)
+from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.tasks.plan import (
+    EMBED,
+    EXTRACTION_TASKS,
+    LEAST_ANSWERS,
+    RULES,
+    Planned,
+    PlanningChat,
+    Tally,
+)
+from graphrag_assets.records import TextUnit, UnitExtraction
+from graphrag_assets.settings import Settings
+
+SCHEMA = {
+    "task": pl.String,
+    "batch": pl.String,
+    "calls": pl.Int64,
+    "in_ledger": pl.Int64,
+    "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64,
+    "cost_usd": pl.Float64,
+    "exact": pl.Boolean,
+}
+_ORDER = [*RULES, EMBED]
+
+
+def tally_of(settings: Settings) -> Tally:
+    """An empty tally that knows how long the chat model's answers have been."""
+    if not settings.chat_model:
+        return Tally()
+    _, _, name = settings.chat_model.partition("/")
+    answers = ledger_of(settings).frame().filter((pl.col("kind") == "chat") & (pl.col("model") == name))
+    means = answers.group_by("task").agg(pl.col("completion_tokens").mean(), n=pl.len())
+    return Tally(dict(means.filter(pl.col("n") >= LEAST_ANSWERS).select("task", "completion_tokens").iter_rows()))
+
+
+def counting_models(settings: Settings, batch: str | None, tally: Tally) -> IndexingModels:
+    """The backend of the settings, whose calls are counted in `tally` instead of sent.
+
+    Rows carry the fingerprints that the real models' rows carry, so the dry run sees what is new as the real one.
+    """
+    backend = with_local_embeddings(embedded_models(), settings, dry_run=True)
+    if settings.chat_model:
+        chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
+        asking = with_tasks(backend, settings, chat, batch, None)
+
+        def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+            return asking.extract(chat.remembering(units))
+
+        backend = replace(asking, extract=extract)
+    if settings.embedding_model and not settings.embeds_locally:
+        model = embedding_model(settings)
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            exact = not tally.follows_guesses(EMBED)
+            for place, tokens in enumerate(wait_for(model.unpaid(texts))):
+                key = stable_id(EMBED, place, tokens)
+                tally.planned[key] = Planned(EMBED, None, tokens, 0, exact)
+            return np.zeros((len(texts), 1), np.float32)
+
+        backend = replace(backend, embedding_model=settings.embedding_model, embed=embed)
+    return backend
+
+
+def _extract(unit: TextUnit) -> UnitExtraction:
+    return extract_unit(unit.text, language=unit.language)  # chat models are not shown the title
+
+
+def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
+    """What a tally costs, a row per task and batch: the columns of `SCHEMA`.
+
+    `calls` are those to be paid, `in_ledger` those that are; `exact`: whether all prompts could be counted.
+    """
+    known = pl.DataFrame(tally.known, {"task": pl.String, "batch": pl.String}, orient="row")
+    planned = pl.DataFrame(list(tally.planned.values()), {name: SCHEMA[name] for name in Planned._fields}, orient="row")
+    counted = planned.group_by("task", "batch").agg(
+        pl.len().cast(pl.Int64).alias("calls"),
+        pl.col("prompt_tokens", "completion_tokens").sum(),
+        pl.col("exact").all(),
+    )
+    paid = known.group_by("task", "batch").agg(pl.len().cast(pl.Int64).alias("in_ledger"))
+    joined = counted.join(paid, on=["task", "batch"], how="full", coalesce=True, nulls_equal=True).with_columns(
+        pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0),
+        pl.col("exact").fill_null(True),
+    )
+    costs = [_cost(settings, *row) for row in joined.select("task", "prompt_tokens", "completion_tokens").iter_rows()]
+    order = pl.Series("order", [_ORDER.index(task) for task in joined["task"]], dtype=pl.Int64)
+    frame = joined.with_columns(pl.Series("cost_usd", costs, dtype=pl.Float64), order)
+    return frame.sort("order", "batch").select(list(SCHEMA))
+
+
+def prices_of(settings: Settings, task: str) -> Prices:
+    """The prices of the model that does `task`."""
+    if task == EMBED:
+        return Prices.of(settings.embedding_model, embedding_prices(settings))
+    return Prices.of(settings.chat_model, chat_prices(settings))
+
+
+def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: int) -> float:
+    return prices_of(settings, task).cost(prompt_tokens, completion_tokens)
+
+
+def notes(settings: Settings, tally: Tally) -> list[str]:
+    """What the numbers of a tally rest on, in sentences."""
+    tasks = {planned.task for planned in tally.planned.values()}
+    said = []
+    if extraction := [task for task in EXTRACTION_TASKS if task in tasks]:
+        rounds = "" if settings.max_gleanings < 2 else "; a text unit that is empty sooner ends sooner"
+        said.append(
+            f"Calls of {', '.join(extraction)} are counted from the prompts themselves{rounds}. What follows them is "
+            "estimated from what the embedded default finds in the same text units."
+        )
+    for task in (task for task in RULES if task in tasks):
+        measured = tally.answer_tokens.get(task)
+        basis = (
+            f"{measured:,.0f} tokens, the mean in the ledger" if measured else f"{RULES[task]} tokens, a rule of thumb"
+        )
+        said.append(f"Answers of {task}: {basis}.")
+    for model, task in ((settings.chat_model, "community_report"), (settings.embedding_model, EMBED)):
+        if task == EMBED and settings.embeds_locally:
+            said.append(f"{model} runs on this machine: nothing is paid for vectors.")
+        elif model:
+            said.append(f"{model}: {_price_in_words(prices_of(settings, task))}.")
+    if settings.budget_usd is not None:
+        spent = ledger_of(settings).spent_today()
+        said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} are spent today.")
+    return said
+
+
+def _price_in_words(prices: Prices) -> str:
+    if prices.source == "unknown":
+        return "no price is known; set GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and its siblings"
+    origin = "litellm's table" if prices.source == "litellm" else "the settings"
+    return f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"

@@ -1,0 +1,52 @@
+"""Which of the ledger's answers an index rests on: the models of a dry run that only looks answers up."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
+from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.llm.backend import chat_model, embedding_model, with_tasks
+from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.model_options import ChatRequest, Completion
+from graphrag_assets.llm.tasks.plan import PaidAnswers
+from graphrag_assets.settings import Settings
+
+
+class NotStoredError(Exception):
+    """There is no answer to a request in the ledger, and none is asked for."""
+
+
+class LookingUp:
+    """A `Chat` that answers from the ledger alone; `keys` are those of the answers it has given."""
+
+    def __init__(self, paid: PaidAnswers, keys: set[str]):
+        self.paid, self.keys = paid, keys
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """The stored answer.
+
+        Raises:
+            NotStoredError: there is none.
+        """
+        if answer := await self.paid.known(request):
+            self.keys.add(self.paid.key(request))
+            return answer
+        raise NotStoredError(f"no answer to this {request.task} is stored")
+
+
+def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
+    """The backend of the settings, which sends nothing and adds the keys of the answers it finds to `keys`."""
+    backend = with_local_embeddings(embedded_models(), settings, dry_run=True)
+    if settings.chat_model:
+        backend = with_tasks(backend, settings, LookingUp(chat_model(settings), keys), None, None)
+    if settings.embedding_model and not settings.embeds_locally:
+        model = embedding_model(settings)
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            keys.update(wait_for(model.stored_keys(texts)))
+            return np.zeros((len(texts), 1), np.float32)
+
+        backend = replace(backend, embedding_model=settings.embedding_model, embed=embed)
+    return backend

@@ -1,0 +1,258 @@
+"""The prompts of all model tasks: Jinja templates, found by precedence, checked when loaded, rendered to messages.
+
+A template has the block `user` and usually the block `system`; each becomes one message. Blocks, rather than marks
+in the text, so that nothing in a document can begin a new message. Values that come from documents reach a template
+already fenced: a template of one's own cannot forget it.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Literal
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.ids import stable_id
+from graphrag_assets.llm.model_options import Message
+
+_SUFFIX = ".jinja"
+_FORMAT = "1"  # of fences and messages; part of every fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """What the template of a task refers to, and which messages it makes.
+
+    A template must use `required` and `data`, it may use `optional`. `data` are the values taken from documents,
+    each with the name of its fence.
+    """
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    blocks: frozenset[str] = frozenset({"system", "user"})
+
+    @property
+    def needed(self) -> frozenset[str]:
+        return self.required | self.data.keys()
+
+    @property
+    def all(self) -> frozenset[str]:
+        return self.needed | self.optional
+
+
+def _names(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_FOLLOWING = frozenset({"user"})  # goes on with a conversation that has a system message
+_REPORT = Placeholders({"context": "data"}, optional=_names("max_words language"))
+_ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
+_REDUCE = Placeholders(
+    {"points": "notes"}, _names("question"), _names("response_type no_answer max_words history language")
+)
+
+TASKS: Mapping[str, Placeholders] = {
+    "text_unit_context": Placeholders({"document": "document", "passage": "passage"}, optional=_names("language")),
+    "extract_graph": Placeholders({"text": "document"}, _names("entity_types"), _names("other_types language")),
+    "extract_graph_continue": Placeholders(blocks=_FOLLOWING),
+    "extract_claims": Placeholders({"text": "document"}, _names("claim_description"), _names("entity_types language")),
+    "extract_claims_continue": Placeholders(blocks=_FOLLOWING),
+    "summarize_descriptions": Placeholders({"descriptions": "descriptions"}, optional=_names("max_words language")),
+    "community_report": _REPORT,
+    "community_report_text": _REPORT,
+    "local_search": _ANSWER,
+    "basic_search": _ANSWER,
+    "global_map": Placeholders({"context": "data"}, _names("question"), _names("max_words history language")),
+    "global_reduce": Placeholders(_REDUCE.data, _REDUCE.required, _REDUCE.optional | {"general_knowledge"}),
+    "global_knowledge": Placeholders(blocks=frozenset({"system"})),
+    "drift_primer": Placeholders({"context": "data"}, _names("question follow_ups"), _names("history language")),
+    "drift_local": Placeholders({"context": "data"}, _names("question follow_ups"), _names("main_question language")),
+    "drift_reduce": _REDUCE,
+    "hypothetical_answer": Placeholders({"example": "example"}, _names("question")),
+    "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
+    "community_rating": Placeholders({"report": "data"}, _names("question")),
+    "question_kind": Placeholders(required=_names("question kinds")),
+}
+
+
+def fence(text: str, name: str = "document") -> str:
+    """`text` between marks that it cannot contain, so that nothing in it can end the fence.
+
+    >>> print(fence("The cable broke."))
+    <document id="1be1b3c5">
+    The cable broke.
+    </document 1be1b3c5>
+    """
+    mark, attempt = "", 0
+    while not mark or mark in text:
+        mark = hashlib.blake2b(f"{attempt}\x1f{text}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        attempt += 1
+    return f'<{name} id="{mark}">\n{text}\n</{name} {mark}>'
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A parsed template, the name of its file for messages, and the hash of its source."""
+
+    origin: str
+    compiled: jinja2.Template
+    fingerprint: str
+
+
+class Prompts:
+    """The templates in force: for each task that of the first place that has one.
+
+    Args:
+        paths: files chosen for single tasks.
+        folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it need not have all.
+        tuned: the folder that auto-tuning writes to; need not exist.
+
+    Templates that come with the package are the last resort.
+
+    Raises:
+        SettingsError: a file is missing, belongs to no task, is no valid template, refers to an unknown
+            placeholder, or leaves out one that the task cannot do without.
+    """
+
+    def __init__(
+        self, paths: Mapping[str, Path] | None = None, folder: Path | None = None, tuned: Path | None = None
+    ) -> None:
+        self._files: dict[str, Path] = {}
+        if tuned is not None and tuned.is_dir():
+            self._files |= _templates_in(tuned)
+        if folder is not None:
+            if not folder.is_dir():
+                raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
+            self._files |= _templates_in(folder)
+        for task, path in (paths or {}).items():
+            _known(task, f"the prompt file {path}")
+            if not path.is_file():
+                raise SettingsError(f"The prompt file {path} for the task {task} does not exist.")
+            self._files[task] = path
+        self._loaded: dict[str, _Template] = {}
+        for task in self._files:  # those of the package are checked by its tests
+            self._template(task)
+
+    def render(self, task: str, **values: object) -> tuple[Message, ...]:
+        """The messages of `task`, the system message first.
+
+        Args:
+            values: one for each of the task's placeholders; None for what does not apply, such as the language
+                when the output follows the documents.
+
+        Raises:
+            TypeError: a value is missing, or there is no placeholder for it.
+        """
+        template, placeholders = self._template(task), TASKS[task]
+        if odd := placeholders.all ^ values.keys():
+            raise TypeError(f"The prompt {task} takes {_listed(placeholders.all)}; check {_listed(odd)}.")
+        fenced = {name: fence(str(values[name]), label) for name, label in placeholders.data.items()}
+        return tuple(_messages(template, values | fenced))
+
+    def fingerprint(self, task: str) -> str:
+        """Hash of the template in force; what was made by another one is out of date."""
+        return self._template(task).fingerprint
+
+    def origin(self, task: str) -> str:
+        """The file that the template in force comes from."""
+        return self._template(task).origin
+
+    def source(self, task: str) -> str:
+        """The text of the template in force."""
+        _known(task, "a prompt")
+        return _read(self._files.get(task) or _built_in() / f"{task}{_SUFFIX}")
+
+    def _template(self, task: str) -> _Template:
+        if task not in self._loaded:
+            source = self.source(task)
+            origin = str(self._files.get(task) or f"{task}{_SUFFIX} of the package")
+            self._loaded[task] = _Template(
+                origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
+            )
+        return self._loaded[task]
+
+
+def prompt_text(messages: tuple[Message, ...]) -> str:
+    """All messages as one text."""
+    return "\n\n".join(message["content"] for message in messages)
+
+
+@functools.cache
+def _built_in() -> Traversable:
+    """The folder of the templates that come with the package: inside it when installed from a wheel, or beside it."""
+    installed = resources.files("graphrag_assets") / "prompts"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
+
+
+def _read(file: Traversable | Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The prompt file {file} cannot be read: {error}.") from None
+
+
+def _templates_in(folder: Path) -> dict[str, Path]:
+    files = {path.stem: path for path in sorted(folder.glob(f"*{_SUFFIX}"))}
+    for task, path in files.items():
+        _known(task, f"the prompt file {path}")
+    return files
+
+
+def _known(task: str, what: str) -> None:
+    if task not in TASKS:
+        raise SettingsError(f"There is no task {task!r} for {what}. The tasks are: {', '.join(sorted(TASKS))}.")
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
+    environment, placeholders = _environment(), TASKS[task]
+    try:
+        tree = environment.parse(source, filename=origin)
+        compiled = environment.from_string(source)
+    except jinja2.TemplateSyntaxError as error:
+        raise SettingsError(f"{origin}, line {error.lineno}: {error.message}") from None
+    available = f"Available: {_listed(placeholders.all)}."
+    for other in tree.find_all((nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)):
+        raise SettingsError(f"{origin}, line {other.lineno}: a prompt stands alone, it cannot load other templates.")
+    used: Set[str] = meta.find_undeclared_variables(tree) - environment.globals.keys()
+    unknown = used - placeholders.all
+    if unknown:
+        line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name in unknown)
+        raise SettingsError(f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. {available}")
+    if missing := placeholders.needed - used:
+        raise SettingsError(f"{origin}: the placeholder {_listed(missing)} is missing. {available}")
+    blocks = compiled.blocks.keys()
+    if blocks - placeholders.blocks or not blocks or ("user" in placeholders.blocks and "user" not in blocks):
+        wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(placeholders.blocks))
+        found = f"has the block {', '.join(sorted(blocks))}" if blocks else "has no block"
+        raise SettingsError(f"{origin} {found}. It needs {wanted}.")
+    return compiled
+
+
+def _messages(template: _Template, values: Mapping[str, object]) -> Iterator[Message]:
+    roles: tuple[Literal["system", "user"], ...] = ("system", "user")
+    for role in roles:
+        if role in template.compiled.blocks:
+            try:
+                context = template.compiled.new_context(dict(values))
+                content = "".join(template.compiled.blocks[role](context)).strip()
+            except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
+                raise SettingsError(f"{template.origin} cannot be rendered: {error}") from None
+            yield Message(role=role, content=content)
+
+
+def _listed(placeholders: Set[str]) -> str:
+    return ", ".join(f"{{{{ {name} }}}}" for name in sorted(placeholders)) or "nothing"

@@ -1,0 +1,231 @@
+"""Structured answers: the schema that is asked for, and reading what comes back.
+
+One bad record must not cost the good ones of the same answer: declare lists of records as `Salvaged[Record]`.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import json_repair
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, ValidationInfo, WrapValidator
+from pydantic.functional_validators import ModelWrapValidatorHandler
+
+from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.model_options import Message, Structured
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+WEAKER: dict[Structured, Structured] = {"json_schema": "json_object", "json_object": "text"}
+"""What is asked for when the server rejects this way of asking."""
+
+
+@dataclass
+class _Count:
+    kept: int = 0
+    dropped: int = 0
+
+
+_DROPPED: Any = object()
+
+
+def _or_dropped(value: Any, validate: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:
+    count = info.context if isinstance(info.context, _Count) else _Count()
+    try:
+        record = validate(value)
+    except ValidationError:
+        count.dropped += 1
+        return _DROPPED
+    count.kept += 1
+    return record
+
+
+def _as_list(value: Any) -> Any:
+    if value is None:
+        return []
+    return [value] if isinstance(value, dict) else value
+
+
+def _without_dropped(records: list[Any]) -> list[Any]:
+    return [record for record in records if record is not _DROPPED]
+
+
+Salvaged = Annotated[
+    list[Annotated[T, WrapValidator(_or_dropped)]], BeforeValidator(_as_list), AfterValidator(_without_dropped)
+]
+"""`Salvaged[Record]`: a list that leaves out the records that do not validate; `parse` counts them."""
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[M]):
+    """A valid answer, with the records kept and left out of its `Salvaged` lists.
+
+    `doubtful`: it is a repair of broken JSON that may have lost or changed something.
+    """
+
+    value: M
+    dropped_records: int
+    kept_records: int = 0
+    doubtful: bool = False
+
+
+def parse(text: str, model: type[M]) -> Parsed[M]:
+    """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
+
+    Raises:
+        InvalidAnswer: no instance of `model` can be made of it, or none of its records is valid. The message is
+            what the model is told when it is asked again.
+    """
+    body, count, doubtful = _body(text), _Count(), False
+    try:
+        value = model.model_validate_json(body, context=count)
+    except ValidationError as error:
+        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+            raise InvalidAnswer(_explain(error)) from None
+        count = _Count()
+        found, rescue = _rescued(body)
+        value = _validated(found, model, count)
+        all_there = value.model_fields_set == model.model_fields.keys()
+        doubtful = rescue == "guessed" or (rescue == "closed" and not all_there)
+    if model.model_fields and not value.model_fields_set:
+        raise InvalidAnswer(f"None of the fields {', '.join(model.model_fields)} is there.")
+    if count.dropped and not count.kept:
+        raise InvalidAnswer(f"None of the {count.dropped} records has the required fields of the right type.")
+    return Parsed(value, count.dropped, count.kept, doubtful)
+
+
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*)\n\s*```", re.DOTALL)
+
+
+def _body(text: str) -> str:
+    """The JSON of an answer, without the thoughts, fences and prose around it."""
+    text = _THOUGHTS.sub("", text).strip()
+    if text.startswith("{"):
+        return text
+    if fenced := _FENCED.search(text):
+        text = fenced.group(1).strip()
+    start = text.find("{")
+    return text[start:] if start > 0 else text
+
+
+_decoder = json.JSONDecoder(strict=False)  # a line break inside a string is none of a model's worse mistakes
+
+
+def _rescued(body: str) -> tuple[dict[str, Any], Literal["exact", "closed", "guessed"]]:
+    """The object in `body`, which is not valid JSON, and how it was found.
+
+    exact: it is JSON followed by prose, or the repair changed nothing but commas, quotes and white space.
+    closed: besides that the last bracket was missing. guessed: anything more, such as a colon put in, a bracket
+    moved or words left out.
+    """
+    try:
+        value, end = _decoder.raw_decode(body)
+    except (ValueError, RecursionError):
+        body = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), body)  # json_repair would leave two halves
+        value, end = json_repair.loads(body), None
+    if not isinstance(value, dict) or not value:
+        raise InvalidAnswer("The answer is not a JSON object.")
+    written, read = _letters(body), _letters(json.dumps(value, ensure_ascii=False))
+    rest = body[end:] if end is not None else written[len(read) :]
+    if end is not None or written.startswith(read):
+        return value, "guessed" if _looks_like_data(rest) else "exact"
+    if read.startswith(written) and len(read) == len(written) + 1 and body.rstrip()[-1:] in ("}", "]", '"', "'"):
+        return value, "closed"
+    return value, "guessed"
+
+
+def _looks_like_data(rest: str) -> bool:
+    return any(mark in rest for mark in "{[:")
+
+
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_PUNCTUATION = re.compile(r"""[\s,"'“”]+""")
+
+
+def _letters(text: str) -> str:
+    """What of JSON no repair may change: all but commas, quotes, white space and the way literals are written."""
+
+    def meant(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else "" if escape[2] in "bfnrt" else escape[2]
+
+    return _PUNCTUATION.sub("", _ESCAPE.sub(meant, text)).casefold().replace("none", "null")
+
+
+def _validated(value: dict[str, Any], model: type[M], count: _Count) -> M:
+    try:
+        return model.model_validate(value, context=count)
+    except ValidationError as error:
+        raise InvalidAnswer(f"The answer is not valid JSON; read as far as possible: {_explain(error)}") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """The first problems, as field: reason."""
+    problems = error.errors(include_url=False, include_input=False)
+    lines = [f"{'.'.join(str(part) for part in p['loc']) or 'answer'}: {p['msg']}" for p in problems[:5]]
+    return "; ".join(lines)
+
+
+@functools.cache
+def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of `model` in the strict dialect: every property required, none else allowed, no defaults."""
+    return _strict(model.model_json_schema())
+
+
+def _strict(node: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        return {"$ref": node["$ref"]}  # strict mode allows nothing beside a reference
+    strict: dict[str, Any] = {name: part for name, part in node.items() if name != "default"}
+    for named in ("properties", "$defs"):
+        if named in node:
+            strict[named] = {name: _strict(part) for name, part in node[named].items()}
+    for choices in ("anyOf", "oneOf", "allOf"):
+        if choices in node:
+            strict[choices] = [_strict(part) for part in node[choices]]
+    if isinstance(node.get("items"), dict):
+        strict["items"] = _strict(node["items"])
+    if "properties" in node:
+        strict |= {"required": list(node["properties"]), "additionalProperties": False}
+    return strict
+
+
+@functools.cache
+def schema_text(model: type[BaseModel]) -> str:
+    """The strict schema as JSON, keys in a fixed order: part of prompts and of the ledger's keys."""
+    return json.dumps(strict_schema(model), sort_keys=True, ensure_ascii=False)
+
+
+def response_format(model: type[BaseModel] | None, mode: Structured) -> dict[str, Any] | None:
+    """The parameter `response_format` that asks for `model` in this way."""
+    if model is None or mode == "text":
+        return None
+    if mode == "json_object":
+        return {"type": "json_object"}
+    schema = {"name": model.__name__, "schema": strict_schema(model), "strict": True}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def with_schema(messages: Sequence[Message], model: type[BaseModel] | None, mode: Structured) -> list[Message]:
+    """The messages, with the schema in words where `response_format` does not carry it."""
+    if model is None or mode == "json_schema":
+        return list(messages)
+    words = (
+        "Answer with one JSON object and nothing else. It must conform to this schema:\n\n"
+        f"```json schema\n{schema_text(model)}\n```"
+    )
+    if messages and messages[0]["role"] == "system":
+        first = Message(role="system", content=f"{messages[0]['content']}\n\n{words}")
+        return [first, *messages[1:]]
+    return [Message(role="system", content=words), *messages]
+
+
+def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[Message]:
+    """The messages that ask once more, with the answer that was not valid (unless it is empty) and why."""
+    said: list[Message] = [Message(role="assistant", content=answer)] if answer.strip() else []
+    words = f"This answer cannot be used. {problem} Answer again, complete, in the form that was asked for."
+    return [*messages, *said, Message(role="user", content=words)]

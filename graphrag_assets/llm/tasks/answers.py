@@ -1,0 +1,299 @@
+"""Answers by a chat model: the same `Answerer` as the embedded default's, its prompts the query templates.
+
+Each request is made by a function of its own, so that an answer can be streamed from the same request.
+"""
+
+import copy
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from pydantic import Field, model_validator
+
+from graphrag_assets.answering import (
+    NO_ANSWER,
+    PLAIN,
+    AnswerOptions,
+    Choice,
+    Evidence,
+    FollowUp,
+    Mapped,
+    Pieces,
+    Point,
+    Reply,
+    Usage,
+    as_note,
+)
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
+from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
+from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, usage_of
+from graphrag_assets.llm.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.usage import UsageMeter
+
+MIDDLE_SCORE = 50.0  # of a point or question that was not scored
+
+
+class StreamingChat(Chat, Protocol):
+    """A chat model whose answers can be had in pieces; what it uses is counted in `usage`."""
+
+    usage: UsageMeter
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[str]:
+        """The answer in pieces as they come."""
+
+
+class ScoredPoint(Form):
+    other_names: ClassVar = {"text": "description", "point": "description", "answer": "description"}
+    description: Text
+    score: Score = None
+
+
+class MapAnswer(RecordsForm):
+    points: Salvaged[ScoredPoint] = Field(default_factory=list)
+
+
+class ScoredQuestion(Form):
+    other_names: ClassVar = {"query": "question", "text": "question"}
+    question: Text
+    score: Score = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_text(cls, data: object) -> object:
+        return {"question": data} if isinstance(data, str) else data
+
+
+class DriftAnswer(RecordsForm):
+    other_names: ClassVar = {"follow_up_queries": "follow_ups", "follow_up_questions": "follow_ups"}
+    points: Salvaged[ScoredPoint] = Field(default_factory=list)
+    follow_ups: Salvaged[ScoredQuestion] = Field(default_factory=list)
+
+
+class Questions(RecordsForm):
+    questions: Salvaged[Text] = Field(default_factory=list)
+
+
+class CommunityRating(AnswerForm):
+    reason: Text = ""
+    rating: Stars = None
+
+    @model_validator(mode="after")
+    def _rated(self) -> "CommunityRating":
+        if self.rating is None:
+            raise ValueError("rating must be a number from 0 to 5")
+        return self
+
+
+class QuestionKind(AnswerForm):
+    other_names: ClassVar = {"type": "kind", "why": "reason"}
+    kind: Text = ""
+    reason: Text = ""
+
+
+@dataclass(frozen=True)
+class ChatAnswerer:
+    """An `Answerer` by a chat model. Errors are raised: an empty answer would hide them.
+
+    Without evidence nothing is asked.
+    """
+
+    chat: StreamingChat
+    prompts: Prompts
+    model: str
+    origin: Origin = NOWHERE
+
+    async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
+        """An answer from one context."""
+        if not evidence.text.strip():
+            return Reply(NO_ANSWER)
+        completion, usage = await self._complete(self.respond_request(question, evidence, options))
+        return Reply(completion.text.strip() or NO_ANSWER, usage)
+
+    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+        """`arespond` in pieces."""
+        request = self.respond_request(question, evidence, options) if evidence.text.strip() else None
+        async with aclosing(self._stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def amap(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Mapped:
+        """What this part of the data says, as scored points, and up to `follow_ups` questions it raises."""
+        if not evidence.text.strip():
+            return Mapped()
+        request = self.map_request(question, evidence, follow_ups, main_question, options)
+        completion, usage = await self._complete(request)
+        answer = completion.parsed
+        raised = _follow_ups(answer.follow_ups, follow_ups) if isinstance(answer, DriftAnswer) else ()
+        return Mapped(_points(answer.points), raised, usage)
+
+    async def areduce(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Reply:
+        """One answer from the points of all parts."""
+        if not points:
+            return Reply(NO_ANSWER)
+        completion, usage = await self._complete(self.reduce_request(question, points, options, drift))
+        return Reply(completion.text.strip() or NO_ANSWER, usage)
+
+    async def stream_reduction(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> Pieces:
+        """`areduce` in pieces."""
+        request = self.reduce_request(question, points, options, drift) if points else None
+        async with aclosing(self._stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def ahypothesis(self, question: str, example: str) -> Reply:
+        """A paragraph like `example`, a report, that might answer `question`."""
+        messages = self.prompts.render("hypothetical_answer", example=example, question=question)
+        completion, usage = await self._complete(self.origin.request("hypothetical_answer", messages))
+        return Reply(completion.text.strip() or question, usage)
+
+    async def aquestions(
+        self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
+    ) -> tuple[tuple[str, ...], Usage]:
+        """Up to `count` questions that `evidence` answers and that are not in `history`."""
+        if not evidence.text.strip():
+            return (), Usage()
+        messages = self.prompts.render(
+            "question_generation",
+            context=evidence.text,
+            count=count,
+            history="\n".join(f"- {question}" for question in history) or None,
+            language=options.language,
+        )
+        completion, usage = await self._complete(self.origin.request("question_generation", messages, Questions))
+        asked = {question.casefold().strip() for question in history}
+        new = {q.casefold().strip(): q for q in reversed(completion.parsed.questions) if q}
+        return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
+
+    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
+        """How much `report` is worth reading for `question`, from 0 to 5.
+
+        A repeat is a request of its own, or the ledger would give the first rating again.
+        """
+        messages = self.prompts.render("community_rating", report=report, question=question)
+        request = self.origin.request("community_rating", messages, CommunityRating)
+        if repeat:
+            again = Message(role="user", content=f"Rate it independently, as reader {repeat + 1}.")
+            request = replace(request, messages=(*messages, again), temperature=1.0)
+        completion, usage = await self._complete(request)
+        return completion.parsed.rating, usage
+
+    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+        """Which of `kinds` the question is of."""
+        listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
+        messages = self.prompts.render("question_kind", question=question, kinds=listed)
+        completion, usage = await self._complete(self.origin.request("question_kind", messages, QuestionKind))
+        said = completion.parsed
+        kind = said.kind.strip().casefold().strip("\"'.")
+        return Choice(kind if kind in kinds else "", said.reason, usage)
+
+    def respond_request(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> ChatRequest:
+        """Evidence of text units alone is basic search's, any other local search's."""
+        basic = all(passage.table == "Sources" for passage in evidence.passages)
+        task = "basic_search" if basic and evidence.passages else "local_search"
+        messages = self.prompts.render(task, context=evidence.text, question=question, **_form(options))
+        return self.origin.request(task, messages)
+
+    def map_request(
+        self,
+        question: str,
+        evidence: Evidence,
+        follow_ups: int = 0,
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> ChatRequest:
+        """Where follow-up questions are wanted it is DRIFT: of reports alone its primer, of other rows a step."""
+        given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
+        history = _said_before(options)
+        if not follow_ups:
+            messages = self.prompts.render("global_map", max_words=options.max_map_words, history=history, **given)
+            return self.origin.request("global_map", messages, MapAnswer)
+        if main_question is None:
+            messages = self.prompts.render("drift_primer", follow_ups=follow_ups, history=history, **given)
+            return self.origin.request("drift_primer", messages, DriftAnswer)
+        messages = self.prompts.render("drift_local", follow_ups=follow_ups, main_question=main_question, **given)
+        return self.origin.request("drift_local", messages, DriftAnswer)
+
+    def reduce_request(
+        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
+    ) -> ChatRequest:
+        """The notes in the order given."""
+        given = {
+            "points": "\n\n".join(map(as_note, points)),
+            "question": question,
+            "max_words": options.max_reduce_words,
+            **_form(options),
+        }
+        if drift:
+            return self.origin.request("drift_reduce", self.prompts.render("drift_reduce", **given))
+        knowledge = prompt_text(self.prompts.render("global_knowledge")) if options.general_knowledge else None
+        messages = self.prompts.render("global_reduce", general_knowledge=knowledge, **given)
+        return self.origin.request("global_reduce", messages)
+
+    async def _complete(self, request: ChatRequest) -> tuple[Completion, Usage]:
+        started = time.perf_counter()
+        completion = await self.chat.complete(request)
+        return completion, replace(usage_of(completion), seconds=time.perf_counter() - started)
+
+    async def _stream(self, request: ChatRequest | None) -> Pieces:
+        """The answer in pieces; without a request the fixed answer."""
+        if request is None:
+            yield NO_ANSWER
+            yield Reply(NO_ANSWER)
+            return
+        started = time.perf_counter()
+        metered: StreamingChat = copy.copy(self.chat)  # the same connections, limits and ledger
+        metered.usage = UsageMeter()  # but what this answer costs is told apart from what else is asked meanwhile
+        text: list[str] = []
+        try:
+            async for piece in metered.stream(request):
+                text.append(piece)
+                yield piece
+        finally:
+            used = metered.usage.total
+            self.chat.usage.add(request.task, used)
+        seconds = time.perf_counter() - started
+        usage = Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd, seconds)
+        yield Reply("".join(text).strip() or NO_ANSWER, usage)
+
+
+def _form(options: AnswerOptions) -> dict[str, Any]:
+    return {
+        "response_type": options.response_type,
+        "no_answer": NO_ANSWER,
+        "language": options.language,
+        "history": _said_before(options),
+    }
+
+
+def _said_before(options: AnswerOptions) -> str | None:
+    """The history between marks: an earlier answer may quote what a document wants to be done."""
+    return fence(options.history, "conversation") if options.history else None
+
+
+def _points(found: Sequence[ScoredPoint]) -> tuple[Point, ...]:
+    """Points that say something and matter, best first."""
+    points = [Point(p.description, MIDDLE_SCORE if p.score is None else p.score) for p in found if p.description]
+    return tuple(sorted((p for p in points if p.score > 0), key=lambda p: (-p.score, p.text)))
+
+
+def _follow_ups(found: Sequence[ScoredQuestion], most: int) -> tuple[FollowUp, ...]:
+    raised: dict[str, FollowUp] = {}
+    for one in found:
+        if one.question:
+            score = MIDDLE_SCORE if one.score is None else one.score
+            raised.setdefault(one.question, FollowUp(one.question, score))
+    return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:most])

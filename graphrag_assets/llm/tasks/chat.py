@@ -1,0 +1,85 @@
+"""What a task needs of a chat model: one request, one answer, whatever stands between them."""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from graphrag_assets.answering import Usage
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, LedgerError
+from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
+from graphrag_assets.text import count_tokens
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """On whose behalf a request is made, for the ledger: batch, row (of the text unit, entity, …) and run."""
+
+    batch: str | None = None
+    unit: str | None = None
+    run_id: str | None = None
+
+    def request(
+        self, task: str, messages: tuple[Message, ...], response_model: type[BaseModel] | None = None
+    ) -> ChatRequest:
+        """A request of this origin."""
+        return ChatRequest(task, messages, response_model, batch=self.batch, unit=self.unit, run_id=self.run_id)
+
+
+NOWHERE = Origin()
+
+
+class Chat(Protocol):
+    """A chat model."""
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """The answer to `request`, valid for its response model.
+
+        Raises:
+            Exception: there is none after all retries, or none may be asked for.
+        """
+
+
+_TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them
+_TOKENS_PER_REQUEST = 3  # what begins the answer
+
+
+def prompt_tokens(request: ChatRequest, encoding: str = "o200k_base") -> int:
+    """Tokens of the messages of `request` as OpenAI bills them; a schema sent beside them is not counted."""
+    return _billed(count_tokens([message["content"] for message in request.messages], encoding))
+
+
+def most_prompt_tokens(request: ChatRequest) -> int:
+    """What `prompt_tokens` cannot exceed, without counting: no text has more tokens than bytes in UTF-8."""
+    return _billed([len(message["content"].encode()) for message in request.messages])
+
+
+def _billed(contents: list[int]) -> int:
+    return sum(contents) + _TOKENS_PER_MESSAGE * len(contents) + _TOKENS_PER_REQUEST
+
+
+def validated(completion: Completion, form: type[Form]) -> Form:
+    """The object of an answer whose request had the response model `form`."""
+    if not isinstance(completion.parsed, form):
+        raise TypeError(f"The chat model gave {type(completion.parsed).__name__} where {form.__name__} was asked for.")
+    return completion.parsed
+
+
+async def ask(chat: Chat, request: ChatRequest, form: type[Form]) -> Form:
+    """The answer to `request`, whose response model is `form`."""
+    return validated(await chat.complete(request), form)
+
+
+def stops_the_run(error: Exception) -> bool:
+    """Whether `error` concerns the whole run (the budget is spent, no call gets through), not one answer."""
+    return isinstance(error, BudgetExceeded | CircuitOpen | LedgerError)
+
+
+def usage_of(completion: Completion) -> Usage:
+    """What the answer cost now, without the time it took: from the ledger nothing."""
+    if completion.from_ledger:
+        return Usage()
+    used = completion.usage
+    return Usage(1, used.prompt_tokens, used.completion_tokens, used.cost_usd)

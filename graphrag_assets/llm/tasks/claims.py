@@ -1,0 +1,211 @@
+"""Claims of a text unit, each led back to the words of the text that carry it."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.dates import period
+from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Text, as_text
+from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
+from graphrag_assets.records import ClaimRecord
+from graphrag_assets.text import sentences, title_key
+
+TASK = "extract_claims"
+NONE = "NONE"
+_NOTHING = {"", NONE, "NULL", "N/A", "UNKNOWN"}
+DESCRIPTION = "dated or quantified facts, decisions, changes, and whatever else about an entity can be checked."
+LEAST_LIKENESS = 0.6  # Dice coefficient of words from which a sentence may stand for a quotation
+
+_STATUS = {
+    "TRUE": "TRUE",
+    "CONFIRMED": "TRUE",
+    "YES": "TRUE",
+    "FALSE": "FALSE",
+    "REFUTED": "FALSE",
+    "DENIED": "FALSE",
+    "NO": "FALSE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOptions:
+    """What counts as a claim, and of which entities (none named: of all). Otherwise as `ExtractionOptions`."""
+
+    description: str = DESCRIPTION
+    entity_types: tuple[str, ...] = ()
+    max_gleanings: int = 1
+    language: str | None = None
+
+
+_DEFAULTS = ClaimOptions()
+
+
+Status = Annotated[
+    str, BeforeValidator(as_text), WithJsonSchema({"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]})
+]
+
+
+class ExtractedClaim(Form):
+    other_names: ClassVar = {
+        "subject_id": "subject",
+        "object_id": "object",
+        "claim_type": "type",
+        "source": "source_text",
+    }
+    subject: Text
+    object: Text = ""
+    type: Text = ""
+    status: Status = ""
+    start_date: Text | None = None
+    end_date: Text | None = None
+    description: Text = ""
+    source_text: Text = ""
+
+
+class ExtractClaims(RecordsForm):
+    claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedClaims:
+    """The claims of a text unit, and what was lost."""
+
+    claims: list[ClaimRecord]
+    counts: Counts = field(default_factory=Counts)
+
+
+def claims_request(prompts: Prompts, text: str, options: ClaimOptions, origin: Origin = NOWHERE) -> ChatRequest:
+    """The first request for a text unit; the following ones are `gleaning.next_round`."""
+    messages = prompts.render(
+        TASK,
+        text=text,
+        claim_description=options.description,
+        entity_types=", ".join(options.entity_types) or None,
+        language=options.language,
+    )
+    return origin.request(TASK, messages, ExtractClaims)
+
+
+async def extract_claims(
+    chat: Chat, prompts: Prompts, text: str, options: ClaimOptions = _DEFAULTS, origin: Origin = NOWHERE
+) -> ExtractedClaims:
+    """The claims of `text`, those of the gleanings included.
+
+    Raises:
+        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
+    """
+    first = claims_request(prompts, text, options, origin)
+    rounds = await rounds_of(chat, prompts, first, ExtractClaims, options.max_gleanings)
+    claims, dropped = claim_records(rounds.answers, text)
+    return ExtractedClaims(claims, rounds.counts(dropped))
+
+
+def claim_records(answers: Sequence[ExtractClaims], text: str) -> tuple[list[ClaimRecord], Counter[str]]:
+    """The claims of all answers, each once, and the number of dropped ones by reason.
+
+    One is dropped without a subject, without a statement, or if nothing like it stands in `text`: then it was
+    made up. `source_text` is always a literal part of `text`.
+    """
+    source, dropped = SourceText(text), Counter[str]()
+    records: dict[tuple[str, str, str, str], ClaimRecord] = {}
+    for claim in (claim for answer in answers for claim in answer.claims):
+        subject, object_ = (" ".join(name.split()) for name in (claim.subject, claim.object))
+        if not title_key(subject) or subject.upper() in _NOTHING:
+            dropped["claim without a subject"] += 1
+            continue
+        if not claim.description and not claim.source_text:
+            dropped["claim without a statement"] += 1
+            continue
+        quoted = source.find(claim.source_text or claim.description)
+        if quoted is None:
+            dropped["claim that the text does not hold"] += 1
+            continue
+        start, end = period(claim.start_date, claim.end_date)
+        record = ClaimRecord(
+            subject=subject,
+            object=NONE if object_.upper() in _NOTHING else object_,
+            type=" ".join(claim.type.split()).upper() or "CLAIM",
+            description=claim.description or quoted,
+            source_text=quoted,
+            status=_STATUS.get(claim.status.upper(), "SUSPECTED"),
+            start_date=start,
+            end_date=end,
+        )
+        key = (title_key(subject), title_key(record.object), record.type, quoted)
+        known = records.setdefault(key, record)
+        if len(record.description) > len(known.description):
+            records[key] = replace(known, description=record.description)
+    return list(records.values()), dropped
+
+
+# A word, or a single character of the scripts that put no spaces between words.
+_CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(f"[{_CHARACTER}]|[^\\W{_CHARACTER}]+")
+_UNSPACED = re.compile(f"[{_CHARACTER}]")
+_ELLIPSIS = re.compile(r"\s*(?:\[(?:\.{3}|…)\]|\.{3,}|…)\s*")
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text in which quotations are looked up."""
+
+    text: str
+
+    def find(self, quotation: str) -> str | None:
+        """The part of the text that `quotation` stands for, in the text's own wording; None if there is none.
+
+        The same words in the same order, whatever case, white space and punctuation; with "…" also what was left
+        out there; else the one to three sentences whose words are most alike.
+        """
+        if quotation in self.text:
+            return quotation
+        span = self._span(quotation)
+        if span is None and (parts := [part for part in _ELLIPSIS.split(quotation) if part])[1:]:
+            spans: list[tuple[int, int]] = []
+            for part in parts:
+                found = self._span(part, spans[-1][1] if spans else 0)
+                if found is None:
+                    break
+                spans.append(found)
+            else:
+                span = spans[0][0], spans[-1][1]
+        return self.text[slice(*span)] if span else self._most_alike(quotation)
+
+    def _span(self, quotation: str, start: int = 0) -> tuple[int, int] | None:
+        words = _WORD.findall(quotation)
+        if not words:
+            return None
+        unspaced = _UNSPACED.search(quotation)
+        pattern = (r"\W*" if unspaced else r"\W+").join(map(re.escape, words))
+        found = re.compile(pattern if unspaced else rf"\b{pattern}\b", re.IGNORECASE).search(self.text, start)
+        return found.span() if found else None
+
+    @cached_property
+    def _sentences(self) -> list[tuple[int, int, Counter[str]]]:
+        spans = [(span.start, span.end) for span in sentences(self.text)]
+        return [(start, end, _words(self.text[start:end])) for start, end in spans]
+
+    def _most_alike(self, quotation: str) -> str | None:
+        wanted = _words(quotation)
+        best, likeness = (0, 0), 0.0
+        for first, (start, _, _) in enumerate(self._sentences):
+            held: Counter[str] = Counter()
+            for _, end, words in self._sentences[first : first + 3]:
+                held += words
+                alike = 2 * (held & wanted).total() / ((held.total() + wanted.total()) or 1)
+                if alike > likeness:
+                    best, likeness = (start, end), alike
+        return self.text[slice(*best)].strip() if likeness >= LEAST_LIKENESS else None
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.casefold()))

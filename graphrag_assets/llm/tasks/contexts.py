@@ -1,0 +1,79 @@
+"""The place of a passage in its document, in words: what a search needs to know that the passage does not say.
+
+Contextual retrieval (Anthropic, 2024, https://www.anthropic.com/news/contextual-retrieval). The document stands before
+the passage, and is the same text for all passages of it, so providers bill it from their prompt caches.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import model_validator
+
+from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask
+from graphrag_assets.llm.tasks.formats import AnswerForm, Text
+from graphrag_assets.records import PlacedUnit
+from graphrag_assets.text import encode, sentences
+
+TASK = "text_unit_context"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """Limits of a written context: `max_tokens` is twice what the prompt asks for; what is longer is cut."""
+
+    max_tokens: int = 200
+    language: str | None = None
+    encoding: str = "o200k_base"
+
+
+_DEFAULTS = ContextOptions()
+
+
+class UnitContext(AnswerForm):
+    other_names: ClassVar = {"summary": "context", "description": "context"}
+    context: Text
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "UnitContext":
+        if not self.context.strip():
+            raise ValueError("the context is empty")
+        return self
+
+
+async def write_context(
+    chat: Chat, prompts: Prompts, unit: PlacedUnit, options: ContextOptions = _DEFAULTS, origin: Origin = NOWHERE
+) -> str:
+    """The context of `unit` in the model's words, on one line, within `options.max_tokens`.
+
+    Raises:
+        Exception: what `chat` raises.
+    """
+    answer = await ask(chat, context_request(prompts, unit, options, origin), UnitContext)
+    return _within(" ".join(answer.context.split()), options)
+
+
+def context_request(
+    prompts: Prompts, unit: PlacedUnit, options: ContextOptions = _DEFAULTS, origin: Origin = NOWHERE
+) -> ChatRequest:
+    """The request for the context of one text unit."""
+    passage = f"{unit.headings}\n\n{unit.text}".strip()
+    messages = prompts.render(TASK, document=unit.document, passage=passage, language=options.language)
+    return origin.request(TASK, messages, UnitContext)
+
+
+def _within(text: str, options: ContextOptions) -> str:
+    """`text`, or the whole sentences at its beginning that fit; of a first sentence that is too long, a part."""
+    if len(encode(text, options.encoding)) <= options.max_tokens:
+        return text
+    kept = 0
+    for sentence in sentences(text):
+        if len(encode(text[: sentence.end].rstrip(), options.encoding)) > options.max_tokens:
+            break
+        kept = sentence.end
+    if kept:
+        return text[:kept].rstrip()
+    while len(encode(text, options.encoding)) > options.max_tokens:
+        text = text[: len(text) * 9 // 10]
+    return text

@@ -1,0 +1,185 @@
+"""Entities and relationships of a text unit."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from pydantic import Field
+
+from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.structured_output import Salvaged
+from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.claims import ClaimOptions, extract_claims
+from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Strength, Text
+from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
+from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.text import title_key
+
+TASK = "extract_graph"
+ENTITY_TYPES = ("organization", "person", "geo", "event")
+UNKNOWN = "UNKNOWN"
+MIDDLE_STRENGTH = 5.0  # of a relationship whose strength is not told: neither a mention nor a bond
+LONGEST_NAME = 200  # characters; what is longer is a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """What is extracted.
+
+    `other_types`: types beyond `entity_types` are welcome; if not, entities of other types are dropped together
+    with their relationships. `max_gleanings`: rounds for what was missed. `language`: of types and descriptions;
+    None follows the documents.
+    """
+
+    entity_types: tuple[str, ...] = ENTITY_TYPES
+    other_types: bool = True
+    max_gleanings: int = 1
+    language: str | None = None
+
+
+_DEFAULTS = ExtractionOptions()
+
+
+class ExtractedEntity(Form):
+    other_names: ClassVar = {"entity_name": "name", "entity": "name", "title": "name", "entity_type": "type"}
+    name: Text
+    type: Text = ""
+    description: Text = ""
+
+
+class ExtractedRelationship(Form):
+    other_names: ClassVar = {
+        "source_entity": "source",
+        "target_entity": "target",
+        "relationship_type": "type",
+        "relationship_description": "description",
+        "relationship_strength": "strength",
+        "weight": "strength",
+    }
+    source: Text
+    target: Text
+    type: Text = ""
+    description: Text = ""
+    strength: Strength = None
+
+
+class ExtractGraph(RecordsForm):
+    entities: Salvaged[ExtractedEntity] = Field(default_factory=list)
+    relationships: Salvaged[ExtractedRelationship] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedUnit:
+    """What was found in a text unit, and what was lost."""
+
+    extraction: UnitExtraction
+    counts: Counts = field(default_factory=Counts)
+
+
+def extraction_request(
+    prompts: Prompts, text: str, options: ExtractionOptions, origin: Origin = NOWHERE
+) -> ChatRequest:
+    """The first request for a text unit; the following ones are `gleaning.next_round`."""
+    messages = prompts.render(
+        TASK,
+        text=text,
+        entity_types=", ".join(options.entity_types),
+        other_types=options.other_types,
+        language=options.language,
+    )
+    return origin.request(TASK, messages, ExtractGraph)
+
+
+async def extract_text_unit(
+    chat: Chat,
+    prompts: Prompts,
+    text: str,
+    options: ExtractionOptions = _DEFAULTS,
+    claim_options: ClaimOptions | None = None,
+    origin: Origin = NOWHERE,
+) -> ExtractedUnit:
+    """Entities and relationships of `text`, and its claims if there are options for them.
+
+    Raises:
+        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
+    """
+    first = extraction_request(prompts, text, options, origin)
+    rounds = await rounds_of(chat, prompts, first, ExtractGraph, options.max_gleanings)
+    graph, dropped = graph_records(rounds.answers, options)
+    unit = ExtractedUnit(graph, rounds.counts(dropped))
+    if claim_options is None:
+        return unit
+    claims = await extract_claims(chat, prompts, text, claim_options, origin)
+    return ExtractedUnit(replace(graph, claims=claims.claims), unit.counts + claims.counts)
+
+
+def graph_records(
+    answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS
+) -> tuple[UnitExtraction, Counter[str]]:
+    """The records of all answers, each thing once, and the number of dropped ones by reason.
+
+    Entities are one by key and type, relationships by both keys and type; the longer description stays and the
+    greater strength. A relationship may end at something that is no entity of any answer.
+    """
+    dropped: Counter[str] = Counter()
+    closed = set() if options.other_types else {_type(name) for name in options.entity_types} | {UNKNOWN}
+    entities: dict[tuple[str, str], EntityRecord] = {}
+    unwanted: set[str] = set()
+    for found in (entity for answer in answers for entity in answer.entities):
+        record = EntityRecord(_name(found.name), _type(found.type) or UNKNOWN, found.description)
+        key = title_key(record.title)
+        if not key or len(record.title) > LONGEST_NAME:
+            dropped["entity without a usable name"] += 1
+        elif closed and record.type not in closed:
+            dropped["entity of another type"] += 1
+            unwanted.add(key)
+        else:
+            known = entities.setdefault((key, record.type), record)
+            entities[key, record.type] = replace(known, description=_longer(known.description, record.description))
+    unwanted -= {key for key, _ in entities}
+    relationships = _relationships((r for answer in answers for r in answer.relationships), unwanted, dropped)
+    return UnitExtraction(list(entities.values()), relationships), dropped
+
+
+def _relationships(
+    found: Iterable[ExtractedRelationship], unwanted: set[str], dropped: Counter[str]
+) -> list[RelationshipRecord]:
+    records: dict[tuple[str, str, str], RelationshipRecord] = {}
+    for relationship in found:
+        record = RelationshipRecord(
+            _name(relationship.source),
+            _name(relationship.target),
+            relationship.description,
+            MIDDLE_STRENGTH if relationship.strength is None else relationship.strength,
+            _type(relationship.type).replace(" ", "_"),
+        )
+        ends = title_key(record.source), title_key(record.target)
+        if not all(ends) or max(len(record.source), len(record.target)) > LONGEST_NAME:
+            dropped["relationship without two usable names"] += 1
+        elif ends[0] == ends[1]:
+            dropped["relationship of a thing with itself"] += 1
+        elif unwanted & set(ends):
+            dropped["relationship of an entity of another type"] += 1
+        else:
+            key = (*ends, record.type)
+            known = records.setdefault(key, record)
+            records[key] = replace(
+                known,
+                description=_longer(known.description, record.description),
+                strength=max(known.strength, record.strength),
+            )
+    return list(records.values())
+
+
+def _name(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _type(name: str) -> str:
+    return " ".join(name.split()).upper()
+
+
+def _longer(first: str, second: str) -> str:
+    return second if len(second) > len(first) else first

@@ -1,0 +1,87 @@
+"""Asking again for what was missed, in one conversation whose answers stay apart."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from graphrag_assets.llm.model_options import ChatRequest, Message
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.chat import Chat, stops_the_run, validated
+from graphrag_assets.llm.tasks.formats import RecordsForm
+
+Form = TypeVar("Form", bound=RecordsForm)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was lost on the way from answers to records.
+
+    `dropped`: number of records left out, by reason. `failed_gleanings`: why rounds after the first gave nothing.
+    """
+
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    failed_gleanings: tuple[str, ...] = ()
+
+    def __add__(self, other: "Counts") -> "Counts":
+        dropped = Counter(self.dropped) + Counter(other.dropped)
+        return Counts(dict(sorted(dropped.items())), self.failed_gleanings + other.failed_gleanings)
+
+    @property
+    def n_dropped(self) -> int:
+        """Number of all records left out."""
+        return sum(self.dropped.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds(Generic[Form]):
+    """The answers of a conversation in order.
+
+    `malformed`: number of their records that had the wrong form. `failures`: why it ended early, if it did.
+    """
+
+    answers: Sequence[Form]
+    malformed: int = 0
+    failures: tuple[str, ...] = ()
+
+    def counts(self, dropped: Mapping[str, int]) -> Counts:
+        """`dropped` with the records that had the wrong form."""
+        return Counts(dropped, self.failures) + Counts({"record of the wrong form": self.malformed})
+
+
+async def rounds_of(
+    chat: Chat, prompts: Prompts, first: ChatRequest, form: type[Form], max_gleanings: int
+) -> Rounds[Form]:
+    """The answer to `first`, then up to `max_gleanings` answers to what it has missed.
+
+    It ends with the first round that finds nothing more. A gleaning that fails keeps the answers before it; only
+    what must stop the whole run, such as a spent budget, is raised, so that the round is not missing for ever.
+    """
+    request = first
+    completion = await chat.complete(request)
+    answers, malformed = [validated(completion, form)], completion.dropped_records
+    for _ in range(max_gleanings):
+        request = next_round(prompts, first.task, request, answers[-1])
+        try:
+            completion = await chat.complete(request)
+            answer = validated(completion, form)
+        except Exception as error:
+            if stops_the_run(error):
+                raise
+            return Rounds(answers, malformed, (f"{type(error).__name__}: {error}",))
+        malformed += completion.dropped_records
+        if answer.empty:
+            break
+        answers.append(answer)
+    return Rounds(answers, malformed)
+
+
+def next_round(prompts: Prompts, task: str, request: ChatRequest, answer: RecordsForm) -> ChatRequest:
+    """`request` with its answer and the demand for more.
+
+    The answer goes back as compact JSON of the records that were right: indentation costs tokens, and what was
+    dropped may be given once more.
+    """
+    said = Message(role="assistant", content=answer.model_dump_json())
+    more = prompts.render(f"{task}_continue")
+    return replace(request, task=f"{task}_continue", messages=(*request.messages, said, *more))

@@ -1,0 +1,68 @@
+"""Counting what model calls used, by task."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from graphrag_assets.llm.single_flight import Trace
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Sums over calls. Tokens and cost are those paid for now: answers from the ledger add only to `ledger_hits`."""
+
+    calls: int = 0
+    ledger_hits: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    retries: int = 0
+    failures: int = 0
+    dropped_records: int = 0
+    seconds_waiting: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
+
+    def as_dict(self) -> dict[str, int | float]:
+        """Name and value of each sum."""
+        return asdict(self)
+
+
+def used(trace: Trace) -> Usage:
+    """What one call has used so far."""
+    return Usage(
+        calls=1 if trace.requests else 0,
+        prompt_tokens=trace.paid.prompt_tokens,
+        completion_tokens=trace.paid.completion_tokens,
+        cost_usd=trace.paid.cost_usd,
+        retries=trace.retries,
+        seconds_waiting=trace.seconds_waiting,
+    )
+
+
+class UsageMeter:
+    """Usage per task; meters add up, so that each step, batch or query may have its own."""
+
+    def __init__(self, by_task: Mapping[str, Usage] | None = None):
+        self._by_task: dict[str, Usage] = defaultdict(Usage, by_task or {})
+
+    def add(self, task: str, usage: Usage) -> None:
+        """Count `usage` under `task`."""
+        self._by_task[task] += usage
+
+    @property
+    def by_task(self) -> dict[str, Usage]:
+        """Usage of each task, by name."""
+        return dict(sorted(self._by_task.items()))
+
+    @property
+    def total(self) -> Usage:
+        """The sum over all tasks."""
+        return sum(self._by_task.values(), Usage())
+
+    def __add__(self, other: "UsageMeter") -> "UsageMeter":
+        merged = UsageMeter(self._by_task)
+        for task, usage in other._by_task.items():
+            merged.add(task, usage)
+        return merged

@@ -1,0 +1,52 @@
+"""How far a long stage is: a line in the log every few seconds, for people who watch a run."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm import Usage
+
+log = logging.getLogger(__name__)
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """Counts what is done of `total` things, called `what`; `used` tells what models have used so far."""
+
+    def __init__(self, what: str, total: int, used: "Callable[[], Usage] | None" = None):
+        self.what, self.total, self.done = what, total, 0
+        self._used = used
+        self._before = used() if used else None
+        self._began = self._reported = time.monotonic()
+
+    def advance(self, n: int = 1) -> None:
+        """`n` more are done; says so when the last line is long enough ago."""
+        self.done += n
+        self.tell()
+
+    def tell(self) -> None:
+        """Say how far it is when the last line is long enough ago, though nothing be done since."""
+        now = time.monotonic()
+        if now - self._reported >= SECONDS_BETWEEN_LINES:
+            self._reported = now
+            log.info("%s", self.line(now - self._began))
+
+    def line(self, seconds: float) -> str:
+        """What is said after so many seconds: done and total, rate, tokens, cost, and how long the rest may take."""
+        rate = self.done / seconds if seconds else 0.0
+        parts = [f"{self.done:,} of {self.total:,} {self.what}", f"{rate:.1f} per second"]
+        if self._used and self._before:
+            now, before = self._used(), self._before
+            tokens = now.prompt_tokens + now.completion_tokens - before.prompt_tokens - before.completion_tokens
+            parts.append(f"{tokens:,} tokens, ${now.cost_usd - before.cost_usd:.4f}")
+        if rate:
+            parts.append(f"about {_in_words((self.total - self.done) / rate)} left")
+        return "; ".join(parts)
+
+
+def _in_words(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,89 @@
+"""Which models questions are asked with: those of the settings, where the index was made with them.
+
+What talks to providers is imported only when a setting asks for it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from graphrag_assets.answering import Answerer, Usage
+from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.errors import QueryError
+
+
+def answerer(chat_model: str | None = None) -> Answerer:
+    """What answers: the chat model of that name, else that of the settings, else the extractive default."""
+    from graphrag_assets.settings import Settings
+
+    settings = Settings.load()
+    if chat_model:
+        settings = settings.model_copy(update={"chat_model": chat_model})
+    if not settings.chat_model:
+        return ExtractiveAnswerer()
+    from graphrag_assets.llm.backend import chat_answerer
+
+    return chat_answerer(settings)
+
+
+def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
+    """What embeds questions to an index that was embedded with `index_model`; for code that is not asynchronous.
+
+    Raises:
+        QueryError: the settings name another model; its vectors cannot be compared with the index's.
+    """
+    if index_model == hashed_embeddings.MODEL:
+        return hashed_embeddings.embed
+    if _is_local(index_model):
+        return lambda texts: _embed_locally(index_model, texts)
+    _comparable(index_model)
+    from graphrag_assets.llm.event_loop import wait_for
+
+    return lambda texts: wait_for(embed(index_model, texts))[0]
+
+
+async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
+    """The vectors of questions to an index that was embedded with `index_model`, and what they cost.
+
+    Raises:
+        QueryError: the settings name another model; its vectors cannot be compared with the index's.
+    """
+    if index_model == hashed_embeddings.MODEL:
+        return await asyncio.to_thread(hashed_embeddings.embed, list(texts)), Usage()
+    if _is_local(index_model):
+        return await asyncio.to_thread(_embed_locally, index_model, texts), Usage()
+    _comparable(index_model)
+    from graphrag_assets.llm.backend import embedding_model
+    from graphrag_assets.settings import Settings
+
+    model = embedding_model(Settings.load())
+    vectors = await model.embed(texts, task="embed_question")
+    used = model.usage.total
+    return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
+
+
+def _is_local(index_model: str) -> bool:
+    from graphrag_assets.settings import ONNX
+
+    return index_model.startswith(ONNX)
+
+
+def _embed_locally(index_model: str, texts: Sequence[str]) -> np.ndarray:
+    from graphrag_assets.embedded import semantic
+    from graphrag_assets.settings import Settings
+
+    return semantic.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
+
+
+def _comparable(index_model: str) -> None:
+    from graphrag_assets.settings import Settings
+
+    settings = Settings.load()
+    if settings.embedding_model != index_model:
+        raise QueryError(
+            f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
+            f"{settings.embedding_model or 'not set'}. Their vectors cannot be compared: set it to {index_model}, "
+            "or index again with the present one."
+        )

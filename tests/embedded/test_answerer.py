@@ -1,0 +1,558 @@
+"""Extractive answers: which sentences are chosen, how they are cited, when there is no answer."""
+
+import asyncio
+import re
+
+import pytest
+
+from graphrag_assets.answering import (
+    CLOSEST,
+    NO_ANSWER,
+    Answerer,
+    AnswerOptions,
+    Evidence,
+    Passage,
+    Point,
+    Reply,
+)
+from graphrag_assets.embedded import answerer
+from graphrag_assets.embedded.answerer import LEAST_DIRECT, MAX_POINTS, MAX_SENTENCES, ExtractiveAnswerer
+from graphrag_assets.embedded.candidate_sentences import candidates, dangles
+from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
+from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names_in, stems
+
+BROOKE = "John Mercer Brooke devised a sounding apparatus with a detachable ball."
+DEPTH = "The depth proved to be about two miles."
+SOLD = "In 1864 the Great Eastern was sold for £25,000."
+SOURCES = (
+    Passage("Sources", 12, "Soundings", f"# The plateau\n\n{DEPTH} {BROOKE} It was used in the Dolphin."),
+    Passage("Sources", 15, "The ship", f"{SOLD} Penguins know nothing of it. She was broken up in 1889."),
+    Passage("Entities", 5, "Brooke", BROOKE),
+    Passage("Reports", 3, "Soundings", f"# Soundings\n\n{BROOKE} [Data: Entities (5)]\n\n## Depth\n\nNobody knew."),
+)
+ANSWERER: Answerer = ExtractiveAnswerer()
+
+
+def respond(question: str, *passages: Passage) -> str:
+    return answerer.respond(question, Evidence("", passages or SOURCES)).text
+
+
+def test_the_sentence_that_answers_is_quoted_with_all_rows_that_hold_it() -> None:
+    answer = respond("Who devised the sounding apparatus?")
+    assert f"{BROOKE} [Data: Sources (12); Entities (5); Reports (3)]" in answer
+
+
+def test_sentences_stand_in_reading_order_each_with_a_citation() -> None:
+    answer = respond("Who devised the sounding apparatus, and for how much was the Great Eastern sold?")
+    assert answer.index(BROOKE) < answer.index(SOLD)
+    parts = re.findall(r"(.+?) \[Data: [^\]]+\]", answer)
+    assert answer.endswith("]")
+    assert 2 <= len(parts) <= MAX_SENTENCES
+    texts = " ".join(passage.text for passage in SOURCES)
+    assert all(part.strip() in texts for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("When did the ship leave?", "The ship left on 5 May 1866.", "The ship left with the new cable."),
+        ("How much did the ship cost?", "The ship cost £25,000.", "The ship cost more than was right."),
+        ("Who commanded the ship?", "Captain Hudson commanded the ship.", "He commanded the ship for long."),
+        ("Where did the ship anchor?", "The ship anchored off Valentia.", "The ship anchored very late again."),
+    ],
+)
+def test_a_sentence_with_the_kind_of_thing_asked_for_is_preferred(question: str, right: str, wrong: str) -> None:
+    passages = (Passage("Sources", 1, "", wrong), Passage("Sources", 2, "", right))
+    points = answerer.map_(question, Evidence("", passages)).points
+    assert points[0].text == f"{right} [Data: Sources (2)]"
+
+
+def test_he_means_whom_the_sentence_before_names() -> None:
+    passage = Passage("Sources", 1, "", "Whitehouse was the electrician. He was dismissed on 17 August by the board.")
+    other = Passage("Sources", 2, "", "The horses of the farm were dismissed from service by the board.")
+    points = answerer.map_("When did the board dismiss Whitehouse?", Evidence("", (other, passage))).points
+    assert points[0].text == (
+        "Whitehouse was the electrician. [Data: Sources (1)] "
+        "He was dismissed on 17 August by the board. [Data: Sources (1)]"
+    )
+
+
+@pytest.mark.parametrize("question", ["What is the capital of Mongolia?", "???"])
+def test_without_a_common_word_nothing_is_found(question: str) -> None:
+    assert respond(question) == NO_ANSWER
+    assert answerer.map_(question, Evidence("", SOURCES[:2])).points == ()
+
+
+def test_what_the_evidence_does_not_tell_is_answered_by_the_closest_passages() -> None:
+    question = "Did Napoleon buy the Great Northern?"
+    assert respond(question) == f"{CLOSEST}\n- {SOLD} [Data: Sources (15)]"
+    points = answerer.map_(question, Evidence("", SOURCES[:2])).points
+    assert [point.text for point in points] == [f"{SOLD} [Data: Sources (15)]"]
+    assert 0 < points[0].score < LEAST_DIRECT
+    assert answerer.reduce(question, points).text == respond(question, *SOURCES[:2])
+
+
+def test_passages_ranked_by_meaning_are_close_without_a_common_word() -> None:
+    question = "What frightened the sailors?"
+    evidence = Evidence("", SOURCES[:2])
+    assert answerer.respond(question, evidence).text == NO_ANSWER
+    assert answerer.respond(question, evidence, by_meaning=True).text.startswith(f"{CLOSEST}\n- {DEPTH}")
+    assert answerer.respond("???", evidence, by_meaning=True).text == NO_ANSWER
+
+
+def test_points_that_only_come_close_give_way_to_one_that_answers() -> None:
+    close = Point("The ship was sold in London. [Data: Reports (1)]", 0.6)
+    answering = Point("The ship was built in Millwall. [Data: Reports (2)]", 40)
+    assert answerer.reduce("Where was the ship built?", [close, answering]).text == f"- {answering.text}"
+    assert answerer.reduce("Where was the ship built?", [close]).text == f"{CLOSEST}\n- {close.text}"
+
+
+def test_without_evidence_there_is_no_answer() -> None:
+    assert answerer.respond("Who?", Evidence("", ())).text == NO_ANSWER
+    assert answerer.reduce("Who?", []).text == NO_ANSWER
+
+
+def test_headings_references_and_fragments_are_never_sentences_of_an_answer() -> None:
+    texts = [candidate.text for candidate in candidates(SOURCES)]
+    assert texts == [DEPTH, BROOKE, "It was used in the Dolphin.", SOLD, "Penguins know nothing of it.",
+                     "She was broken up in 1889."]  # fmt: skip
+
+
+def test_a_heading_says_what_the_sentences_under_it_are_about() -> None:
+    found = candidates(
+        [Passage("Sources", 1, "Document", "# One\n\nFirst of all things.\n\n## Two\n\nSecond of all things.")]
+    )
+    assert [candidate.heading for candidate in found] == ["Document One", "Document Two"]
+
+
+def test_a_question_about_everything_is_answered_by_the_weightiest_passages() -> None:
+    reports = tuple(
+        Passage("Reports", number, "", f"Report {number} speaks of its own subject.", weight)
+        for number, weight in ((1, 0.2), (2, 1.0), (3, 0.5))
+    )
+    points = answerer.map_("What are the main themes of the documents?", Evidence("", reports)).points
+    assert [(point.text[-18:], point.score) for point in points] == [
+        ("[Data: Reports (2)]"[-18:], 100.0),
+        ("[Data: Reports (3)]"[-18:], 50.0),
+        ("[Data: Reports (1)]"[-18:], 20.0),
+    ]
+
+
+def test_points_become_a_list_without_repetition_best_first() -> None:
+    points = [
+        Point("The cable broke near Ireland. [Data: Reports (1)]", 40),
+        Point("The cable broke near Ireland. [Data: Reports (1); Sources (2)]", 60),
+        Point("The broken cable was found near Ireland. [Data: Reports (3)]", 50),
+        Point("Sheep eat grass on the hills. [Data: Reports (4)]", 5),
+    ]
+    assert answerer.reduce("Where did the cable break?", points).text == (
+        "- The cable broke near Ireland. [Data: Reports (1); Sources (2)]"
+    )
+
+
+def test_the_reduction_does_not_depend_on_the_order_of_the_points() -> None:
+    points = [Point(f"Ship {name} laid cable number {name}. [Data: Reports (1)]", 50) for name in "ABCDEFGHIJ"]
+    answer = answerer.reduce("Which ship laid cable?", points).text
+    assert answer == answerer.reduce("Which ship laid cable?", points[::-1]).text
+    assert answer.count("\n") < MAX_POINTS
+
+
+def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
+    mapped = answerer.map_("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
+    assert mapped.follow_ups[0].question == "John Mercer Brooke — Who devised the sounding apparatus?"
+    assert len(mapped.follow_ups) <= 2
+    again = answerer.map_(mapped.follow_ups[0].question, Evidence("", SOURCES[:1]), follow_ups=3)
+    assert all(follow_up.question.count(" — ") == 1 for follow_up in again.follow_ups)
+
+
+def test_a_question_is_taken_apart() -> None:
+    asked = Asked.of("When did the Great Eastern leave Valentia in 1866, and who commanded her?")
+    assert asked.terms == ("great", "eastern", "leav", "valentia", "1866", "command")
+    assert asked.named == {"great", "eastern", "valentia", "1866"}
+    assert asked.kinds == ("date", "name")
+    assert not asked.about_everything
+    assert Asked.of("What are the main themes?").about_everything
+
+
+def test_endings_do_not_matter_and_names_are_phrases() -> None:
+    assert stems("commanded commander commands the laying") == {"command", "lay"}
+    assert names_in("The cable of William Thomson, in July 1858, reached Heart’s Content. [Data: Sources (1)]") == [
+        "William Thomson",
+        "Heart’s Content",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["fail failed failure failures", "customer customers", "build built building", "sell sold", "die died death", "lay laid laying", "command commander commanders",
+     "measure measured measurement", "company companies", "stop stopped", "resist resistance", "anchor anchored",
+     "dismiss dismissed", "break broke broken"],
+)  # fmt: skip
+def test_forms_of_one_word_are_one_term(words: str) -> None:
+    assert len(stems(words)) == 1
+
+
+def test_different_words_stay_different() -> None:
+    assert len(stems("station state lay late company command fail fall cable electric electrician")) == 11
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "THE MIRROR AND THE PEN\n\nThe mirror is small and light.",
+        "THE MIRROR AND THE PEN\nThe mirror is small and light.",
+        "The Mirror and the Pen\n======\nThe mirror is small and light.",
+        "A History of the Mirror and Pen\n\nThe mirror is small and light.",
+        "## The mirror and the pen\n\nThe mirror is small and light.",
+        "The mirror is small and light.\n\nTHE MIRROR AND THE PEN",
+    ],
+)
+def test_a_title_line_is_no_sentence(text: str) -> None:
+    found = candidates([Passage("Sources", 1, "", text)])
+    assert [candidate.text for candidate in found] == ["The mirror is small and light."]
+
+
+def test_a_description_without_full_stop_is_a_sentence() -> None:
+    found = candidates([Passage("Relationships", 1, "", "Hudson commanded the frigate Niagara")])
+    assert [candidate.text for candidate in found] == ["Hudson commanded the frigate Niagara"]
+
+
+def test_a_sentence_with_and_without_emphasis_is_one() -> None:
+    (found,) = candidates(
+        [
+            Passage("Sources", 1, "", "The *Niagara* was a frigate."),
+            Passage("Entities", 2, "", "The Niagara was a frigate."),
+        ]
+    )
+    assert found.cited == "The *Niagara* was a frigate. [Data: Sources (1); Entities (2)]"
+
+
+def test_a_sentence_that_shares_only_a_common_word_is_not_padding() -> None:
+    passages = tuple(
+        Passage("Sources", number, "", text)
+        for number, text in enumerate(
+            ["The board dismissed Whitehouse on 17 August.", "The cat sat on the board.", "A board of oak is heavy."]
+        )
+    )
+    assert respond("Who dismissed Whitehouse?", *passages).startswith("The board dismissed Whitehouse")
+    assert "cat" not in respond("When did the board dismiss Whitehouse?", *passages)
+
+
+def test_a_question_mostly_about_something_else_is_not_answered() -> None:
+    hotel = Passage("Sources", 1, "", "The directors visited the works. Many visited London. Thomson visited Paris.")
+    assert respond("Who visited the Hotel Gillet?", hotel).startswith(CLOSEST)
+    assert respond("Did Thomson visit the Hotel Gillet?", hotel).startswith(CLOSEST)
+    # The deed alone, done to something else, is no answer either.
+    clock = Passage("Sources", 1, "", "He invented a lamp and a clock. Many clocks were made.")
+    assert respond("Who invented the telephone?", clock).startswith(CLOSEST)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Who was Cyrus Field?", "Cyrus Field"),
+        ("who was cyrus field", "cyrus field"),
+        ("What is the Agamemnon?", "Agamemnon"),
+        ("What is gutta-percha?", "gutta-percha"),
+        ("Tell me about William Thomson.", "William Thomson"),
+        ("Give me an overview of Cyrus Field", "Cyrus Field"),
+        ("Summarize Cyrus Field.", "Cyrus Field"),
+        ("What part did Cyrus Field play in the enterprise from 1854 to 1866?", "Cyrus Field"),
+        ("What was Marley's Ghost?", "Marley's Ghost"),
+        ("Who was Scrooge's clerk?", None),
+        ("Wer war Klara Winter?", "Klara Winter"),
+        ("Qui était Louis Moreau ?", "Louis Moreau"),
+        ("Qu'est-ce que le phare ?", "phare"),
+        ("¿Quién fue Teresa Salcedo?", "Teresa Salcedo"),
+        ("Кто такой Павел Громов?", "Павел Громов"),
+        ("What was the capital of the company?", None),
+        ("Who commanded the Niagara?", None),
+    ],
+)
+def test_what_is_asked_about_is_known_when_nothing_else_is_asked(question: str, subject: str | None) -> None:
+    assert Asked.of(question).subject == subject
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("Cyrus Field was a merchant.", 1, 1),
+        ("He met his brother, Cyrus West Field, a paper merchant.", 1, 1),
+        ("In May, on the motion of Cyrus Field, the board met.", 0.5, 0.5),
+        ("Mr Field sailed to London.", 0.5, 0.5),
+        ("Cyrus Field's letter arrived.", 0, 0.1),
+        ("Matthew Field was an engineer.", 0, 0),
+        ("The field was green.", 0, 0),
+    ],
+)
+def test_definitions_are_told_from_mentions(text: str, least: float, most: float) -> None:
+    assert least <= definition("Cyrus Field", text) <= most
+
+
+def test_who_somebody_was_is_answered_by_definitions_and_links() -> None:
+    passages = (
+        Passage(
+            "Sources", 1, "", "Matthew Field was an engineer. Cyrus Field was a paper merchant of New York. It rained."
+        ),
+        Passage("Sources", 2, "", "Cyrus Field founded the company with Brett in 1856. Nobody else came."),
+        Passage("Relationships", 3, "Cyrus Field – Brett", "Cyrus Field founded the company with Brett in 1856."),
+    )
+    assert respond("Who was Cyrus Field?", *passages) == (
+        "Cyrus Field was a paper merchant of New York. [Data: Sources (1)] "
+        "Cyrus Field founded the company with Brett in 1856. [Data: Sources (2); Relationships (3)]"
+    )
+
+
+def test_a_name_in_lower_case_is_the_name_of_the_texts() -> None:
+    text = "The field was green. Cyrus Field was a paper merchant of New York."
+    assert respond("who was cyrus field", Passage("Sources", 1, "", text)) == (
+        "Cyrus Field was a paper merchant of New York. [Data: Sources (1)]"
+    )
+
+
+def test_an_overview_begins_with_what_its_subject_is() -> None:
+    text = 'Spirit of Tiny Tim! Tiny Tim sang to them. Tim Cratchit ("Tiny Tim"), a cripple, was the youngest son.'
+    assert respond("Give me an overview of Tiny Tim", Passage("Sources", 1, "", text)).startswith("Tim Cratchit")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("who was cyrus field", "en"),
+        ("Wer entwarf die Brücke von Altmoor?", "de"),
+        ("Qui a construit le phare de Kerval ?", "fr"),
+        ("¿Por qué quemaron el molino los soldados?", "es"),
+        ("Почему сгорела библиотека?", "ru"),
+        ("Klara Winter — Who designed the bridge?", "en"),
+    ],
+)
+def test_the_language_of_a_question_is_known_by_its_stop_words(question: str, language: str) -> None:
+    assert language_of_question(question) == language
+
+
+def test_a_question_too_short_to_tell_is_read_as_the_text_is() -> None:
+    assert language_of_question("Altmoor", "Die Bürger von Altmoor sammelten Geld für den Wiederaufbau.") == "de"
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("Wann stürzte der Bogen ein?", ("date",)),
+        ("Combien de temps dura le voyage ?", ("number",)),
+        ("¿Quién fundó el molino?", ("name",)),
+        ("Где построили мост?", ("place",)),
+        ("Warum stürzte der Bogen ein?", ("cause",)),
+        ("What were the biggest problems?", ("trouble",)),
+    ],
+)
+def test_question_words_tell_the_kind_of_answer(question: str, kinds: tuple[str, ...]) -> None:
+    assert Asked.of(question).kinds == kinds
+
+
+def test_problems_are_whatever_went_wrong() -> None:
+    text = "The boxes were brown. The glass was cracked on arrival. Nobody sang. The parcel was delayed for days."
+    points = answerer.map_("What were the biggest problems?", Evidence("", (Passage("Reports", 1, "", text),))).points
+    assert {point.text.split(" [")[0] for point in points} == {
+        "The glass was cracked on arrival.",
+        "The parcel was delayed for days.",
+    }
+
+
+def test_why_prefers_the_sentence_that_gives_a_cause() -> None:
+    plain = Passage("Sources", 1, "", "The cable of 1858 failed in October of that year.")
+    cause = Passage("Sources", 2, "", "The cable of 1858 died because the insulation was pierced.")
+    points = answerer.map_("Why did the cable of 1858 die?", Evidence("", (plain, cause))).points
+    assert points[0].text.startswith("The cable of 1858 died because")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The oil was dear. However, it burnt well.", "The oil was dear. {} However, it burnt well. {}"),
+        ("The oil was dear. It burnt well. The oil burnt badly.", "The oil burnt badly. {}"),
+        ("However, it burnt well.", "… However, it burnt well. {}"),  # nothing else, and nothing before it
+    ],
+)
+def test_no_extract_begins_with_a_word_that_means_something_before_it(text: str, shown: str) -> None:
+    answer = respond("What burnt?", Passage("Sources", 1, "", text))
+    assert answer.removeprefix(f"{CLOSEST}\n- ") == shown.replace("{}", "[Data: Sources (1)]")
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "other"),
+    [
+        ("en", "This was the reason.", "The reason was plain."),
+        ("de", "Sie wurde im Winter zerstört.", "Die Brücke wurde im Winter zerstört."),
+        ("fr", "Cependant, la lampe brûlait.", "La lampe brûlait."),
+        ("es", "Este molino era viejo.", "El molino era viejo."),
+        ("ru", "Он был астрономом.", "Павел был астрономом."),
+    ],
+)
+def test_pronouns_and_connectives_are_known_by_language(language: str, sentence: str, other: str) -> None:
+    assert dangles(sentence, language)
+    assert not dangles(other, language)
+
+
+def test_headers_of_an_email_are_no_sentences_and_its_subject_is_a_heading() -> None:
+    mail = "From: Ada Molina\nTo: support@lamp.example\nSubject: Re: Cracked glass\n\nHello,\n\nthe lamp was broken."
+    (found,) = candidates([Passage("Sources", 1, "Mail", mail)])
+    assert (found.text, found.heading) == ("the lamp was broken.", "Mail Cracked glass")
+
+
+MAIL = Passage(
+    "Sources", 4, "Mails", "From: Lena Moss <lena@lamp.example>\nTo: Support\n\nHello,\n\nthe glass of it was broken."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Who is Lena Moss?", "From: Lena Moss <lena@lamp.example> [Data: Sources (4)]"),
+        ("lena moss", "From: Lena Moss <lena@lamp.example> [Data: Sources (4)]"),
+        ("What do the mails say?", "the glass of it was broken. [Data: Sources (4)]"),
+    ],
+)
+def test_what_only_a_header_or_a_heading_names_is_shown_as_closest(question: str, shown: str) -> None:
+    assert respond(question, MAIL) == f"{CLOSEST}\n- {shown}"
+    (point,) = answerer.map_(question, Evidence("", (MAIL,))).points
+    assert point.text == shown
+    assert point.score < LEAST_DIRECT
+    assert answerer.reduce(question, [point]).text == f"{CLOSEST}\n- {shown}"
+
+
+@pytest.mark.parametrize("question", ["Who is Robert Halpin?", "How deep is the sea?"])
+def test_what_no_line_names_is_not_answered(question: str) -> None:
+    assert respond(question, MAIL) == NO_ANSWER
+
+
+def test_a_long_line_that_ends_with_no_sentence_is_cut_where_it_is_shown() -> None:
+    words = "reels " * 300
+    answer = respond("What of the reels?", Passage("Sources", 1, "List", words))
+    assert answer.startswith(f"{CLOSEST}\n- reels reels")
+    assert answer.endswith("reels … [Data: Sources (1)]")
+    assert len(answer) < 900
+
+
+def pieces_of(stream) -> list:
+    async def read() -> list:
+        return [piece async for piece in stream]
+
+    return asyncio.run(read())
+
+
+def test_an_answer_comes_sentence_by_sentence_and_lastly_whole() -> None:
+    question = "Who devised the sounding apparatus, and for how much was the Great Eastern sold?"
+    *pieces, whole = pieces_of(ANSWERER.stream_response(question, Evidence("", SOURCES)))
+    assert whole == Reply(respond(question), whole.usage)
+    assert len(pieces) > 1
+    assert "".join(pieces) == whole.text
+    assert all(piece.rstrip().endswith("]") for piece in pieces)
+    points = [
+        Point("The cable broke. [Data: Reports (1)]", 9),
+        Point("It was mended in Ireland. [Data: Reports (2)]", 9),
+    ]
+    *pieces, whole = pieces_of(ANSWERER.stream_reduction("What of the cable in Ireland?", points))
+    assert "".join(pieces) == whole.text
+    assert len(pieces) == 2
+
+
+def test_without_an_answer_one_piece_says_so() -> None:
+    assert pieces_of(ANSWERER.stream_response("Who?", Evidence("", ())))[0] == NO_ANSWER
+
+
+def test_a_question_that_names_nothing_is_about_what_was_named_last() -> None:
+    said = AnswerOptions(history="user: Who was Whitehouse?\nassistant: The electrician of Thomson.")
+    passages = (
+        Passage("Sources", 1, "", "Whitehouse was dismissed on 17 August by the board of the company."),
+        Passage("Sources", 2, "", "Penguins were dismissed on 3 May by the board of the zoo."),
+    )
+    with_history = asyncio.run(ANSWERER.arespond("When was he dismissed?", Evidence("", passages), said))
+    assert with_history.text.startswith("Whitehouse was dismissed")
+    assert in_conversation("When was he dismissed?", said.history) == "Whitehouse — When was he dismissed?"
+    assert in_conversation("When did Field die?", said.history) == "When did Field die?"
+    assert in_conversation("When was he dismissed?", "") == "When was he dismissed?"
+
+
+def test_reports_are_rated_by_what_they_have_of_the_question() -> None:
+    question = "Who paid for the cable of Newfoundland?"
+    near, _ = rate(question, "Cyrus Field paid for the cable that was laid to Newfoundland.")
+    part, _ = rate(question, "The cable was laid in deep water by two ships.")
+    far, _ = rate(question, "Penguins live near the ice.")
+    assert 5 >= near > part >= 1 > far >= 0
+    assert rate("What are the main themes?", "Penguins live near the ice.")[0] >= 1
+
+
+def test_new_questions_are_about_rows_of_each_kind_in_turn() -> None:
+    passages = (
+        Passage("Entities", 1, "Cyrus Field", ""),
+        Passage("Entities", 2, "Agamemnon", ""),
+        Passage("Relationships", 3, "Cyrus Field – Agamemnon", ""),
+        Passage("Sources", 4, "A letter", ""),
+    )
+    asked = ["who or what is cyrus field?"]
+    assert suggest(asked, passages, 5) == (
+        "What connects Cyrus Field and Agamemnon?",
+        "Who or what is Agamemnon?",
+    )
+    assert suggest([], passages, 1) == ("What connects Cyrus Field and Agamemnon?",)
+    assert suggest([], (), 3) == ()
+
+
+WANG = Passage("Sources", 1, "王明", "王明出生于江城。他在青川大学学习物理。毕业后，他在江城工作了十年。")
+QINGCHUAN = Passage(
+    "Sources", 2, "青川大学", "青川大学位于江城。学校成立于1921年，设有五个学院。图书馆收藏了三十万册图书。"
+)
+TANAKA = Passage("Sources", 3, "田中一郎", "田中一郎は桜川大学で物理を学んだ。卒業後は港町の造船所で働いた。")
+SAKURAGAWA = Passage(
+    "Sources",
+    4,
+    "桜川大学",
+    "桜川大学は港町にある。一九二一年に設立され、五つの学部がある。図書館の蔵書は三十万冊である。",
+)
+FOUNDED = "学校成立于1921年，设有五个学院。 [Data: Sources (2)]"
+LIBRARY = "图书馆收藏了三十万册图书。 [Data: Sources (2)]"
+FOUNDED_JA = "一九二一年に設立され、五つの学部がある。 [Data: Sources (4)]"
+LIBRARY_JA = "図書館の蔵書は三十万冊である。 [Data: Sources (4)]"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("王明学习的大学成立于哪一年？", FOUNDED),
+        ("青川大学的图书馆收藏了多少册图书？", LIBRARY),
+        ("桜川大学はいつ設立されたか？", FOUNDED_JA),
+        ("田中一郎が学んだ大学の図書館の蔵書は何冊ですか。", LIBRARY_JA),
+    ],
+)
+def test_questions_in_scripts_without_spaces_are_answered_or_shown_the_closest_passages(
+    question: str, said: str
+) -> None:
+    answer = respond(question, WANG, QINGCHUAN, TANAKA, SAKURAGAWA)
+    assert said in answer
+    mapped = answerer.map_(question, Evidence("", (WANG, QINGCHUAN, TANAKA, SAKURAGAWA)))
+    assert said in [point.text for point in mapped.points]
+
+
+def test_a_question_in_chinese_that_shares_no_word_with_the_passages_is_not_answered() -> None:
+    assert respond("谁发明电话？", WANG, QINGCHUAN) == NO_ANSWER
+
+
+def test_sentences_in_scripts_without_spaces_are_candidates_of_their_own() -> None:
+    text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
+    found = [(candidate.text, candidate.heading) for candidate in candidates([Passage("Sources", 1, "", text)], "zh")]
+    assert [text for text, _ in found] == ["学校成立于1921年。", "他说：「我毕业了。」", "图书馆很大！"]
+    assert {heading.strip() for _, heading in found} == {"青川大学"}
+
+
+def test_words_of_a_question_are_bigrams_beside_names_in_capitals() -> None:
+    asked = Asked.of("谁是Vera Molina？")
+    assert set(asked.terms) == {"谁是", "vera", "molina"}
+    assert asked.named == {"vera", "molina"}
+    assert names_in("Vera Molina学习物理") == ["Vera Molina"]
+
+
+def test_a_sentence_stands_once_among_the_closest_passages() -> None:
+    text = "Anke Müller leads the workshop in Gifhorn. She was trained by Karl Weiß."
+    passage = Passage("Sources", 1, "Notes", text, 1.0)
+    answer = respond("Who trained the leader of the workshop, and which river rises near his town?", passage)
+    assert answer.count("Anke Müller leads the workshop in Gifhorn.") == 1

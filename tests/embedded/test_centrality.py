@@ -1,0 +1,64 @@
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from graphrag_assets.embedded.centrality import centrality, summarize
+
+TEXTS = [
+    "The cable parted in deep water.",
+    "In deep water the cable parted again.",
+    "The Queen sent a message.",
+    "A message went to the President.",
+    "Potatoes are cheap.",
+]
+
+
+def test_centrality_is_the_mean_similarity_within_the_group():
+    groups = [0, 0, 0, 1, 1]
+    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b")
+    expected = []
+    for texts in (TEXTS[:3], TEXTS[3:]):
+        vectors = vectorizer.fit_transform(texts).toarray()
+        expected += np.mean(vectors @ vectors.T, axis=1).tolist()
+    assert centrality(TEXTS, groups) == pytest.approx(expected, abs=1e-6)
+
+
+def test_other_groups_do_not_change_a_score():
+    alone = centrality(TEXTS[:3], [7, 7, 7])
+    assert centrality([*TEXTS[3:], *TEXTS[:3]], [9, 9, 2, 2, 2])[2:].tolist() == alone.tolist()
+
+
+def test_nothing_has_no_centrality():
+    assert centrality([], []).shape == (0,)
+    assert centrality(["!", "…"], [0, 0]).tolist() == [0, 0]
+
+
+def described(*rows: tuple[str, str, str]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(*row, 1) for row in rows],
+        schema={"key": pl.String, "title": pl.String, "description": pl.String, "n": pl.Int64},
+        orient="row",
+    )
+
+
+def test_a_single_description_is_kept_as_it_is():
+    assert summarize(described(("a", "A", "Only this."), ("a", "A", "Only this."))).rows() == [("a", "Only this.")]
+
+
+def test_of_several_the_central_ones_are_kept_and_the_odd_one_is_not():
+    summary = summarize(described(*(("cable", "xyz", text) for text in TEXTS)), max_sentences=2)["description"].item()
+    assert "Potatoes" not in summary
+    assert summary.count(".") == 2
+
+
+def test_a_description_that_opens_with_the_name_goes_first():
+    rows = described(
+        ("v", "Valentia", "Cables were landed near the island of Valentia."),
+        ("v", "Valentia", "Valentia is the island where cables were landed."),
+    )
+    assert summarize(rows, max_sentences=1)["description"].item().startswith("Valentia is")
+
+
+def test_empty_descriptions_give_no_row():
+    assert summarize(described(("a", "A", ""))).is_empty()

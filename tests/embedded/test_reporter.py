@@ -1,0 +1,127 @@
+import re
+
+from graphrag_assets.embedded.reporter import write_reports
+from graphrag_assets.records import ReportMaterial, ReportRow
+
+CABLE = (
+    ReportRow("Entities", 0, ("Great Eastern",), "The Great Eastern was the largest ship afloat."),
+    ReportRow("Entities", 1, ("James Anderson",), "James Anderson was a captain."),
+    ReportRow("Relationships", 5, ("James Anderson", "Great Eastern"), "James Anderson commanded the Great Eastern."),
+    ReportRow("Claims", 7, ("James Anderson",), "James Anderson commanded the Great Eastern."),
+)
+MATERIAL = ReportMaterial(size=2, n_text_units=9, leading=("Great Eastern", "James Anderson"), rows=CABLE, context="")
+
+
+def test_a_report_names_its_leading_members_and_rates_by_text_units():
+    report = write_reports([MATERIAL])[0]
+    assert report.title == "Great Eastern and James Anderson"
+    assert report.rating == 5.0  # 5 * log10(1 + 9)
+    assert "9 text units" in report.rating_explanation
+
+
+def test_a_summary_says_what_the_central_entities_are_and_how_they_are_related():
+    rows = (*CABLE, ReportRow("Relationships", 6, ("Valentia", "Great Eastern"), "The Great Eastern left Valentia."))
+    report = write_reports([ReportMaterial(3, 9, ("Great Eastern", "James Anderson", "Valentia"), rows, "")])[0]
+    assert report.summary == (
+        "The Great Eastern was the largest ship afloat. [Data: Entities (0)] "
+        "James Anderson was a captain. [Data: Entities (1)] "
+        "The Great Eastern left Valentia. [Data: Relationships (6)] "
+        "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]"
+    )
+
+
+def test_a_summary_ends_with_what_else_the_first_entity_is_connected_with():
+    names = ("Ada", "Ben", "Cai", "Dora", "Emil")
+    rows = tuple(ReportRow("Relationships", i, ("Ada", name), f"Ada met {name}.") for i, name in enumerate(names[1:]))
+    summary = write_reports([ReportMaterial(5, 1, names, rows, "")])[0].summary
+    assert summary.endswith("Ada is also connected with Dora and Emil. [Data: Relationships (2, 3)]")
+
+
+def test_a_summary_says_no_sentence_twice():
+    alone = "The clerks of Sark read the Queen's message."
+    continued = f"{alone} It had ninety words."
+    rows = (
+        ReportRow("Entities", 0, ("Sark",), alone),
+        ReportRow("Entities", 1, ("The Queen",), continued),
+        ReportRow("Relationships", 2, ("Sark", "The Queen"), continued),
+        ReportRow("Relationships", 3, ("Sark", "The Queen"), "The Queen visited Sark."),
+    )
+    summary = write_reports([ReportMaterial(2, 1, ("Sark", "The Queen"), rows, "")])[0].summary
+    assert summary == f"{alone} [Data: Entities (0)] The Queen visited Sark. [Data: Relationships (3)]"
+
+
+def test_a_name_that_is_part_of_another_is_not_in_the_title():
+    rows = (ReportRow("Entities", 0, ("Field",), "Field paid."), ReportRow("Entities", 1, ("Cyrus Field",), "He paid."))
+    report = write_reports([ReportMaterial(2, 1, ("Field", "Cyrus Field"), rows, "")])[0]
+    assert report.title == "Cyrus Field"
+
+
+def test_no_sentence_of_a_report_begins_with_a_pronoun_that_refers_to_nothing():
+    rows = (
+        ReportRow("Entities", 0, ("Ada Bell",), "Ada Bell was a chemist. She died in Leeds. However, it rained."),
+        ReportRow("Claims", 1, ("Ada Bell",), "He sold two shops in 1866."),
+        ReportRow("Claims", 2, ("They Flew Alone",), "They Flew Alone is a film."),
+    )
+    report = write_reports([ReportMaterial(2, 1, ("Ada Bell", "They Flew Alone"), rows, "")])[0]
+    text = " ".join(finding.explanation for finding in report.findings)
+    assert "He sold" not in text
+    assert "Ada Bell was a chemist. She died in Leeds. However, it rained. [Data: Entities (0)]" in text
+    assert "They Flew Alone is a film. [Data: Claims (2)]" in text
+
+
+def test_every_sentence_is_used_once_and_cites_all_rows_that_carry_it():
+    report = write_reports([MATERIAL])[0]
+    text = " ".join(finding.explanation for finding in report.findings)
+    assert text.count("James Anderson commanded the Great Eastern.") == 1
+    assert "James Anderson commanded the Great Eastern. [Data: Claims (7); Relationships (5)]" in text
+    cited = {(s, int(n)) for s, ns in re.findall(r"(\w+) \(([\d, ]+)\)", text) for n in ns.split(",")}
+    assert cited == {(row.section, row.number) for row in CABLE}
+
+
+def test_the_best_connected_member_is_the_first_topic():
+    assert write_reports([MATERIAL])[0].findings[0].summary == "Great Eastern, linked with James Anderson"
+
+
+def test_full_content_is_markdown_with_title_summary_and_findings():
+    content = write_reports([MATERIAL])[0].full_content
+    assert content.startswith("# Great Eastern and James Anderson\n\nThe Great Eastern was")
+    assert "\n\n## Great Eastern, linked with James Anderson\n\n" in content
+
+
+def test_there_are_at_most_ten_findings():
+    names = [f"Ship {i}" for i in range(30)]
+    rows = tuple(ReportRow("Entities", i, (name,), f"{name} sailed.") for i, name in enumerate(names))
+    report = write_reports([ReportMaterial(30, 30, tuple(names[:10]), rows, "")])[0]
+    assert len(report.findings) == 10
+
+
+def test_a_community_of_one_without_text_still_has_a_report():
+    report = write_reports([ReportMaterial(1, 1, ("Sark",), (ReportRow("Entities", 3, ("Sark",), ""),), "")])[0]
+    assert (report.title, report.summary, report.findings) == ("Sark", "Sark stands by itself.", [])
+
+
+def test_more_than_five_numbers_are_shortened_as_graphrag_does():
+    rows = tuple(ReportRow("Claims", i, ("A",), "A rose.") for i in range(7))
+    report = write_reports([ReportMaterial(1, 1, ("A",), rows, "")])[0]
+    assert "[Data: Claims (0, 1, 2, 3, 4, +more)]" in report.findings[0].explanation
+
+
+def test_five_sentences_make_five_findings_even_about_one_thing():
+    rows = tuple(
+        ReportRow("Claims", i, ("Ada",), f"Ada did thing number {word}.")
+        for i, word in enumerate(["one", "two", "three", "four", "five"])
+    )
+    report = write_reports([ReportMaterial(3, 2, ("Ada",), rows, "")])[0]
+    assert len(report.findings) == 5
+    assert sum(finding.explanation.count("Ada did") for finding in report.findings) == 5
+
+
+def test_findings_are_longer_where_there_are_topics_enough():
+    names = [f"Ship {i}" for i in range(6)]
+    rows = tuple(
+        ReportRow("Claims", 10 * i + j, (name,), f"{name} did thing {j}.")
+        for i, name in enumerate(names)
+        for j in range(3)
+    )
+    report = write_reports([ReportMaterial(6, 6, tuple(names), rows, "")])[0]
+    assert [finding.explanation.count("did thing") for finding in report.findings] == [3] * 6

@@ -1,0 +1,35 @@
+"""A chat model that says what a test tells it to; answers are validated as those of any other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from graphrag_assets.llm.model_options import ChatRequest, Completion, TokenUsage
+from graphrag_assets.llm.structured_output import parse
+
+Said = str | Exception
+
+
+@dataclass
+class ScriptedChat:
+    """Answers by a function of the request, or by a list in the order in which answers are wanted.
+
+    Each call is billed as 100 tokens of prompt, a token per word of the answer, and a dollar.
+    """
+
+    script: Callable[[ChatRequest], Said] | Sequence[Said]
+    requests: list[ChatRequest] = field(default_factory=list)
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        self.requests.append(request)
+        said = self.script(request) if callable(self.script) else self.script[len(self.requests) - 1]
+        if isinstance(said, Exception):
+            raise said
+        usage = TokenUsage(100, len(said.split()), 1.0)
+        if request.response_model is None:
+            return Completion(said, usage=usage)
+        parsed = parse(said, request.response_model)
+        return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records)
+
+    @property
+    def tasks(self) -> list[str]:
+        return [request.task for request in self.requests]

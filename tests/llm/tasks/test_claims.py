@@ -1,0 +1,171 @@
+"""Claims: what a good one is, and where in the text it stands."""
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.claims import (
+    ClaimOptions,
+    ExtractClaims,
+    SourceText,
+    claim_records,
+    extract_claims,
+)
+from graphrag_assets.records import ClaimRecord
+from tests.llm.tasks.scripted_chat import ScriptedChat
+
+TEXT = (
+    "The Agamemnon and the Niagara laid the first cable in August 1858.\n"
+    "It failed after three weeks,  as “Mr. Whitehouse” had raised the voltage. The board dismissed him on 17 August. "
+    "The Great Eastern, said to be unlucky, was chartered in 1864 for £50,000."
+)
+
+
+def claim(**more: object) -> dict[str, object]:
+    return {"subject": "Agamemnon", "description": "A claim.", "source_text": "laid the first cable"} | more
+
+
+def records(*claims: dict[str, object], text: str = TEXT):
+    return claim_records([ExtractClaims.model_validate({"claims": list(claims)})], text)
+
+
+def test_a_claim_in_full():
+    found, dropped = records(
+        claim(
+            object="cable of 1858",
+            type="laying",
+            status="true",
+            start_date="August 1858",
+            end_date="1858-08",
+            description="The Agamemnon laid the first cable.",
+        )
+    )
+    assert found == [
+        ClaimRecord(
+            subject="Agamemnon",
+            object="cable of 1858",
+            type="LAYING",
+            description="The Agamemnon laid the first cable.",
+            source_text="laid the first cable",
+            status="TRUE",
+            start_date="1858-08",
+            end_date="1858-08",
+        )
+    ]
+    assert not dropped
+
+
+def test_what_is_left_out_has_a_plain_default():
+    (found,), _ = records({"subject": "Agamemnon", "source_text": "laid the first cable"})
+    assert (found.object, found.type, found.status) == ("NONE", "CLAIM", "SUSPECTED")
+    assert (found.start_date, found.end_date) == (None, None)
+    assert found.description == "laid the first cable"
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("TRUE", "TRUE"),
+        (True, "TRUE"),
+        ("false", "FALSE"),
+        (False, "FALSE"),
+        ("alleged", "SUSPECTED"),
+        (None, "SUSPECTED"),
+    ],
+)
+def test_a_status_is_true_false_or_suspected(said: object, status: str):
+    assert records(claim(status=said))[0][0].status == status
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (claim(subject=""), "claim without a subject"),
+        (claim(subject="NONE"), "claim without a subject"),
+        (claim(description="", source_text=None), "claim without a statement"),
+        (claim(source_text="Penguins live on the southern ice."), "claim that the text does not hold"),
+        (claim(source_text="…", description="…"), "claim that the text does not hold"),
+    ],
+)
+def test_a_bad_claim_is_dropped_and_counted_and_the_good_one_stays(bad: dict[str, object], reason: str):
+    found, dropped = records(bad, claim())
+    assert len(found) == 1
+    assert dropped == {reason: 1}
+
+
+def test_equal_claims_are_one_with_the_longer_description():
+    found, _ = records(claim(type="X"), claim(type="x", subject="AGAMEMNON", description="A claim with more to it."))
+    assert [c.description for c in found] == ["A claim with more to it."]
+
+
+@pytest.mark.parametrize(
+    ("quotation", "found"),
+    [
+        ("laid the first cable", "laid the first cable"),
+        (
+            'It failed after three weeks, as "mr whitehouse" had',
+            "It failed after three weeks,  as “Mr. Whitehouse” had",
+        ),
+        ("1858. It failed", "1858.\nIt failed"),
+        ("The Great Eastern … was chartered in 1864", "The Great Eastern, said to be unlucky, was chartered in 1864"),
+        ("THE BOARD [...] on 17 August", "The board dismissed him on 17 August"),
+        # Reworded: the sentence that has most of its words.
+        ("the board dismissed Whitehouse on 17 August", "The board dismissed him on 17 August."),
+        ("The board on … laid the first", None),  # parts in another order are no quotation
+        ("", ""),
+    ],
+)
+def test_a_quotation_is_found_in_the_texts_own_wording(quotation: str, found: str | None):
+    assert SourceText(TEXT).find(quotation) == found
+
+
+def test_words_are_not_found_inside_other_words():
+    assert SourceText("the categories").find("THE CAT") is None
+
+
+def test_a_quotation_is_found_in_text_without_spaces():
+    text = "鲁滨孙于一六五一年九月一日，在赫尔上船。那时他十九岁。"
+    assert SourceText(text).find("九月一日在赫尔上船") == "九月一日，在赫尔上船"
+
+
+@given(st.text(max_size=60), st.text(max_size=20))
+def test_what_is_found_is_always_a_literal_part_of_the_text(text: str, quotation: str):
+    found = SourceText(text).find(quotation)
+    assert found is None or found in text
+
+
+@given(st.text(min_size=1, max_size=60), st.data())
+def test_every_part_of_the_text_is_found(text: str, data: st.DataObject):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    assert SourceText(text).find(text[start:end]) == text[start:end]
+
+
+def test_gleaned_claims_are_kept():
+    first, more = claim(), claim(subject="Niagara")
+    chat = ScriptedChat([json.dumps({"claims": [first]}), json.dumps({"claims": [more, first]})])
+    result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
+    assert [c.subject for c in result.claims] == ["Agamemnon", "Niagara"]
+    assert chat.tasks == ["extract_claims", "extract_claims_continue"]
+
+
+def test_a_failed_gleaning_keeps_the_first_claims():
+    chat = ScriptedChat([json.dumps({"claims": [claim()]}), InvalidAnswer("no JSON")])
+    result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
+    assert len(result.claims) == 1
+    assert result.counts.failed_gleanings == ("InvalidAnswer: no JSON",)
+
+
+def test_the_options_reach_the_prompt():
+    chat = ScriptedChat(['{"claims": []}'])
+    options = ClaimOptions(description="Prices.", entity_types=("ship",), max_gleanings=0, language="Portuguese")
+    asyncio.run(extract_claims(chat, Prompts(), TEXT, options))
+    system = chat.requests[0].messages[0]["content"]
+    assert "Which claims: Prices.\n" in system
+    assert "above all of these types: ship.\n" in system
+    assert "in Portuguese" in system

@@ -1,0 +1,204 @@
+"""Extraction of a text unit: the conversation, its records, and what is kept when parts of it fail."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
+from graphrag_assets.llm.prompts import Prompts, fence
+from graphrag_assets.llm.tasks.chat import Origin
+from graphrag_assets.llm.tasks.claims import ClaimOptions
+from graphrag_assets.llm.tasks.extraction import (
+    MIDDLE_STRENGTH,
+    ExtractedUnit,
+    ExtractGraph,
+    ExtractionOptions,
+    extract_text_unit,
+    graph_records,
+)
+from graphrag_assets.records import EntityRecord, RelationshipRecord
+from tests.llm.tasks.scripted_chat import Said, ScriptedChat
+
+TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
+PROMPTS = Prompts()
+DEFAULTS = ExtractionOptions()
+
+
+def entity(name: object, kind: object = "person", description: object = "") -> dict[str, object]:
+    return {"name": name, "type": kind, "description": description}
+
+
+def relation(source: object, target: object, **more: object) -> dict[str, object]:
+    return {"source": source, "target": target, **more}
+
+
+def answer(entities: Sequence[object] = (), relationships: Sequence[object] = ()) -> str:
+    return json.dumps({"entities": entities, "relationships": relationships})
+
+
+FIRST = answer(
+    [entity("Scrooge", "person", "A miser."), entity("Marley", "person", "Dead.")],
+    [relation("Scrooge", "Marley", type="partner of", description="Partners.", strength=9)],
+)
+MORE = answer(
+    [entity("Bob Cratchit", "person", "A clerk."), entity("SCROOGE", "Person", "A miser with a clerk.")],
+    [relation("Bob Cratchit", "Scrooge", type="WORKS_FOR", description="His clerk.", strength=7)],
+)
+
+
+def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tuple[ExtractedUnit, ScriptedChat]:
+    chat = ScriptedChat(script)
+    return asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, options)), chat
+
+
+def records(*answers: str, **options: object):
+    return graph_records([ExtractGraph.model_validate_json(a) for a in answers], ExtractionOptions(**options))
+
+
+def test_first_and_last_record_of_each_round_survive_the_seam():
+    unit, _ = extract([FIRST, MORE])
+    assert [e.title for e in unit.extraction.entities] == ["Scrooge", "Marley", "Bob Cratchit"]
+    assert [(r.source, r.target, r.strength) for r in unit.extraction.relationships] == [
+        ("Scrooge", "Marley", 9),
+        ("Bob Cratchit", "Scrooge", 7),
+    ]
+    assert unit.counts.n_dropped == 0
+    assert unit.counts.failed_gleanings == ()
+
+
+def test_what_both_rounds_name_is_one_entity_with_the_longer_description():
+    unit, _ = extract([FIRST, MORE])
+    assert unit.extraction.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
+
+
+def test_a_gleaning_continues_the_conversation():
+    _, chat = extract([FIRST, MORE])
+    assert chat.tasks == ["extract_graph", "extract_graph_continue"]
+    first, second = (request.messages for request in chat.requests)
+    assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
+    assert second[:2] == first
+    assert first[1]["content"] == fence(TEXT)
+    said = json.loads(second[2]["content"])
+    assert [e["name"] for e in said["entities"]] == ["Scrooge", "Marley"]
+    assert second[3:] == PROMPTS.render("extract_graph_continue")
+
+
+def test_gleaning_ends_with_the_first_round_that_finds_nothing():
+    _, chat = extract([FIRST, answer()], ExtractionOptions(max_gleanings=5))
+    assert len(chat.requests) == 2
+    _, chat = extract([FIRST], ExtractionOptions(max_gleanings=0))
+    assert len(chat.requests) == 1
+
+
+@pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
+def test_a_failed_gleaning_keeps_the_first_answer_and_is_counted(failure: Said):
+    unit, _ = extract([FIRST, failure])
+    assert [e.title for e in unit.extraction.entities] == ["Scrooge", "Marley"]
+    assert len(unit.counts.failed_gleanings) == 1
+    assert unit.counts.failed_gleanings[0].startswith(("InvalidAnswer: ", "RetriesExhausted: 503"))
+
+
+@pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
+def test_what_stops_the_run_is_no_failed_gleaning(stop: Exception):
+    """Else the unit would count as done, and its gleaning would be missing for ever."""
+    with pytest.raises(type(stop)):
+        extract([FIRST, stop])
+
+
+def test_a_failed_first_answer_fails_the_unit():
+    with pytest.raises(InvalidAnswer):
+        extract([InvalidAnswer("twice")])
+
+
+def test_requests_carry_where_they_come_from():
+    chat = ScriptedChat([FIRST, MORE])
+    origin = Origin(batch="carol", unit="u1", run_id="r1")
+    asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, origin=origin))
+    assert {(r.batch, r.unit, r.run_id) for r in chat.requests} == {("carol", "u1", "r1")}
+
+
+def test_bad_records_are_dropped_and_counted_by_reason():
+    found, dropped = records(
+        answer(
+            [entity("  "), entity('""'), entity("x" * 201), entity(" A\n B "), {"name": "C"}],
+            [
+                relation("A B", ""),
+                relation("A B", "a b"),
+                relation("A B", "C", strength=None),
+                relation("A B", "D", strength="8/10", type="part of"),
+                relation("A B", "E", strength=0),
+            ],
+        )
+    )
+    assert found.entities == [EntityRecord("A B", "PERSON", ""), EntityRecord("C", "UNKNOWN", "")]
+    assert found.relationships == [
+        RelationshipRecord("A B", "C", "", MIDDLE_STRENGTH, ""),
+        RelationshipRecord("A B", "D", "", 8.0, "PART_OF"),
+        RelationshipRecord("A B", "E", "", 1.0, ""),
+    ]
+    assert dropped == {
+        "entity without a usable name": 3,
+        "relationship without two usable names": 1,
+        "relationship of a thing with itself": 1,
+    }
+
+
+def test_records_of_the_wrong_form_are_counted_in_all_rounds():
+    unit, _ = extract([answer([entity("A"), {"type": "X"}]), answer([entity("B"), 7])])
+    assert [e.title for e in unit.extraction.entities] == ["A", "B"]
+    assert unit.counts.dropped == {"record of the wrong form": 2}
+
+
+def test_a_relationship_may_end_at_something_that_is_no_entity():
+    found, dropped = records(answer([entity("Scrooge")], [relation("Scrooge", "the Ghost")]))
+    assert found.relationships[0].target == "the Ghost"
+    assert not dropped
+
+
+def test_one_name_with_two_types_is_two_records():
+    found, _ = records(answer([entity("Paris", "geo"), entity("Paris", "person")]))
+    assert [(e.title, e.type) for e in found.entities] == [("Paris", "GEO"), ("Paris", "PERSON")]
+
+
+def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
+    found, _ = records(
+        answer(
+            [],
+            [
+                relation("A", "B", type="KNOWS", strength=3, description="short"),
+                relation("“a”", "B's", type="knows", strength=6, description="a longer one"),
+                relation("B", "A", type="KNOWS", strength=2),
+                relation("A", "B", type="OWES", strength=4),
+            ],
+        )
+    )
+    assert found.relationships == [
+        RelationshipRecord("A", "B", "a longer one", 6, "KNOWS"),
+        RelationshipRecord("B", "A", "", 2, "KNOWS"),
+        RelationshipRecord("A", "B", "", 4, "OWES"),
+    ]
+
+
+def test_where_other_types_are_not_wanted_they_go_with_their_relationships():
+    found, dropped = records(
+        answer(
+            [entity("Scrooge", "Person"), entity("Christmas", "festival"), entity("London", "")],
+            [relation("Scrooge", "Christmas"), relation("Scrooge", "London"), relation("Scrooge", "Marley")],
+        ),
+        entity_types=("person",),
+        other_types=False,
+    )
+    assert [(e.title, e.type) for e in found.entities] == [("Scrooge", "PERSON"), ("London", "UNKNOWN")]
+    assert [r.target for r in found.relationships] == ["London", "Marley"]
+    assert dropped == {"entity of another type": 1, "relationship of an entity of another type": 1}
+
+
+def test_claims_are_part_of_the_unit_when_they_are_wanted():
+    claim = {"subject": "Bob Cratchit", "status": "TRUE", "source_text": "Bob Cratchit was his clerk."}
+    chat = ScriptedChat([FIRST, answer(), json.dumps({"claims": [claim]}), '{"claims": []}'])
+    unit = asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, claim_options=ClaimOptions()))
+    assert [c.subject for c in unit.extraction.claims] == ["Bob Cratchit"]
+    assert len(unit.extraction.entities) == 2
+    assert chat.tasks == ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]

@@ -1,0 +1,170 @@
+"""Answers as models really give them: coerced where it is safe, refused where nothing can be made of them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.structured_output import parse, strict_schema
+from graphrag_assets.llm.tasks.answers import CommunityRating, DriftAnswer, MapAnswer, Questions
+from graphrag_assets.llm.tasks.claims import ExtractClaims
+from graphrag_assets.llm.tasks.extraction import ExtractGraph
+from graphrag_assets.llm.tasks.formats import as_text, on_scale
+from graphrag_assets.llm.tasks.reports import CommunityReport
+from graphrag_assets.llm.tasks.summaries import Summary
+
+FORMS = [ExtractGraph, ExtractClaims, Summary, CommunityReport, MapAnswer, DriftAnswer, Questions, CommunityRating]
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (7, 7),
+        (7.5, 7.5),
+        ("7", 7),
+        ("7,5", 7.5),
+        ("8/10", 8),
+        ("4/5", 8),
+        ("4 out of 5", 8),
+        ("about 6", 6),
+        (0, 1),
+        (-3, 1),
+        (99, 10),
+        ("1e", 1),
+        (float("inf"), 10),
+        (float("nan"), None),
+        (None, None),
+        (True, None),
+        ("high", None),
+        ("", None),
+        ([7], None),
+        ("3/0", 3),
+    ],
+)
+def test_a_strength_is_a_number_from_1_to_10(said: object, meant: float | None):
+    assert on_scale(said, 1, 10) == meant
+
+
+@given(st.text() | st.floats() | st.integers() | st.none())
+def test_a_number_is_within_its_scale_or_absent(said: object):
+    meant = on_scale(said, 0, 100)
+    assert meant is None or 0 <= meant <= 100
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("  Ebenezer\nScrooge ", "Ebenezer\nScrooge"),
+        (None, ""),
+        (1843, "1843"),
+        (["a", None, "b", 3], "a, b, 3"),
+        ("zero\x00 and half a pair \ud83d", "zero and half a pair"),
+        ("whole 😀", "whole 😀"),
+    ],
+)
+def test_a_text_is_taken_as_it_was_meant(said: object, text: str):
+    assert as_text(said) == text
+    assert as_text(said).encode().decode() == text
+
+
+def test_an_object_is_no_text():
+    with pytest.raises(ValueError, match="expected a text"):
+        as_text({"text": "hidden"})
+
+
+def test_good_records_stay_when_others_are_of_the_wrong_form():
+    parsed = parse(
+        json.dumps(
+            {
+                "entities": [
+                    {"name": "Scrooge", "type": "PERSON", "description": "A miser."},
+                    {"type": "X"},
+                    "Marley",
+                    3,
+                ],
+                "relationships": [{"source": "Scrooge"}, {"source": "Scrooge", "target": "Marley", "strength": "9"}],
+                "comment": "ignored",
+            }
+        ),
+        ExtractGraph,
+    )
+    assert [entity.name for entity in parsed.value.entities] == ["Scrooge"]
+    assert [(r.target, r.strength) for r in parsed.value.relationships] == [("Marley", 9)]
+    assert parsed.dropped_records == 4
+
+
+def test_fields_by_other_names_and_answers_in_a_wrapping_are_understood():
+    graph = parse(
+        '{"result": {"entities": [{"entity_name": "A", "entity_type": "PERSON"}], '
+        '"relationships": {"source_entity": "A", "target_entity": "B", "relationship_strength": "3"}}}',
+        ExtractGraph,
+    ).value
+    assert graph.entities[0].name == "A"
+    assert (graph.relationships[0].target, graph.relationships[0].strength) == ("B", 3)
+    drift = parse('{"points": [{"answer": "P", "score": 7}], "follow_up_queries": ["Q?"]}', DriftAnswer).value
+    assert (drift.points[0].description, drift.follow_ups[0].question) == ("P", "Q?")
+
+
+def test_a_field_by_its_own_name_wins_over_another_one():
+    graph = parse('{"entities": [{"title": "wrong", "name": "right", "entity": "wrong"}]}', ExtractGraph).value
+    assert graph.entities[0].name == "right"
+
+
+@pytest.mark.parametrize("said", ['{"answer": "I cannot."}', "{}", '{"entities": [1, 2]}', '{"entities": "none"}'])
+def test_an_answer_without_anything_that_was_asked_for_is_invalid(said: str):
+    """An empty extraction must never be a misunderstanding: such an answer is asked for again."""
+    with pytest.raises(InvalidAnswer):
+        parse(said, ExtractGraph)
+
+
+def test_an_empty_extraction_is_valid_when_it_is_said_so():
+    assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.empty
+    assert not parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.empty
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (Summary, '{"description": "  "}'),
+        (CommunityReport, '{"title": "T", "summary": "", "findings": []}'),
+        (CommunityRating, '{"reason": "R", "rating": "fair"}'),
+    ],
+)
+def test_an_answer_that_says_nothing_is_invalid(form, said: str):
+    with pytest.raises(InvalidAnswer):
+        parse(said, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_schema_that_is_sent_is_strict_and_terse(form):
+    schema = strict_schema(form)
+    objects = [schema, *schema.get("$defs", {}).values()]
+    for part in objects:
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+        assert part.keys() <= {"$defs", "type", "properties", "required", "additionalProperties"}
+        for field in part["properties"].values():
+            assert not {"title", "default", "description"} & field.keys()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_answer_that_obeys_the_schema_is_valid(form):
+    schema = strict_schema(form)
+    assert parse(json.dumps(_instance(schema, schema)), form).dropped_records == 0
+
+
+def _instance(schema, root):
+    if "$ref" in schema:
+        return _instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if "anyOf" in schema:
+        return _instance(schema["anyOf"][0], root)
+    match schema["type"]:
+        case "object":
+            return {name: _instance(part, root) for name, part in schema["properties"].items()}
+        case "array":
+            return [_instance(schema["items"], root)]
+        case "integer" | "number":
+            return 3
+    return schema.get("enum", ["text"])[0]

@@ -1,0 +1,87 @@
+"""Community reports: from an answer to a record."""
+
+import asyncio
+import json
+
+from graphrag_assets.llm.prompts import Prompts, fence
+from graphrag_assets.llm.tasks.reports import (
+    MIDDLE_RATING,
+    TEXT,
+    CommunityReport,
+    ReportOptions,
+    report_record,
+    write_report,
+)
+from graphrag_assets.records import Finding, ReportMaterial
+from tests.llm.tasks.scripted_chat import ScriptedChat
+
+CONTEXT = "-----Entities-----\nid,entity\n5,Scrooge"
+MATERIAL = ReportMaterial(2, 1, ("Scrooge", "Marley"), (), CONTEXT)
+
+
+def record(**answer: object):
+    return report_record(CommunityReport.model_validate({"summary": "S."} | answer), MATERIAL.leading)
+
+
+def test_a_report_in_full():
+    answer = {
+        "title": "Scrooge and Marley",
+        "summary": "Partners.",
+        "findings": [{"summary": "A firm.", "explanation": "They were partners [Data: Entities (5)]."}],
+        "rating": "8.5",
+        "rating_explanation": "Central.",
+    }
+    chat = ScriptedChat([json.dumps(answer)])
+    report = asyncio.run(write_report(chat, Prompts(), MATERIAL))
+    assert (report.title, report.summary, report.rating) == ("Scrooge and Marley", "Partners.", 8.5)
+    assert report.findings == [Finding("A firm.", "They were partners [Data: Entities (5)].")]
+    assert report.rating_explanation == "Central."
+    (request,) = chat.requests
+    assert request.task == "community_report"
+    assert request.messages[1]["content"] == fence(CONTEXT, "data")
+
+
+def test_ratings_are_from_0_to_10():
+    assert [record(rating=said).rating for said in (11, -1, "7/10", None, "high")] == [
+        10,
+        0,
+        7,
+        MIDDLE_RATING,
+        MIDDLE_RATING,
+    ]
+
+
+def test_findings_without_text_are_dropped_and_headlines_made_where_they_are_missing():
+    long = "word " * 60
+    findings = record(
+        findings=[
+            {"summary": "", "explanation": " "},
+            {"summary": "Only a headline [Data: Entities (5)]."},
+            "He was a miser [Data: Entities (5)]. He was rich.",
+            {"explanation": long},
+            7,
+        ]
+    ).findings
+    assert findings[:2] == [
+        Finding("Only a headline [Data: Entities (5)].", "Only a headline [Data: Entities (5)]."),
+        Finding("He was a miser.", "He was a miser [Data: Entities (5)]. He was rich."),
+    ]
+    assert findings[2].summary == "word " * 22 + "word…"
+    assert len(findings) == 3
+
+
+def test_a_missing_title_is_made_of_the_leading_members():
+    assert record().title == "Scrooge, Marley"
+
+
+def test_a_missing_summary_is_the_first_finding():
+    assert record(summary="", findings=[{"summary": "A firm.", "explanation": "Text."}]).summary == "A firm."
+
+
+def test_reports_from_text_have_a_prompt_of_their_own():
+    chat = ScriptedChat(['{"summary": "S."}'])
+    asyncio.run(write_report(chat, Prompts(), MATERIAL, ReportOptions(task=TEXT, max_words=77, language="German")))
+    (request,) = chat.requests
+    assert request.task == "community_report_text"
+    assert "[Data: Sources (5, 7); Reports (2)]" in request.messages[0]["content"]
+    assert "At most 77 words in all. Write in German." in request.messages[0]["content"]

@@ -1,0 +1,97 @@
+"""Summaries of descriptions: within the limit, of the set alone, with nothing left out."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.llm.model_options import ChatRequest
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.chat import prompt_tokens
+from graphrag_assets.llm.tasks.summaries import SummaryOptions, summarize_descriptions
+from tests.llm.tasks.scripted_chat import ScriptedChat
+
+PROMPTS = Prompts()
+SMALL = SummaryOptions(max_input_tokens=420)  # about 200 of them for descriptions
+
+
+def lines(request: ChatRequest) -> list[str]:
+    """What a request describes, and the descriptions in it."""
+    return [line.removeprefix("- ") for line in request.messages[1]["content"].splitlines()[1:-1]]
+
+
+def joined(request: ChatRequest) -> str:
+    """A summary that keeps the first letter of each description."""
+    return json.dumps({"description": "So far " + "".join(line[:1] for line in lines(request)[1:])})
+
+
+def summarize(descriptions: Sequence[str], options: SummaryOptions = SMALL, title: str = "SCROOGE"):
+    chat = ScriptedChat(joined)
+    return asyncio.run(summarize_descriptions(chat, PROMPTS, title, descriptions, options)), chat.requests
+
+
+@pytest.mark.parametrize(("descriptions", "result"), [([], ""), (["", " "], ""), ([" A  miser."] * 3, "A miser.")])
+def test_one_description_or_none_costs_nothing(descriptions: list[str], result: str):
+    assert summarize(descriptions) == (result, [])
+
+
+def test_descriptions_that_fit_are_one_request():
+    summary, requests = summarize(["B is\nold.", "A miser.", "A miser."])
+    assert [lines(request) for request in requests] == [["SCROOGE", "A miser.", "B is old."]]
+    assert summary == "So far AB"
+
+
+def test_a_summary_is_carried_into_the_next_batch():
+    descriptions = [f"{number:03d} " + "word " * 60 for number in range(7)]
+    summary, requests = summarize(descriptions)
+    assert len(requests) > 2
+    carried = "SCROOGE"
+    for request in requests:
+        title, *given = lines(request)
+        assert title == "SCROOGE"
+        if carried != "SCROOGE":
+            assert given[0] == carried
+        carried = json.loads(joined(request))["description"]
+    assert summary == carried
+    seen = [line for request in requests for line in lines(request)[1:] if line[:1].isdigit()]
+    assert seen == [" ".join(text.split()) for text in descriptions]
+
+
+words = st.text(alphabet="abcd é 鲸.,", min_size=1, max_size=120)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(words, max_size=14), st.randoms(use_true_random=False))
+def test_order_and_repetition_do_not_matter(descriptions: list[str], chance):
+    shuffled = [*descriptions, *descriptions[:3]]
+    chance.shuffle(shuffled)
+    assert summarize(descriptions) == summarize(shuffled)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(alphabet="abc 鲸é-", min_size=1, max_size=900), max_size=8))
+def test_no_request_is_over_the_limit_and_no_description_is_left_out(descriptions: list[str]):
+    _, requests = summarize(descriptions)
+    for request in requests:
+        assert prompt_tokens(request) <= SMALL.max_input_tokens
+    if requests:
+        seen = "".join(line for request in requests for line in lines(request)[1:] if not line.startswith("So far"))
+        for text in descriptions:
+            assert re.sub(r"\s", "", text) in re.sub(r"\s", "", seen)
+
+
+def test_a_model_that_ignores_the_word_limit_does_not_break_the_token_limit():
+    chat = ScriptedChat(lambda request: json.dumps({"description": "talkative " * 2000}))
+    descriptions = [f"{number} " + "word " * 50 for number in range(6)]
+    asyncio.run(summarize_descriptions(chat, PROMPTS, "SCROOGE", descriptions, SMALL))
+    assert all(prompt_tokens(request) <= SMALL.max_input_tokens for request in chat.requests)
+
+
+def test_a_limit_that_leaves_no_room_is_a_clear_error():
+    with pytest.raises(SettingsError, match=r"250 tokens are too few for summaries.*Raise the limit"):
+        summarize(["A.", "B."], SummaryOptions(max_input_tokens=250))

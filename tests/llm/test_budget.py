@@ -1,0 +1,132 @@
+"""The cap on money holds before a call is sent."""
+
+import asyncio
+import logging
+
+import pytest
+
+from graphrag_assets.llm import Budget, BudgetExceeded, Completion, PriceOptions, Prices
+from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
+
+
+def test_what_is_set_aside_counts_until_it_is_settled() -> None:
+    budget = Budget(1.0, lambda: 0.25)
+    with budget.reserve(lambda: 0.5, "a call") as reservation:
+        assert budget.left == 0.25
+        with pytest.raises(BudgetExceeded, match=r"budget of \$1.00 is used up.*Raise GRAPHRAG_BUDGET_USD"):
+            budget.reserve(lambda: 0.5, "another call")
+        reservation.settle(0.125)
+    assert (budget.spent, budget.reserved, budget.left) == (0.125, 0.0, 0.625)
+
+
+def test_what_other_processes_spend_meanwhile_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_assets.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
+    booked = [0.0]
+    budget = Budget(1.0, lambda: booked[0])
+    with budget.reserve(lambda: 0.25, "a call") as reservation:
+        reservation.settle(0.25)
+    booked[0] = 0.25  # the ledger has it now
+    assert budget.left == 0.75
+    booked[0] = 0.9
+    assert budget.left == pytest.approx(0.1)
+    with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
+        budget.reserve(lambda: 0.2, "another call")
+
+
+def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_assets.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
+    budget = Budget(1.0, lambda: 0.0)  # a new day has begun
+    with budget.reserve(lambda: 0.9, "a call") as reservation:
+        reservation.settle(0.9)
+    assert budget.left == pytest.approx(0.1)
+
+
+def test_a_call_that_fails_gives_back_what_was_set_aside() -> None:
+    budget = Budget(1.0)
+    with pytest.raises(ZeroDivisionError), budget.reserve(lambda: 0.5, "a call"):
+        raise ZeroDivisionError
+    assert (budget.spent, budget.reserved) == (0.0, 0.0)
+
+
+def test_without_a_cap_nothing_is_estimated_but_spend_is_counted() -> None:
+    budget = Budget(None)
+    with budget.reserve(lambda: 1 / 0, "a call") as reservation:
+        reservation.settle(0.5)
+    assert (budget.spent, budget.left) == (0.5, None)
+
+
+def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
+    model = lab.chat(Budget(100.0, lambda: 99.0), prices=ONE_DOLLAR_PER_TOKEN)
+    with pytest.raises(BudgetExceeded, match=r"extract of u1 in batch letters: .*\$99.0000 spent today"):
+        run(model.complete(ask(unit="u1", batch="letters")))
+    assert lab.server.requests == []
+    assert model.usage.total.calls == 0
+
+
+def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_the_rest(lab: Lab) -> None:
+    requests = [ask(f"Text number {n}. It is about Ada.", max_tokens=60) for n in range(40)]
+    workers, cap = 5, 300.0
+
+    async def spend(budget: Budget) -> int:
+        async with lab.chat(budget, {"concurrency": workers}, prices=ONE_DOLLAR_PER_TOKEN) as model:
+            answers = await asyncio.gather(*(model.complete(request) for request in requests), return_exceptions=True)
+        assert {type(answer) for answer in answers} <= {Completion, BudgetExceeded}
+        return sum(isinstance(answer, Completion) for answer in answers)
+
+    first = Budget(cap)
+    answered = run(spend(first))
+    costliest = lab.ledger.frame()["cost_usd"].max()
+    assert 0 < answered < 40
+    assert first.spent <= cap + workers * costliest
+    assert first.spent == pytest.approx(lab.ledger.spent_today())
+    assert len(lab.server.requests) == answered
+
+    second = Budget(cap * 100, lab.ledger.spent_today)
+    assert run(spend(second)) == 40
+    assert len(lab.server.requests) == 40
+    assert second.spent + first.spent == pytest.approx(lab.ledger.spent_today())
+
+
+def test_an_invalid_answer_is_paid_for_and_booked(lab: Lab) -> None:
+    lab.server.fail_next("empty", "empty")
+    budget = Budget(None)
+    model = lab.chat(budget, prices=ONE_DOLLAR_PER_TOKEN)
+    with pytest.raises(Exception, match="asked twice"):
+        run(model.complete(ask()))
+    assert budget.spent == lab.ledger.spent_today() == model.usage.total.cost_usd > 0
+    assert lab.ledger.frame()["kind"].to_list() == ["invalid", "invalid"]
+
+
+def test_prices_come_from_the_table_or_from_options() -> None:
+    listed = Prices.of("openai/gpt-4o-mini")
+    assert listed.cost(1_000_000, 1_000_000) == pytest.approx(0.15 + 0.60)
+    own = Prices.of("openai/gpt-4o-mini", PriceOptions(1.0, 2.0))
+    assert own.cost(500_000, 500_000) == pytest.approx(1.5)
+    assert own.source == "options"
+    assert Prices.of("openai/gpt-4o-mini", PriceOptions(output_usd_per_million=0)).cost(1_000_000, 9) == pytest.approx(
+        0.15
+    )
+
+
+def test_an_unknown_price_is_nothing_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert Prices.of("openai/never-heard-of").cost(1000, 1000) == 0
+    assert [record.message for record in caplog.records if "never-heard-of" in record.message] == [
+        "No price is known for openai/never-heard-of: its calls count as free, and a budget cannot hold them. "
+        "Give its prices per million tokens."
+    ]
+
+
+def test_a_budget_is_shared_by_all_models_of_a_run(lab: Lab) -> None:
+    budget = Budget(1e9)
+    chat = lab.chat(budget, prices=ONE_DOLLAR_PER_TOKEN)
+    embedding = lab.embedding(budget, prices=ONE_DOLLAR_PER_TOKEN)
+
+    async def both() -> None:
+        await gather(chat.complete, ask())
+        await embedding.embed(["Ada"])
+
+    run(both())
+    assert budget.spent == chat.usage.total.cost_usd + embedding.usage.total.cost_usd
+    assert embedding.usage.total.cost_usd > 0

@@ -1,0 +1,370 @@
+"""Chat calls against a real server: answers, the ledger, faults, and what a user is told."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from graphrag_assets.llm import (
+    ChatRequest,
+    CircuitOpen,
+    EmptyAnswer,
+    InvalidAnswer,
+    RefusedAnswer,
+    RetriesExhausted,
+    TruncatedAnswer,
+)
+from graphrag_assets.llm.ledger import Entry
+from graphrag_assets.llm.model_errors import ModelError
+from tests.llm.conftest import Extraction, Lab, ask, gather, run
+from tests.openai_server import FaultPlan
+
+
+class Answer(BaseModel):
+    text: str
+
+
+def test_an_answer_is_parsed_priced_and_booked(lab: Lab) -> None:
+    model = lab.chat()
+    request = ask(model=Extraction, batch="letters", unit="u1", run_id="r1")
+
+    completion = run(model.complete(request))
+
+    assert completion.parsed == Extraction.model_validate_json(completion.text)
+    assert (completion.from_ledger, completion.retries) == (False, 0)
+    assert completion.usage.prompt_tokens > 0
+    [sent] = lab.server.chats
+    assert sent.body["messages"] == [{"role": "user", "content": "Ada met Charles."}]
+    assert sent.body["temperature"] == 0
+    assert sent.body["response_format"]["json_schema"]["strict"] is True
+    row = lab.ledger.frame().row(0, named=True)
+    assert (row["task"], row["provider"], row["model"], row["kind"]) == ("extract", "openai", "test-model", "chat")
+    assert (row["batch"], row["unit"], row["run_id"]) == ("letters", "u1", "r1")
+    assert row["prompt_tokens"] == completion.usage.prompt_tokens
+
+
+def test_the_same_request_is_sent_once_for_all_runs_models_and_loops(lab: Lab) -> None:
+    first = run(lab.chat().complete(ask(model=Extraction, run_id="r1")))
+    model = lab.chat()
+    again = run(model.complete(ask(model=Extraction, run_id="r2", batch="other", unit="other")))
+
+    assert len(lab.server.chats) == 1
+    assert (again.text, again.parsed, again.from_ledger) == (first.text, first.parsed, True)
+    assert again.usage.cost_usd == 0
+    assert (model.usage.total.ledger_hits, model.usage.total.calls, model.usage.total.prompt_tokens) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task": "glean"},
+        {"messages": ({"role": "system", "content": "Ada met Charles."},)},
+        {"temperature": 1.0},
+        {"max_tokens": 7},
+        {"response_model": Answer},
+    ],
+)
+def test_another_task_text_parameter_or_schema_is_another_request(lab: Lab, other: dict) -> None:
+    model = lab.chat()
+    base = {"task": "extract", "messages": ({"role": "user", "content": "Ada met Charles."},)}
+    assert model.key(ChatRequest(**base)) != model.key(ChatRequest(**base | other))
+
+
+def test_another_model_is_another_request_but_another_address_or_key_is_not(lab: Lab) -> None:
+    key = lab.chat().key(ask())
+    assert lab.chat(model="openai/other").key(ask()) != key
+    assert lab.chat(model="azure/test-model").key(ask()) != key
+    assert lab.chat(seed=1).key(ask()) != key
+    assert lab.chat(base_url="http://elsewhere/v1", api_key="sk-another").key(ask()) == key
+
+
+def test_identical_requests_at_once_are_sent_once(lab: Lab) -> None:
+    lab.server.latency = 0.05
+    model, other = lab.chat(), lab.chat()
+
+    async def all_at_once() -> list:
+        return await asyncio.gather(*(m.complete(ask(model=Extraction)) for m in (model, other) for _ in range(10)))
+
+    answers = run(all_at_once())
+
+    assert len(lab.server.chats) == 1
+    assert len({answer.text for answer in answers}) == 1
+    assert sorted(answer.from_ledger for answer in answers) == [False] + [True] * 19
+    total = model.usage.total + other.usage.total
+    assert (total.calls, total.ledger_hits) == (1, 19)
+
+
+@pytest.mark.parametrize(
+    "fault", ["408", "429", "429-retry-after", "500", "503", "closed", "cut", "malformed-body", "slow"]
+)
+def test_passing_failures_are_retried_and_counted(lab: Lab, fault: str) -> None:
+    lab.server.retry_after = 0.05
+    lab.server.fail_next(fault, fault)
+    model = lab.chat(timeout=0.2 if fault == "slow" else 30)
+
+    completion = run(model.complete(ask(model=Extraction)))
+
+    assert completion.retries == 2
+    assert len(lab.server.chats) == 3
+    assert model.usage.total.retries == 2
+    assert model.usage.total.failures == 0
+
+
+@pytest.mark.parametrize(("fault", "asked"), [("429-retry-after", 0.3), ("429-retry-date", 2.0)])
+def test_retry_after_is_honoured_as_seconds_and_as_a_date(lab: Lab, fault: str, asked: float) -> None:
+    lab.server.retry_after = asked
+    lab.server.fail_next(fault)
+    completion = run(lab.chat().complete(ask()))
+
+    first, second = lab.server.chats
+    assert second.at - first.at >= asked - 1.0 * (fault == "429-retry-date")  # a date has whole seconds
+    assert completion.seconds_waiting >= second.at - first.at - 0.1
+
+
+def test_one_429_holds_back_all_workers(lab: Lab) -> None:
+    lab.server.retry_after = 0.4
+    lab.server.fail_next("429-retry-after")
+    model = lab.chat(limits={"concurrency": 1})
+    run(gather(model.complete, *(ask(f"Text {n}.") for n in range(3))))
+
+    times = [request.at for request in lab.server.chats]
+    assert times[1] - times[0] >= 0.4
+
+
+def test_a_call_is_given_up_after_its_retries_and_says_what_to_do(lab: Lab) -> None:
+    lab.server.fail_next(*["500"] * 4)
+    model = lab.chat(limits={"max_retries": 3})
+    with pytest.raises(RetriesExhausted, match=r"extract of u1.*4 attempts.*HTTP 500: Scripted answer 500.*Run again"):
+        run(model.complete(ask(unit="u1")))
+    assert model.usage.total.failures == 1
+    assert len(lab.server.chats) == 4
+
+
+def test_a_call_is_given_up_when_its_deadline_would_pass(lab: Lab) -> None:
+    lab.server.retry_after = 3600
+    lab.server.fail_next("429-retry-after")
+    with pytest.raises(RetriesExhausted):
+        run(lab.chat(limits={"deadline_seconds": 5}).complete(ask()))
+    assert len(lab.server.chats) == 1
+
+
+@pytest.mark.parametrize("fault", ["malformed-content", "wrong-schema", "truncated", "empty", "refusal", "filtered"])
+def test_an_invalid_answer_is_asked_again_once_with_the_reason(lab: Lab, fault: str) -> None:
+    lab.server.fail_next(fault)
+    model = lab.chat()
+    completion = run(model.complete(ask(model=Extraction)))
+
+    assert completion.parsed.entities
+    assert completion.retries == 1
+    first, second = lab.server.chats
+    assert second.body["messages"][0] == first.body["messages"][0]
+    assert "cannot be used" in second.body["messages"][-1]["content"]
+    assert completion.usage.prompt_tokens == model.usage.total.prompt_tokens > 2 * 4
+    assert sorted(lab.ledger.frame()["kind"]) == ["chat", "invalid"]
+    assert run(lab.chat().complete(ask(model=Extraction))).from_ledger
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("wrong-schema", InvalidAnswer, "entities: Field required"),
+        ("truncated", TruncatedAnswer, "limit of output tokens"),
+        ("empty", EmptyAnswer, "empty"),
+        ("refusal", RefusedAnswer, "I cannot help with that"),
+        ("filtered", RefusedAnswer, "content filter"),
+    ],
+)
+def test_a_second_invalid_answer_is_an_error_of_its_kind_and_is_not_kept(
+    lab: Lab, fault: str, kind: type[ModelError], words: str
+) -> None:
+    lab.server.fail_next(fault, fault)
+    model = lab.chat()
+    with pytest.raises(kind, match=words) as caught:
+        run(model.complete(ask(model=Extraction, unit="u1")))
+    assert "extract of u1" in str(caught.value)
+    assert len(lab.server.chats) == 2
+    assert not run(lab.chat().complete(ask(model=Extraction, unit="u1"))).from_ledger
+
+
+GUESSES = ['{"entities": [{"title" "Ada", "type": "P", "strength": 1}', '{"entities": [{"title" "Bo", "type": "P"']
+
+
+@pytest.mark.parametrize(
+    ("answers", "kept"),
+    [
+        ([GUESSES[0], '{"entities": []}'], []),  # what is valid counts
+        ([GUESSES[0], GUESSES[0].replace("Ada", "Eve")], ["Eve"]),  # of two guesses the second
+        ([GUESSES[0], "I cannot."], ["Ada"]),
+        ([GUESSES[0], ""], ["Ada"]),
+    ],
+)
+def test_a_guess_at_broken_json_is_asked_again_and_used_only_if_nothing_better_comes(
+    lab: Lab, answers: list[str], kept: list[str]
+) -> None:
+    said = iter(answers)
+    lab.server.content = lambda body: next(said)
+    found = [run(lab.chat().complete(ask(model=Extraction))) for _ in range(2)]
+    assert [[entity.title for entity in one.parsed.entities] for one in found] == [kept, kept]
+    assert [one.from_ledger for one in found] == [False, True]
+    assert len(lab.server.chats) == 2
+    assert sorted(lab.ledger.frame()["kind"]) == ["chat", "invalid"]
+
+
+def test_json_with_small_mistakes_is_not_asked_again(lab: Lab) -> None:
+    lab.server.content = lambda body: (
+        "Sure:\n```json\n{'entities': [{'title': 'Ada', 'type': 'P', 'strength': 1},]}\n```"
+    )
+    assert run(lab.chat().complete(ask(model=Extraction))).retries == 0
+
+
+def test_text_answers_are_checked_too(lab: Lab) -> None:
+    lab.server.fail_next("truncated", "truncated")
+    with pytest.raises(TruncatedAnswer):
+        run(lab.chat().complete(ask()))
+
+
+def test_bad_records_are_dropped_and_counted_also_from_the_ledger(lab: Lab) -> None:
+    lab.server.content = lambda body: '{"entities": [{"title": "Ada", "type": "P", "strength": 1}, {"title": 5}]}'
+    model = lab.chat()
+    assert [run(model.complete(ask(model=Extraction))).dropped_records for _ in range(2)] == [1, 1]
+    assert model.usage.total.dropped_records == 2
+    assert len(lab.server.chats) == 1
+
+
+def test_a_stored_answer_that_the_response_model_no_longer_takes_is_asked_anew(lab: Lab) -> None:
+    lab.server.content = lambda body: '{"text": "short"}'
+    run(lab.chat().complete(ask(model=Answer)))
+    stale = lab.chat().key(ask(model=Answer))
+    run(lab.ledger.put(Entry(stale, "chat", "extract", "openai", "test-model", "{}", response="[]"), replace=True))
+
+    assert not run(lab.chat().complete(ask(model=Answer))).from_ledger
+    assert run(lab.ledger.get(stale)).response == '{"text": "short"}'
+
+
+@pytest.mark.parametrize("rejected", [{"json_schema"}, {"json_schema", "json_object"}])
+def test_a_server_that_rejects_the_response_format_is_asked_a_weaker_way_ever_after(
+    lab: Lab, rejected: set[str]
+) -> None:
+    lab.server.rejected_formats = rejected
+    run(lab.chat().complete(ask(model=Extraction)))
+    refused = len(lab.server.chats) - 1
+    assert refused == len(rejected)
+
+    completion = run(lab.chat().complete(ask("Charles met Ada.", model=Extraction)))
+
+    assert len(lab.server.chats) == refused + 2
+    last = lab.server.chats[-1].body
+    assert last.get("response_format") == ({"type": "json_object"} if len(rejected) == 1 else None)
+    assert '"strength"' in last["messages"][0]["content"]  # the schema in words
+    assert completion.parsed.entities
+
+
+def test_many_rejected_formats_at_once_are_no_failures(lab: Lab) -> None:
+    lab.server.rejected_formats = {"json_schema"}
+    model = lab.chat(limits={"circuit_failures": 3})
+    answers = run(gather(model.complete, *(ask(f"Ada wrote {n}.", model=Extraction) for n in range(30))))
+    assert len(answers) == 30
+    assert lab.server.counts["task json"] == 30
+
+
+def test_the_way_of_asking_can_be_chosen(lab: Lab) -> None:
+    run(lab.chat(structured="json_object").complete(ask(model=Extraction)))
+    assert lab.server.chats[0].body["response_format"] == {"type": "json_object"}
+
+
+def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> None:
+    requests = [ask(f"Ada wrote letter {n} to Charles. He read it in London.", model=Extraction) for n in range(150)]
+    clean = [answer.text for answer in run(gather(lab.chat().complete, *requests))]
+    assert len(lab.server.chats) == 150
+
+    faulty = lab.with_another_ledger()
+    lab.server.faults = FaultPlan(
+        {"429": 0.05, "500": 0.02, "closed": 0.02, "wrong-schema": 0.02, "malformed-content": 0.02}, seed=7
+    )
+    answers = [answer.text for answer in run(gather(faulty.chat().complete, *requests))]
+
+    extra = len(lab.server.chats) - 300
+    assert extra == sum(count for name, count in lab.server.counts.items() if name.startswith("fault"))
+    assert answers == clean
+    assert extra > 5
+
+
+def test_a_cancelled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> None:
+    lab.server.latency = 0.2
+    model = lab.chat(limits={"concurrency": 2})
+
+    async def story() -> None:
+        async with model:
+            waiting = [asyncio.ensure_future(model.complete(ask(f"Text {n}."))) for n in range(10)]
+            while lab.server.in_flight < 2:
+                await asyncio.sleep(0.01)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    run(story())
+    assert len(lab.server.chats) == 2  # the others were not begun
+    assert lab.ledger.frame().height == 2
+
+
+def test_rates_hold_at_the_server(lab: Lab) -> None:
+    model = lab.chat(limits={"requests_per_minute": 3, "deadline_seconds": 1})
+
+    async def story() -> None:
+        waiting = [asyncio.ensure_future(model.complete(ask(f"Text {n}."))) for n in range(6)]
+        await asyncio.sleep(0.5)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    run(story())
+    assert len(lab.server.chats) == 3
+
+
+def test_concurrency_holds_at_the_server(lab: Lab) -> None:
+    lab.server.latency = 0.02
+    run(gather(lab.chat(limits={"concurrency": 4}).complete, *(ask(f"Text {n}.") for n in range(40))))
+    assert lab.server.most_in_flight == 4
+
+
+def test_usage_is_counted_by_task_and_adds_up(lab: Lab) -> None:
+    model, other = lab.chat(), lab.chat()
+    lab.server.fail_next("500")
+    run(model.complete(ask(task="extract")))
+    run(model.complete(ask(task="report")))
+    run(other.complete(ask(task="extract")))
+
+    merged = model.usage + other.usage
+
+    assert list(merged.by_task) == ["extract", "report"]
+    assert (merged.by_task["extract"].calls, merged.by_task["extract"].ledger_hits) == (1, 1)
+    assert merged.by_task["extract"].retries == 1
+    assert merged.total.prompt_tokens == model.usage.total.prompt_tokens
+    assert set(merged.total.as_dict()) >= {"calls", "ledger_hits", "cost_usd", "failures", "seconds_waiting"}
+
+
+def test_no_key_is_ever_stored_shown_or_logged(lab: Lab, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    secret = "sk-very-secret-0123456789"
+    lab.server.api_key = secret
+    with caplog.at_level(logging.DEBUG):
+        model = lab.chat(api_key=secret)
+        run(model.complete(ask()))
+        lab.server.fail_next("403")
+        with pytest.raises(CircuitOpen) as caught:
+            run(model.complete(ask("Another text.")))
+    lab.ledger.close()
+    assert secret not in repr(model.options) + str(caught.value)
+    assert secret not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("graphrag"))
+    assert all(secret.encode() not in file.read_bytes() for file in tmp_path.glob("ledger.db*"))
+
+
+def test_litellm_is_imported_with_the_first_call_that_is_sent() -> None:
+    code = "import sys, graphrag_assets.llm; print('litellm' in sys.modules, 'dagster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == [
+        "False",
+        "False",
+    ]

@@ -1,0 +1,117 @@
+"""One clear error after few attempts when every call would fail, and no stop when only one does."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.llm import ChatModel, CircuitOpen, InvalidAnswer, RequestRejected, provider
+from tests.llm.conftest import Extraction, Lab, ask, run
+from tests.openai_server import running
+
+
+def asked_at_once(model: ChatModel, calls: int) -> list:
+    """What became of so many different questions: completions and errors."""
+
+    async def all_at_once() -> list:
+        asked = (model.complete(ask(f"Text {n}.")) for n in range(calls))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return run(all_at_once())
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("key", r"HTTP 401: Incorrect API key.*Check the API key"),
+        ("model", r"HTTP 404: The model `test-model`.*base URL"),
+    ],
+)
+def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cause: str, words: str) -> None:
+    if cause == "key":
+        lab.server.api_key = "sk-right-key-0123456789"
+    else:
+        lab.server.models = {"another"}
+    model = lab.chat(api_key="sk-wrong-key-0123456789")
+    errors = asked_at_once(model, 200)
+
+    assert {type(error) for error in errors} == {CircuitOpen}
+    assert len({str(error) for error in errors}) == 1
+    with pytest.raises(CircuitOpen, match=words):
+        raise errors[0]
+    assert len(lab.server.chats) <= 25
+    assert "wrong-key" not in str(errors[0])
+
+
+def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab: Lab) -> None:
+    model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
+    errors = asked_at_once(model, 200)
+    with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
+        raise errors[0]
+    assert {type(error) for error in errors} == {CircuitOpen}
+    assert "HTTP" not in str(errors[0])  # nobody answered
+    assert model.usage.total.calls == 25  # those that are let in at once have tried it for all
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_few_calls_do_not_wait_long_for_a_server_that_is_not_there(lab: Lab, calls: int) -> None:
+    chat = lab.chat(base_url="http://127.0.0.1:9/v1")
+    assert {type(error) for error in asked_at_once(chat, calls)} == {CircuitOpen}
+    assert chat.usage.total.retries < 8 * calls
+    embedding = lab.embedding(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(CircuitOpen, match="Check that the server runs"):
+        run(embedding.embed(["Ada"]))
+
+
+def test_a_server_that_answers_is_given_time(lab: Lab) -> None:
+    lab.server.fail_next(*["503"] * 6)
+    assert run(lab.chat().complete(ask())).text
+    assert len(lab.server.chats) == 7
+
+
+def test_a_server_that_was_there_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures, told = [], provider.failure
+    monkeypatch.setattr(provider, "failure", lambda *error: failures.append(told(*error)) or failures[-1])
+    with running() as server:
+        lab = Lab(server, tmp_path)
+        model = lab.chat(limits={"max_retries": 1000, "backoff_max_seconds": 0.05})
+        run(model.complete(ask("Before.")))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(run, model.complete(ask("While it restarts.")))
+        while len(failures) < 5 and not asked.done():
+            time.sleep(0.01)
+        with running(port=server.port):
+            assert asked.result(60).text
+    assert {failure.kind for failure in failures} == {"unconnected"}
+    lab.ledger.close()
+
+
+def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:
+    with pytest.raises(CircuitOpen, match="provider/model"):
+        run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
+
+
+def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
+    lab.server.fail_next("400")
+    model = lab.chat()
+    with pytest.raises(RequestRejected, match="Scripted answer 400"):
+        run(model.complete(ask(model=Extraction)))
+    assert len(lab.server.chats) == 1
+    assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
+
+
+def test_nothing_but_invalid_answers_stops_the_run(lab: Lab) -> None:
+    lab.server.content = lambda body: "I am a poet, not a clerk."
+    model = lab.chat(limits={"circuit_failures": 5, "concurrency": 2})
+
+    async def all_at_once() -> list:
+        asked = (model.complete(ask(f"Text {n}.", model=Extraction)) for n in range(50))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    errors = run(all_at_once())
+    stopped = sum(isinstance(error, CircuitOpen) for error in errors)
+    assert {type(error) for error in errors} == {InvalidAnswer, CircuitOpen}
+    assert stopped >= 35  # five failed, the others were under way

@@ -1,0 +1,189 @@
+"""The ledger on SQLite: nothing is paid twice, by any process, whatever crashes."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from graphrag_assets.llm.ledger import Entry, Ledger, key_of
+from graphrag_assets.llm.model_errors import LedgerError, without_secrets
+from tests.llm.conftest import run
+
+
+def entry(key: str, **more: object) -> Entry:
+    return Entry(
+        **{"key": key, "kind": "chat", "task": "extract", "provider": "openai", "model": "m", "parameters": "{}"} | more
+    )
+
+
+def test_what_is_put_is_on_disk_and_is_got_by_another_ledger(tmp_path: Path) -> None:
+    file = tmp_path / "index" / "ledger.db"  # the folder is made
+    run(Ledger(file).put(entry("a", response="Ada", prompt_tokens=3), entry("b", vector=b"\0\0\x80?")))
+
+    found = run(Ledger(file).get_many(["a", "b", "c"]))
+
+    assert found["a"].response == "Ada"
+    assert found["a"].prompt_tokens == 3
+    assert found["b"].vector == b"\0\0\x80?"
+    assert set(found) == {"a", "b"}
+    assert sqlite3.connect(file).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    run(ledger.put(entry("a", response="first")))
+    run(ledger.put(entry("a", response="second"), entry("b", response="other")))
+    assert run(ledger.get("a")).response == "first"
+    run(ledger.put(entry("a", response="third"), replace=True))
+    assert run(ledger.get("a")).response == "third"
+    assert run(ledger.get("b")).response == "other"
+
+
+def test_the_plan_learns_which_of_many_keys_are_there(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    run(ledger.put(*(entry(str(n)) for n in range(0, 3000, 2))))
+
+    assert ledger.lookup_many([str(n) for n in range(3000)]) == {str(n) for n in range(0, 3000, 2)}
+    assert ledger.lookup_many([]) == set()
+
+
+def test_spend_is_summed_since_a_moment_and_invalid_answers_count(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    assert ledger.spent_today() == 0.0
+    run(ledger.put(entry("a", cost_usd=0.25), entry("b", cost_usd=0.5, kind="invalid")))
+
+    assert ledger.spent_today() == 0.75
+    assert ledger.spent_since(datetime.now(UTC) - timedelta(minutes=1)) == 0.75
+    assert ledger.spent_since(datetime.now(UTC) + timedelta(minutes=1)) == 0.0
+
+
+def test_the_books_are_a_frame_without_the_answers(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    assert ledger.frame().is_empty()
+    run(ledger.put(entry("a", response="secret story", batch="letters", unit="u1", run_id="r1", cost_usd=0.5)))
+
+    row = ledger.frame().row(0, named=True)
+
+    assert (row["batch"], row["unit"], row["run_id"], row["cost_usd"]) == ("letters", "u1", "r1", 0.5)
+    assert "response" not in row
+    assert ledger.frame(since=datetime.now(UTC) + timedelta(minutes=1)).is_empty()
+
+
+def test_text_that_databases_refuse_is_stored_without_it(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    run(ledger.put(entry("a", response="A\x00da \ud800 😀")))
+    assert run(ledger.get("a")).response == "Ada ? 😀"
+
+
+def test_many_readers_and_writers_at_once_all_get_their_own(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+
+    async def one(n: int) -> str:
+        await ledger.put(entry(str(n), response=f"answer {n}"))
+        return (await ledger.get(str(n))).response
+
+    async def all_at_once() -> list[str]:
+        return await asyncio.gather(*(one(n) for n in range(300)))
+
+    assert run(all_at_once()) == [f"answer {n}" for n in range(300)]
+    ledger.close()
+    assert run(ledger.get("7")).response == "answer 7"  # opens again
+
+
+WRITER = """
+import asyncio, sys
+from graphrag_assets.llm.ledger import Entry, Ledger
+ledger = Ledger(sys.argv[1])
+async def main():
+    for n in range(int(sys.argv[3])):
+        await ledger.put(Entry(f"{sys.argv[2]}-{n % 50}-{n}", "chat", "t", "p", "m", "{}", response="x" * 500))
+        await ledger.put(Entry(f"shared-{n}", "chat", "t", "p", "m", "{}", response="y"))
+        print(n, flush=True)
+asyncio.run(main())
+"""
+
+
+def test_processes_write_at_once_without_a_lock_error(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(file), str(name), "150"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for name in range(4)
+    ]
+    assert [writer.communicate()[1] for writer in writers] == [b""] * 4
+    assert Ledger(file).frame().height == 4 * 150 + 150
+
+
+def test_what_was_put_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    for turn in range(3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(file), str(turn), "100000"], stdout=subprocess.PIPE
+        )
+        done = [int(writer.stdout.readline()) for _ in range(20 + turn)]
+        writer.kill()
+        writer.wait()
+        assert Ledger(file).lookup_many([f"{turn}-{n % 50}-{n}" for n in done]) == {
+            f"{turn}-{n % 50}-{n}" for n in done
+        }
+    assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_keys_depend_on_every_part_and_on_nothing_else() -> None:
+    assert key_of("a", {"x": 1, "y": 2}) == key_of("a", {"y": 2, "x": 1})
+    assert len({key_of("a", "b"), key_of("ab"), key_of("a", "b", None), key_of("b", "a"), key_of("a", ["b"])}) == 5
+
+
+def test_a_ledger_that_cannot_be_used_says_which_and_what_to_do(tmp_path: Path) -> None:
+    broken = tmp_path / "ledger.db"
+    broken.write_text("this is no database" * 100)
+    with pytest.raises(LedgerError, match=r"ledger.db cannot be used: file is not a database.*GRAPHRAG_LEDGER_URL"):
+        run(Ledger(broken).get("a"))
+    with pytest.raises(LedgerError):
+        Ledger(broken).spent_today()
+
+
+def test_a_ledger_that_breaks_while_it_is_in_use_says_so_too(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    run(ledger.put(entry("a", response="Ada")))
+    ledger.close()
+    (tmp_path / "ledger.db").write_text("this is no database" * 100)
+    with pytest.raises(LedgerError, match="file is not a database"):
+        run(ledger.get("a"))
+
+
+def test_the_password_of_the_ledger_is_never_shown() -> None:
+    with pytest.raises(LedgerError) as caught:
+        Ledger("postgresql+psycopg://team:hunter22@127.0.0.1:1/ledger").lookup_many(["a"])
+    assert "hunter22" not in str(caught.value)
+    assert "127.0.0.1:1/ledger" in str(caught.value)
+
+
+def test_what_looks_like_a_key_is_taken_out_of_messages() -> None:
+    text = "Incorrect key sk-proj-abcdef123456, Bearer abc.def at http://me:pw@host/ and MySecret"
+    assert without_secrets(text, "MySecret", None) == "Incorrect key …, … at http…@host/ and …"
+
+
+def test_other_databases_fall_back_to_row_by_row(tmp_path: Path) -> None:
+    from graphrag_assets.llm import ledger as module
+
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'plain.db'}")
+    module._create(engine)
+    rows = [
+        module._row(entry(key, response=text), "now") for key, text in [("a", "first"), ("a", "second"), ("b", "x")]
+    ]
+    with engine.begin() as connection:
+        connection.dialect.name = "another"
+        module._insert(connection, rows)
+        assert connection.execute(sa.text("SELECT key, response FROM llm_calls ORDER BY key")).all() == [
+            ("a", "first"),
+            ("b", "x"),
+        ]

@@ -1,0 +1,74 @@
+"""Several processes, and processes that are killed: nothing is paid twice but what was in flight."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.openai_server import OpenAIServer
+
+PROJECT = Path(__file__).parents[3]
+
+
+def start(server: OpenAIServer, ledger: Path, first: int, last: int, concurrency: int = 4) -> subprocess.Popen:
+    arguments = [server.url, str(ledger), str(first), str(last), str(concurrency)]
+    command = [sys.executable, "-m", "tests.llm.worker", *arguments]
+    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen) -> dict:
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_a_killed_process_pays_again_only_for_what_was_in_flight(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    ledger, chance, lost = tmp_path / "ledger.db", random.Random(5), 0
+    openai_server.latency = 0.02
+    for _ in range(3):
+        seen = len(openai_server.chats)
+        process = start(openai_server, ledger, 0, 120)
+        target = seen + chance.randint(10, 50)
+        while len(openai_server.chats) < target:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.kill()
+        process.communicate()
+        lost += 4  # its concurrency: at most so many were in flight
+    usage = finish(start(openai_server, ledger, 0, 120))
+
+    assert len(openai_server.chats) <= 120 + lost
+    assert len({request.body["messages"][0]["content"] for request in openai_server.chats}) == 120
+    assert usage["ledger_hits"] + usage["calls"] == 120
+    assert len(usage["answers"]) == 120
+
+    undisturbed = finish(start(openai_server, tmp_path / "other.db", 0, 120))
+    assert undisturbed["answers"] == usage["answers"]
+
+
+@pytest.mark.slow
+def test_two_processes_send_nothing_twice_that_was_not_in_flight_at_the_same_time(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    openai_server.latency = 0.01
+    both = [start(openai_server, ledger, 0, 90), start(openai_server, ledger, 30, 120)]
+    usages = [finish(process) for process in both]
+
+    assert len({request.body["messages"][0]["content"] for request in openai_server.chats}) == 120
+    sent = [usage["sent"] for usage in usages]
+    assert len(openai_server.chats) == sum(map(len, sent))  # these are all that was sent
+    for own in map(dict.values, sent):
+        for place, (looked, _) in enumerate(sorted(own)):  # again when it had one of the four slots
+            assert sum(stored <= looked for _, stored in own) >= place - 3
+    for key in sent[0].keys() & sent[1].keys():
+        (looked, stored), (others_look, others_stored) = (flights[key] for flights in sent)
+        assert looked < others_stored  # sent twice only when both had looked
+        assert others_look < stored  # before either had the answer
+    assert usages[0]["answers"][30:] == usages[1]["answers"][:60]
+    assert finish(start(openai_server, ledger, 0, 120))["calls"] == 0

@@ -1,0 +1,85 @@
+"""Streamed answers."""
+
+import time
+
+import pytest
+
+from graphrag_assets.llm import (
+    ChatModel,
+    ChatRequest,
+    EmptyAnswer,
+    RefusedAnswer,
+    RetriesExhausted,
+    TruncatedAnswer,
+)
+from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, run
+
+
+async def pieces(model: ChatModel, request: ChatRequest) -> list[str]:
+    return [piece async for piece in model.stream(request)]
+
+
+def test_pieces_come_as_they_are_made_and_the_whole_is_stored_with_its_usage(lab: Lab) -> None:
+    model = lab.chat(prices=ONE_DOLLAR_PER_TOKEN)
+    came = run(pieces(model, ask(task="local")))
+
+    assert len(came) > 3
+    assert lab.server.chats[0].body["stream_options"] == {"include_usage": True}
+    usage = model.usage.by_task["local"]
+    assert usage.calls == 1
+    assert usage.prompt_tokens == 4
+    assert usage.cost_usd == usage.prompt_tokens + usage.completion_tokens
+    assert run(pieces(model, ask(task="local"))) == ["".join(came)]
+    assert run(model.complete(ask(task="local"))).text == "".join(came)
+    assert len(lab.server.chats) == 1
+    assert model.usage.by_task["local"].ledger_hits == 2
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "closed"])
+def test_failures_before_the_first_piece_are_retried(lab: Lab, fault: str) -> None:
+    lab.server.fail_next(fault)
+    assert run(pieces(lab.chat(), ask()))
+    assert len(lab.server.chats) == 2
+
+
+def test_an_answer_that_breaks_off_is_an_error_and_not_stored(lab: Lab) -> None:
+    lab.server.fail_next("cut")
+    model, came = lab.chat(), []
+
+    async def story() -> None:
+        async for piece in model.stream(ask()):
+            came.append(piece)
+
+    with pytest.raises(RetriesExhausted, match="broke off"):
+        run(story())
+    assert came
+    assert run(lab.ledger.get(model.key(ask()))) is None
+    assert model.usage.total.failures == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("truncated", TruncatedAnswer), ("empty", EmptyAnswer), ("filtered", RefusedAnswer)]
+)
+def test_an_answer_that_is_none_raises_after_its_last_piece(lab: Lab, fault: str, kind: type[Exception]) -> None:
+    lab.server.fail_next(fault)
+    with pytest.raises(kind):
+        run(pieces(lab.chat(), ask()))
+    assert len(run(pieces(lab.chat(), ask()))) > 1
+
+
+def test_the_first_piece_does_not_wait_for_the_last(lab: Lab) -> None:
+    lab.server.content = lambda body: " ".join(map(str, range(3_000)))
+    model = lab.chat()
+
+    async def story() -> tuple[float, float]:
+        began = time.monotonic()
+        stream = model.stream(ask())
+        await anext(stream)
+        first = time.monotonic() - began
+        async for _ in stream:
+            pass
+        return first, time.monotonic() - began
+
+    run(pieces(model, ask("Something else.")))  # imports and connects
+    first, last = run(story())
+    assert first < last / 2

@@ -1,0 +1,147 @@
+"""Reading what models write."""
+
+import json
+
+import pytest
+from pydantic import BaseModel, Field
+
+from graphrag_assets.llm.model_errors import InvalidAnswer
+from graphrag_assets.llm.structured_output import Salvaged, parse, response_format, strict_schema, with_schema
+from tests.llm.conftest import Entity, Extraction
+
+GOOD = {"title": "Ada", "type": "PERSON", "strength": 7}
+
+
+def answer(*records: object) -> str:
+    return json.dumps({"entities": records})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        answer(GOOD),
+        f"```json\n{answer(GOOD)}\n```",
+        f"Here you are:\n\n```\n{answer(GOOD)}\n```\nAnything else?",
+        f"Sure! {answer(GOOD)}",
+        f"<think>Is Ada {{a person}}?</think>{answer(GOOD)}",
+        answer(GOOD)[:-1],  # the last brace is missing
+        answer(GOOD).replace("]", ",]"),
+        answer(GOOD).replace('"', "'"),
+        json.dumps({"entities": GOOD}),  # a single record in place of the list
+        f"{answer(GOOD)}\n```\nI hope this helps.",
+        answer(GOOD).replace("Ada", "Ada\n"),  # a line break as it is
+        answer(GOOD).replace(', "strength"', ' "strength"'),
+        answer(GOOD).replace("[", "[\n  ").replace("]", ",\n],\n"),
+        f"Sure!\n```json\n{answer(GOOD).replace(']', ',]')}\n```\nAnything else?",
+    ],
+)
+def test_json_is_read_through_fences_prose_thoughts_and_small_mistakes(text: str) -> None:
+    parsed = parse(text, Extraction)
+
+    assert [(e.title.strip(), e.type, e.strength) for e in parsed.value.entities] == [("Ada", "PERSON", 7)]
+    assert (parsed.kept_records, parsed.dropped_records) == (1, 0)
+    assert not parsed.doubtful
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        answer(GOOD, GOOD).replace('"title": "Ada"', '"title" "Ada"'),  # a colon is missing
+        answer(GOOD, GOOD)[:-40],  # cut off inside a record
+        answer(GOOD, GOOD)[:-2],  # two brackets are missing: more may be
+        answer(GOOD).replace("}]", "}]}") + ', "relationships": [{"source": "Ada"}]}',  # closed too early
+        answer(GOOD).replace("}]", "}, ... and many more]"),
+        answer(GOOD).replace("}]", "}, // and Charles\n]"),
+        f"{answer(GOOD)}\n{answer(GOOD)}",
+    ],
+)
+def test_a_repair_that_may_have_lost_something_is_doubtful(text: str) -> None:
+    assert parse(text, Extraction).doubtful
+
+
+def test_a_missing_last_bracket_is_doubtful_when_a_field_is_missing_too() -> None:
+    class Graph(Extraction):
+        relationships: Salvaged[Entity] = Field(default_factory=list)
+
+    whole = json.dumps({"entities": [GOOD], "relationships": []})
+    assert not parse(whole[:-1], Graph).doubtful
+    assert parse(answer(GOOD)[:-1], Graph).doubtful
+
+
+@pytest.mark.parametrize(
+    "title", ['the "Great Eastern"', "Zoë", "a \\ b", "line\nbreak", "😀", "x: {y} [z]", "None", "it's"]
+)
+def test_what_strings_hold_does_not_make_a_repair_doubtful(title: str) -> None:
+    text = json.dumps({"entities": [GOOD | {"title": title}]}).replace("}]", "},]")
+    parsed = parse(text, Extraction)
+    assert parsed.value.entities[0].title == title
+    assert not parsed.doubtful
+
+
+def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:
+    parsed = parse(answer(GOOD, {"title": "Charles"}, {**GOOD, "strength": "strong"}, 5), Extraction)
+
+    assert [entity.title for entity in parsed.value.entities] == ["Ada"]
+    assert parsed.dropped_records == 3
+
+
+def test_no_records_is_an_answer_but_only_bad_records_is_none() -> None:
+    assert parse(answer(), Extraction).value.entities == []
+    with pytest.raises(InvalidAnswer, match="None of the 2 records"):
+        parse(answer({}, {"title": "Charles"}), Extraction)
+
+
+@pytest.mark.parametrize("text", ["I would rather not.", "[1, 2]", "", "{}", '{"unexpected": [1]}'])
+def test_what_is_not_the_object_asked_for_is_invalid(text: str) -> None:
+    with pytest.raises(InvalidAnswer):
+        parse(text, Extraction)
+
+
+def test_an_answer_without_any_field_is_invalid_even_when_all_have_defaults() -> None:
+    class Lenient(BaseModel):
+        names: list[str] = []
+
+    assert parse('{"names": []}', Lenient).value.names == []
+    with pytest.raises(InvalidAnswer, match="None of the fields names"):
+        parse('{"entities": ["Ada"]}', Lenient)
+
+
+def test_the_problem_names_the_field_and_the_reason() -> None:
+    class Report(BaseModel):
+        rating: float
+
+    with pytest.raises(InvalidAnswer, match="rating: Input should be a valid number"):
+        parse('{"rating": "high"}', Report)
+
+
+def test_the_strict_schema_requires_every_field_and_allows_no_other() -> None:
+    class Finding(BaseModel):
+        summary: str
+
+    class Report(BaseModel):
+        title: str = "none"
+        default: int = 3  # a field of this name is a field, not a default
+        best: Finding | None = None
+        findings: list[Finding] = []
+
+    schema = strict_schema(Report)
+
+    assert schema["required"] == ["title", "default", "best", "findings"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["title"] == {"title": "Title", "type": "string"}
+    assert schema["properties"]["findings"]["items"] == {"$ref": "#/$defs/Finding"}
+    assert schema["$defs"]["Finding"]["additionalProperties"] is False
+
+
+def test_the_schema_is_in_words_where_the_parameter_does_not_carry_it() -> None:
+    messages = ({"role": "system", "content": "Be exact."}, {"role": "user", "content": "Ada met Charles."})
+
+    assert response_format(Extraction, "json_schema")["json_schema"]["name"] == "Extraction"
+    assert response_format(Extraction, "json_object") == {"type": "json_object"}
+    assert response_format(Extraction, "text") is None
+    assert with_schema(messages, Extraction, "json_schema") == list(messages)
+    told = with_schema(messages, Extraction, "text")
+    assert told[0]["content"].startswith("Be exact.\n\nAnswer with one JSON object")
+    assert '"strength"' in told[0]["content"]
+    assert told[1] == messages[1]
+    assert with_schema(messages[1:], Extraction, "text")[0]["role"] == "system"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.invariants import INVARIANTS
 from tests.defs.test_sequences import SENTENCES, facts, index_all
@@ -47,7 +47,7 @@ def main() -> None:
         root = Path(folder)
         write(root, 0)
         use(root)
-        index = GraphIndex(database=str(root / "index" / "working.duckdb"))
+        index = Index(root / "index" / "working.duckdb")
         index_all(index)
         problems: list[str] = []
         commits = [last_run(index)]
@@ -65,7 +65,7 @@ def main() -> None:
         write(fresh, version_of(root))
         made = facts(index)
         use(fresh)
-        other = GraphIndex(database=str(fresh / "index" / "working.duckdb"))
+        other = Index(fresh / "index" / "working.duckdb")
         index_all(other)
         problems += [f"at the end {name} differs" for name, rows in facts(other).items() if made[name] != rows]
     for problem in problems:
@@ -101,14 +101,14 @@ def start(root: Path) -> subprocess.Popen[str]:
 def work(root: Path) -> None:
     """Round and round until killed."""
     use(root)
-    index = GraphIndex(database=str(root / "index" / "working.duckdb"))
+    index = Index(root / "index" / "working.duckdb")
     print("begun", flush=True)
     while True:
         write(root, (version_of(root) + 1) % VERSIONS)
         index_all(index)
 
 
-def amiss(root: Path, index: GraphIndex) -> list[str]:
+def amiss(root: Path, index: Index) -> list[str]:
     """What does not hold after a kill."""
     found = []
     texts = index.working.read("SELECT batch, string_agg(text, ' ' ORDER BY id) AS text FROM documents GROUP BY batch")
@@ -127,7 +127,7 @@ def amiss(root: Path, index: GraphIndex) -> list[str]:
     return found
 
 
-def last_run(index: GraphIndex) -> object:
+def last_run(index: Index) -> object:
     return index.working.read("SELECT max(committed_at) FROM index_runs").item()
 
 

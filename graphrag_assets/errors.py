@@ -34,6 +34,10 @@ class StoreError(GraphRAGError):
     """The working database or a published index is missing, locked or unreadable."""
 
 
+class CheckError(GraphRAGError):
+    """Blocking checks failed, so the index is not published."""
+
+
 class QueryError(GraphRAGError):
     """A query cannot be answered: no index, unknown method, or an index made for another model."""
 

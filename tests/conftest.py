@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.index import Index
 
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
@@ -30,8 +30,8 @@ class Project:
         return self.root / "input"
 
     @property
-    def index(self) -> GraphIndex:
-        return GraphIndex(database=str(self.root / "index" / "working.duckdb"))
+    def index(self) -> Index:
+        return Index(self.root / "index" / "working.duckdb")
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.input / path

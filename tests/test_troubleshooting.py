@@ -84,13 +84,13 @@ def unknown_placeholder(monkeypatch, tmp_path):
 
 
 def run_under_way(monkeypatch, tmp_path):
-    from graphrag_assets.defs import purging
-    from graphrag_assets.defs.resources import GraphIndex
+    from graphrag_assets.defs import dagster_cleanup
+    from graphrag_assets.indexing.index import Index
 
-    monkeypatch.setattr(purging, "runs_under_way", lambda instance: ["8c1d"])
-    index = GraphIndex(database=str(tmp_path / "working.duckdb"))
-    with dg.DagsterInstance.ephemeral() as instance, purging._alone(index, instance):
-        pass
+    monkeypatch.setattr(dagster_cleanup, "runs_under_way", lambda instance: ["8c1d"])
+    (tmp_path / "working.duckdb").touch()
+    with dg.DagsterInstance.ephemeral() as instance:
+        dagster_cleanup.purge_with_history(Index(tmp_path / "working.duckdb"), instance)
 
 
 def lock_held(monkeypatch, tmp_path):

@@ -22,13 +22,13 @@ from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.checks import what_does_not_hold
+from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import Scan, claim_input_folder, overtaken, record_unusable_names, scan
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.published import STABLE_NAME
@@ -49,7 +49,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     """
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
-    index = GraphIndex.of_settings()
+    index = Index.from_environment()
     _refuse_unfinished_imports(index)
     claim_input_folder(index, replace)
     record_unusable_names(index)
@@ -63,12 +63,12 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     with instance, _progress() as progress, _progress_log(progress):
         instance.add_dynamic_partitions(str(document_batches.name), found.known)
         runs = dict(_execute(index, instance, todo, progress))
-    n_kept, n_gone = len(set(found.unchanged) - set(todo)), len(set(found.gone) & set(todo))
-    _summarise(index, runs, todo, n_kept, n_gone, time.monotonic() - started)
+    n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
+    _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     return all(run.success for run in runs.values())
 
 
-def _refuse_unfinished_imports(index: GraphIndex) -> None:
+def _refuse_unfinished_imports(index: Index) -> None:
     """With half an import in the graph, communities would be found where it brings its own, and be paid for."""
     for batch, origin in unfinished(index.working).iter_rows() if index.working.path.exists() else ():
         raise InputError(
@@ -78,7 +78,7 @@ def _refuse_unfinished_imports(index: GraphIndex) -> None:
 
 
 def _execute(
-    index: GraphIndex, instance: dg.DagsterInstance, batches: list[str], progress: Progress
+    index: Index, instance: dg.DagsterInstance, batches: list[str], progress: Progress
 ) -> Iterator[tuple[str, dg.ExecuteInProcessResult]]:
     """One run per batch, then one for everything global; a failed batch does not stop the others.
 
@@ -97,7 +97,7 @@ def _execute(
         yield f"batch {batch}", run("index_batches", batch)
         progress.advance(task)
     progress.update(task, description=_REFRESH)
-    with index.working.alone("refresh"):
+    with index.working.exclusive("refresh"):
         result = run("refresh_graph")
         while not result.success and overtaken(index):
             result = run("refresh_graph")
@@ -105,7 +105,7 @@ def _execute(
     progress.advance(task)
 
 
-def _choose(index: GraphIndex, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
+def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
     """The batches to index: those asked for, or those that differ from the index."""
     unknown = [batch for batch in batches if batch not in found.known]
     if unknown:
@@ -151,7 +151,7 @@ def _progress() -> Progress:
 
 def _reason(run: dg.ExecuteInProcessResult) -> str:
     """Why a run failed: the blocking checks that did not pass, with their cures, or the failed steps' errors."""
-    if checks := what_does_not_hold(run.get_asset_check_evaluations()):
+    if checks := failed_check_messages(run.get_asset_check_evaluations()):
         return " ".join(checks)
     errors: Iterable[str] = (
         (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
@@ -161,12 +161,12 @@ def _reason(run: dg.ExecuteInProcessResult) -> str:
     return "; ".join(errors) or "see the Dagster log"
 
 
-def _summarise(
-    index: GraphIndex,
+def _summarize(
+    index: Index,
     runs: dict[str, dg.ExecuteInProcessResult],
     todo: list[str],
     n_kept: int,
-    n_gone: int,
+    n_deleted: int,
     seconds: float,
 ) -> None:
     """What was done: tables when anything changed, then one line, then what failed."""
@@ -174,7 +174,7 @@ def _summarise(
         print_rows(console, index.working)
         _print_stages(index, [run.run_id for run in runs.values()])
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
-    removed = f" ({n_gone} of them gone from the folder)" if n_gone else ""
+    removed = f" ({n_deleted} of them gone from the folder)" if n_deleted else ""
     failed = {name: run for name, run in runs.items() if not run.success}
     n_failed = len(failed.keys() - {_REFRESH})
     left = f", {n_failed} failed" if n_failed else ""
@@ -195,7 +195,7 @@ def _summarise(
         console.print(Text(f"{state}: publication {number}, {path}"), soft_wrap=True)
 
 
-def _print_stages(index: GraphIndex, run_ids: list[str]) -> None:
+def _print_stages(index: Index, run_ids: list[str]) -> None:
     stages = index.working.read(
         "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
         "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "

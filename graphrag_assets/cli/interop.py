@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.exporting import export
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.interop.removing import hand_over, remove
@@ -26,7 +26,7 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
     Raises:
         InputError: it cannot be read, or the name is taken.
     """
-    console, index = Console(), GraphIndex.of_settings()
+    console, index = Console(), Index.from_environment()
     with console.status(f"Importing {path}"):
         imported = import_index(index, path, name, vectors_of)
     console.print(_counts_table(imported.batch, imported.generation, imported.counts))
@@ -39,7 +39,7 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
 
 def show_imports() -> None:
     """Print the imported batches with what was read, written and repaired."""
-    console, working = Console(), GraphIndex.of_settings().working
+    console, working = Console(), Index.from_environment().working
     found = imports(working) if working.path.exists() else pl.DataFrame()
     if found.is_empty():
         console.print("Nothing is imported. Give the folder of an index to import it.", highlight=False)
@@ -60,7 +60,7 @@ def run_remove(batch: str, documents: Sequence[str]) -> None:
     Raises:
         InputError: there is no such batch or document.
     """
-    titles = remove(GraphIndex.of_settings(), batch, documents)
+    titles = remove(Index.from_environment(), batch, documents)
     Console().print(Text(f"Removed from {batch}: {_listed(titles)}. {_THEN}"), soft_wrap=True)
 
 
@@ -70,7 +70,7 @@ def run_hand_over(batch: str, documents: Sequence[str]) -> None:
     Raises:
         InputError: there is no such batch or document, or a file is in the way.
     """
-    paths = hand_over(GraphIndex.of_settings(), batch, documents)
+    paths = hand_over(Index.from_environment(), batch, documents)
     Console().print(Text(f"Written to the input folder: {_listed(paths)}. {_THEN}"), soft_wrap=True)
 
 

@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.defs.planning import CostPlan, plan_index
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
+from graphrag_assets.indexing.index import Index
 
 
 def show_plan() -> None:
@@ -16,7 +16,7 @@ def show_plan() -> None:
     """
     console = Console()
     with console.status("Dry run: reading the changed batches"):
-        plan = plan_index(GraphIndex.of_settings())
+        plan = plan_index(Index.from_environment())
     names = f" ({', '.join(plan.batches)})" if plan.batches else ""
     console.print(Text(f"Batches to index: {len(plan.batches)}{names}"), soft_wrap=True)
     console.print(_table(plan))

@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.defs.purging import Removed, ledger_note, purge
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.dagster_cleanup import purge_with_history
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.purge import Removed, ledger_note
 
 
 def run_purge(dry_run: bool, shared_ledger: bool) -> None:
@@ -17,14 +18,14 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     Raises:
         StoreError: the index is not up to date, was made with other models, or runs are under way.
     """
-    console, index = Console(), GraphIndex.of_settings()
+    console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
         console.print(Text(note), soft_wrap=True)
     if os.environ.get("DAGSTER_HOME"):
         with dg.DagsterInstance.get() as instance:
-            removed = purge(index, instance, dry_run, shared_ledger)
+            removed = purge_with_history(index, instance, dry_run, shared_ledger)
     else:
-        removed = purge(index, None, dry_run, shared_ledger)
+        removed = purge_with_history(index, None, dry_run, shared_ledger)
         console.print(
             "Dagster's storage is left alone, because DAGSTER_HOME is not set. If runs were recorded anywhere, by "
             "`make dev` for one, set it and purge again: runs remember names and titles, and the sensor asks for "

@@ -9,7 +9,7 @@ from http.client import HTTPException
 import dagster as dg
 from dagster._core.storage.tags import WILL_RETRY_TAG
 
-from graphrag_assets.defs.checks import what_does_not_hold
+from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.errors import AlertError
 from graphrag_assets.llm.model_errors import without_secrets
 from graphrag_assets.settings import variable
@@ -38,7 +38,7 @@ def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | No
     if not url:
         return dg.SkipReason(f"{VARIABLE} is not set, so nobody is told of run {run.run_id}.")
     failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
-    reasons = what_does_not_hold(_evaluations(context.instance, run.run_id))
+    reasons = failed_check_messages(_evaluations(context.instance, run.run_id))
     # What Dagster raises for failed checks does not say what to do.
     reasons += [(error.cause or error).message for error in failed if error and error.cls_name != _FAILED_CHECKS]
     send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))

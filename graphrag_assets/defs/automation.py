@@ -1,4 +1,4 @@
-"""Sensors and schedule: the folder is watched, changes are carried on to the publication, dead runs are buried.
+"""Sensors and schedule: the folder is watched, changes are carried on to the publication, dead runs are failed.
 
 What to do is decided in `decisions`; here it is looked up and asked for. All of it is off until it is switched on in
 the UI, or by GRAPHRAG_AUTOMATION=on.
@@ -12,13 +12,14 @@ import dagster as dg
 import psutil
 from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
 
-from graphrag_assets.defs.decisions import Failures, Observed, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.jobs import BATCH_ASSETS, index_batch_job, refresh_graph_job
 from graphrag_assets.defs.operations import refresh_changed
 from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.defs.reconcile import Failures, Observed, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 
@@ -46,9 +47,10 @@ _status = dg.DefaultSensorStatus.RUNNING if _automated else dg.DefaultSensorStat
 def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphIndex) -> dg.SensorResult | dg.SkipReason:
     """One tick: look, decide, ask for runs."""
     try:
-        claim_input_folder(index)
-        record_unusable_names(index)
-        observed = observe(index, context.instance)
+        own = index.open()
+        claim_input_folder(own)
+        record_unusable_names(own)
+        observed = observe(own, context.instance)
     except GraphRAGError as error:  # a folder that cannot be read is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
@@ -74,7 +76,7 @@ def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphInd
     return dg.SensorResult(run_requests=requests, dynamic_partitions_requests=partitions, asset_events=changes)
 
 
-def observe(index: GraphIndex, instance: dg.DagsterInstance) -> Observed:
+def observe(index: Index, instance: dg.DagsterInstance) -> Observed:
     """What there is: folder, database, publication, and Dagster's runs.
 
     Raises:
@@ -127,21 +129,21 @@ def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
     """Report every run as failed whose process on this machine has ended without a word."""
     if not isinstance(context.instance.run_launcher, DefaultRunLauncher):
         return dg.SkipReason("Runs are launched elsewhere; their launcher looks after them.")
-    buried = bury_dead_runs(context.instance)
-    return dg.SkipReason(f"{len(buried)} runs were dead: {', '.join(buried)}" if buried else "No run is dead.")
+    failed = fail_orphaned_runs(context.instance)
+    return dg.SkipReason(f"{len(failed)} runs were dead: {', '.join(failed)}" if failed else "No run is dead.")
 
 
-def bury_dead_runs(instance: dg.DagsterInstance) -> list[str]:
+def fail_orphaned_runs(instance: dg.DagsterInstance) -> list[str]:
     """The ids of runs that were under way in processes that are gone; they are failed now, and so may be retried."""
     statuses = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
-    buried = []
+    failed = []
     for record in instance.get_run_records(dg.RunsFilter(statuses=statuses)):
         run = record.dagster_run
         pid = _process_of(instance, run.run_id)
         if pid is not None and not _is_alive(pid, record.start_time or record.create_timestamp.timestamp()):
             instance.report_run_failed(run, f"The process {pid} of this run is gone.")
-            buried.append(run.run_id)
-    return buried
+            failed.append(run.run_id)
+    return failed
 
 
 def _process_of(instance: dg.DagsterInstance, run_id: str) -> int | None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.batch_index import IndexedBatch, index_batch_of
-from graphrag_assets.defs.options import BatchOptions, asked_since
+from graphrag_assets.defs.options import BatchOptions, cache_not_before
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -23,6 +22,8 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
+from graphrag_assets.indexing.index_batch import IndexedBatch
+from graphrag_assets.indexing.index_batch import index_batch as index_one_batch
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 
@@ -58,9 +59,9 @@ def index_batch(
     extract = bool(asked_for - {"documents", "text_units"})
     for batch in context.partition_keys:
         started = time.monotonic()
-        own = index.of(batch, config)
-        backend = own.backend(batch, context.run.run_id, asked_since(context.instance, context.run, config))
-        indexed = index_batch_of(own, batch, backend, context.run.run_id, extract, config.redo)
+        own = config.apply_to(index.open(), batch)
+        models = own.models(batch, context.run.run_id, cache_not_before(context.instance, context.run, config))
+        indexed = index_one_batch(own, batch, models, context.run.run_id, extract, config.rerun)
         seconds = time.monotonic() - started
         context.log.info(
             "batch %s: %d documents, %d text units, %d skipped, %.1f s",

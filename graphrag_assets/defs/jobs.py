@@ -2,10 +2,10 @@
 
 import dagster as dg
 
-from graphrag_assets.defs.batch_index import batch_digest
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
+from graphrag_assets.indexing.index_batch import batch_digest
+from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.store import schema
 
 BATCH_ASSETS = [table.name for table in schema.BATCH_TABLES]
@@ -14,21 +14,22 @@ GLOBAL_ASSETS = [*(table.name for table in schema.GLOBAL_TABLES), "published_ind
 
 @dg.op(description="Register every entry of the input folder as a partition, and say which differ from the index.")
 def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
-    claim_input_folder(index)
-    found = scan(index)
-    record_unusable_names(index)
+    own = index.open()
+    claim_input_folder(own)
+    found = scan(own)
+    record_unusable_names(own)
     context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
     for batch in found.due:
-        tags = {"dagster/data_version": batch_digest(index.of(batch), batch)}
+        tags = {"dagster/data_version": batch_digest(own.with_run_options(batch), batch)}
         context.log_event(dg.AssetMaterialization("source_files", partition=batch, tags=tags))
     context.log.info(
-        "%d batches to index (%s), %d unchanged, %d gone from the folder (%s): materialise those too, to remove "
-        "their rows",
+        "%d batches to index (%s), %d unchanged, %d deleted from the folder (%s): materialize the deleted ones too to "
+        "remove their rows",
         len(found.changed),
         ", ".join(found.changed) or "-",
         len(found.unchanged),
-        len(found.gone),
-        ", ".join(found.gone) or "-",
+        len(found.deleted),
+        ", ".join(found.deleted) or "-",
     )
 
 

@@ -5,7 +5,7 @@ Columns that no other asset's column decides, such as the name of the model, are
 
 import dagster as dg
 
-STORIES = {
+DESCRIPTIONS = {
     "documents": "Read from the files of a batch. A file or row that cannot be read does not stop the others: it is "
     "counted as skipped in the metadata, with its cure.",
     "text_units": "Documents cut into pieces that are read one at a time. Every citation leads back to one, and by its "

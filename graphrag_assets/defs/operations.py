@@ -10,17 +10,25 @@ from enum import Enum
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.batch_index import index_batch_of
-from graphrag_assets.defs.communities import community_metadata, report_metadata, update_communities, update_reports
+from graphrag_assets.defs.communities import community_metadata, report_metadata
 from graphrag_assets.defs.corpus import batch_metadata
-from graphrag_assets.defs.graph import graph_metadata, update_graph
-from graphrag_assets.defs.options import BatchOptions, Redo, RefreshOptions, ReportOptions, asked_since
+from graphrag_assets.defs.graph import graph_metadata
+from graphrag_assets.defs.options import BatchOptions, RefreshOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.publication import publication_metadata, update_publication
+from graphrag_assets.defs.publication import publication_metadata
 from graphrag_assets.defs.reporting import Metadata
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.retrieval import embedding_metadata, update_embeddings
-from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
+from graphrag_assets.defs.retrieval import embedding_metadata
+from graphrag_assets.errors import CheckError
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.rerun import Rerun
+from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.store.publishing import roll_back
 
@@ -46,10 +54,11 @@ class BatchSelection(BatchOptions):
 @dg.op(description="Index batches one by one; one that fails does not stop the others.")
 def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index: GraphIndex) -> list[str]:
     """Returns the batches that failed."""
-    claim_input_folder(index)
-    record_unusable_names(index)
-    found = scan(index)
-    todo = {Which.CHANGED: found.due, Which.FAILED: found.undone, Which.ALL: found.known}[config.which]
+    opened = index.open()
+    claim_input_folder(opened)
+    record_unusable_names(opened)
+    found = scan(opened)
+    todo = {Which.CHANGED: found.due, Which.FAILED: found.pending, Which.ALL: found.known}[config.which]
     context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
     if not todo and config.which is not Which.ALL and config.asks_for_something:
         what = "has changed" if config.which is Which.CHANGED else "has failed text units"
@@ -58,9 +67,9 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
     for place, batch in enumerate(todo, start=1):
         started = time.monotonic()
         try:
-            own = index.of(batch, config)
-            backend = own.backend(batch, context.run_id, asked_since(context.instance, context.run, config))
-            indexed = index_batch_of(own, batch, backend, context.run_id, redo=config.redo)
+            own = config.apply_to(opened, batch)
+            models = own.models(batch, context.run_id, cache_not_before(context.instance, context.run, config))
+            indexed = index_batch(own, batch, models, context.run_id, rerun=config.rerun)
         except Exception as error:  # whatever it is, the other batches are not to blame
             context.log.error("batch %s (%d of %d) failed: %s", batch, place, len(todo), error)
             failed.append(batch)
@@ -74,11 +83,12 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
 @dg.op(description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.")
 def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, index: GraphIndex, failed: list[str]) -> None:
     """Fails at the end if batches had failed: what could be done is done and published."""
-    with index.working.alone("refresh"):
-        backend = _backend(context, index, config if config.redo is Redo.EVERYTHING else ReportOptions())
-        _report(context, graph_metadata(update_graph(index, backend, context.run_id)))
-        own = index.of(None, config)
-        _report(context, community_metadata(*update_communities(own, context.run_id, config.afresh)))
+    opened = index.open()
+    with opened.working.exclusive("refresh"):
+        models = _models(context, opened, config if config.rerun is Rerun.EVERYTHING else ReportOptions())
+        _report(context, graph_metadata(merge_graph(opened, models, context.run_id)))
+        own = config.apply_to(opened, None)
+        _report(context, community_metadata(*update_communities(own, context.run_id, config.from_scratch)))
         _finish(context, own, config)
     if failed:
         raise dg.Failure(f"Batches failed: {', '.join(failed)}. The log says why; the others are published.")
@@ -86,25 +96,29 @@ def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, index: G
 
 @dg.op(description="Communities from scratch, then what depends on them.")
 def recluster_all(context: dg.OpExecutionContext, index: GraphIndex) -> None:
-    with index.working.alone("refresh"):
-        own = index.of(None)
-        _report(context, community_metadata(*update_communities(own, context.run_id, fresh=True)))
+    own = index.open().with_run_options(None)
+    with own.working.exclusive("refresh"):
+        _report(context, community_metadata(*update_communities(own, context.run_id, from_scratch=True)))
         _finish(context, own, ReportOptions())
 
 
-def _backend(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> IndexingModels:
-    return index.backend(run_id=context.run_id, cache_not_before=asked_since(context.instance, context.run, options))
+def _models(context: dg.OpExecutionContext, index: Index, options: ReportOptions) -> IndexingModels:
+    not_before = cache_not_before(context.instance, context.run, options)
+    return index.models(run_id=context.run_id, cache_not_before=not_before)
 
 
-def _finish(context: dg.OpExecutionContext, index: GraphIndex, options: ReportOptions) -> None:
+def _finish(context: dg.OpExecutionContext, index: Index, options: ReportOptions) -> None:
     """Reports, embeddings and publication."""
-    backend = _backend(context, index, options)
-    redo = options.redo is not Redo.NOTHING
-    _report(context, report_metadata(*update_reports(index, backend, context.run_id, redo)))
-    embedded = update_embeddings(index, index.backend(run_id=context.run_id), context.run_id)
+    models = _models(context, index, options)
+    rewrite = options.rerun is not Rerun.NOTHING
+    _report(context, report_metadata(*update_reports(index, models, context.run_id, rewrite)))
+    embedded = update_embeddings(index, index.models(run_id=context.run_id), context.run_id)
     _report(context, embedding_metadata(*embedded))
     started = time.monotonic()
-    publication = update_publication(index, context.run_id)
+    try:
+        publication = update_publication(index, context.run_id)
+    except CheckError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
     metadata = publication_metadata(publication, index, time.monotonic() - started)
     _report(context, {"published_index": metadata})
 
@@ -123,7 +137,7 @@ class Rollback(dg.Config):
 
 @dg.op(description="Let readers see an earlier publication. The next publication of something new goes forward again.")
 def roll_back_publication(context: dg.OpExecutionContext, config: Rollback, index: GraphIndex) -> None:
-    roll_back(index.settings.index_folder, config.publication)
+    roll_back(index.open().settings.index_folder, config.publication)
     context.log.info("readers see publication %d", config.publication)
 
 

@@ -12,20 +12,12 @@ import dagster as dg
 from pydantic import Field, field_validator, model_validator
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.settings import Settings
 
 _STAYS = "Empty: as it is. A value stays with {what} until another run gives one."
 _BATCH, _GRAPH = _STAYS.format(what="these batches"), _STAYS.format(what="the index")
-
-
-class Redo(Enum):
-    """What is done again although nothing has changed. It costs nothing but time: answers come from the ledger."""
-
-    NOTHING = "nothing"
-    FAILED_UNITS = "failed_units"
-    EXTRACTION = "extraction"
-    REPORTS = "reports"
-    EVERYTHING = "everything"
 
 
 class Chunking(Enum):
@@ -60,6 +52,10 @@ class RunOptions(dg.Config):
         values = {name: getattr(self, name) for name in self.settings_of}
         return {name: _plain(value) for name, value in values.items() if value is not None}
 
+    def apply_to(self, index: Index, batch: str | None) -> Index:
+        """The index with the settings in force for this run, see `Index.with_run_options`."""
+        return index.with_run_options(batch, self.given, self.settings_of if self.forget_earlier else ())
+
     @model_validator(mode="after")
     def _is_possible(self) -> "RunOptions":
         if given := self.given:
@@ -72,31 +68,32 @@ class RunOptions(dg.Config):
         return self
 
 
-class RedoOptions(RunOptions):
-    """Settings of a step that can be done again; `redoes` are the levels it knows."""
+class RerunOptions(RunOptions):
+    """Settings of a step that can be done again; `reruns` are the levels it knows."""
 
-    redoes: ClassVar[tuple[Redo, ...]] = tuple(Redo)
+    reruns: ClassVar[tuple[Rerun, ...]] = tuple(Rerun)
 
-    redo: Redo
-    ask_anew: bool = Field(
+    rerun: Rerun
+    bypass_cache: bool = Field(
         default=False,
-        description="true, with redo: the chat model is asked again, AND PAID AGAIN, for what the ledger has.",
+        description="true, with rerun: requests the chat model's answers again, AND PAYS AGAIN, instead of reading "
+        "them from the ledger.",
     )
 
     @model_validator(mode="after")
-    def _can_be_done_again(self) -> "RedoOptions":
-        if self.redo not in self.redoes:
-            possible = ", ".join(one.name for one in self.redoes)
-            raise ValueError(f"redo: {self.redo.name} is not for this step, which knows {possible}. Nothing was done.")
-        if self.ask_anew and self.redo in (Redo.NOTHING, Redo.FAILED_UNITS):
+    def _can_be_done_again(self) -> "RerunOptions":
+        if self.rerun not in self.reruns:
+            possible = ", ".join(one.name for one in self.reruns)
+            raise ValueError(f"rerun: {self.rerun.name} is not for this step, which has {possible}. Nothing was done.")
+        if self.bypass_cache and self.rerun in (Rerun.NOTHING, Rerun.FAILED_UNITS):
             raise ValueError(
-                "ask_anew: true without anything to do again: what is new is asked for anyway. Set redo, or leave "
-                "ask_anew out. Nothing was done."
+                "bypass_cache: true without anything to do again: what is new is asked for anyway. Set rerun, or leave "
+                "bypass_cache out. Nothing was done."
             )
         return self
 
 
-class BatchOptions(RedoOptions):
+class BatchOptions(RerunOptions):
     """How batches are indexed by this run."""
 
     settings_of: ClassVar[tuple[str, ...]] = (
@@ -107,7 +104,7 @@ class BatchOptions(RedoOptions):
         "chunk_overlap",
         "text_unit_context",
     )
-    redoes: ClassVar[tuple[Redo, ...]] = (Redo.NOTHING, Redo.FAILED_UNITS, Redo.EXTRACTION, Redo.EVERYTHING)
+    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
 
     entity_types: str | None = Field(
         default=None, description=f"Entity types the chat model is asked for, separated by commas. {_BATCH}"
@@ -124,8 +121,8 @@ class BatchOptions(RedoOptions):
         default=None,
         description=f"HEADINGS, NONE or MODEL: what is searched with a text. MODEL: a call per text unit. {_BATCH}",
     )
-    redo: Redo = Field(
-        default=Redo.FAILED_UNITS,
+    rerun: Rerun = Field(
+        default=Rerun.FAILED_UNITS,
         description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
         "EVERYTHING: all text units; costs nothing where the ledger has the answers.",
     )
@@ -143,7 +140,7 @@ class BatchOptions(RedoOptions):
     @property
     def asks_for_something(self) -> bool:
         """Whether something is to be done to batches that have not changed: settings, or everything again."""
-        return bool(self.given) or self.forget_earlier or self.redo in (Redo.EXTRACTION, Redo.EVERYTHING)
+        return bool(self.given) or self.forget_earlier or self.rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING)
 
 
 class CommunityOptions(RunOptions):
@@ -155,16 +152,16 @@ class CommunityOptions(RunOptions):
         default=None,
         description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
     )
-    afresh: bool = Field(
+    from_scratch: bool = Field(
         default=False, description="true: from scratch instead of from the last ones; about half of the reports change."
     )
 
 
-class ReportOptions(RedoOptions):
+class ReportOptions(RerunOptions):
     """How community reports are written by this run."""
 
     settings_of: ClassVar[tuple[str, ...]] = ("report_words", "report_input_tokens")
-    redoes: ClassVar[tuple[Redo, ...]] = (Redo.NOTHING, Redo.REPORTS, Redo.EVERYTHING)
+    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.REPORTS, Rerun.EVERYTHING)
 
     report_words: int | None = Field(
         default=None,
@@ -173,8 +170,8 @@ class ReportOptions(RedoOptions):
     report_input_tokens: int | None = Field(
         default=None, description=f"Most tokens that a report is written from, from 200. {_GRAPH}"
     )
-    redo: Redo = Field(
-        default=Redo.NOTHING,
+    rerun: Rerun = Field(
+        default=Rerun.NOTHING,
         description="NOTHING: reports whose community changed. REPORTS or EVERYTHING: all; costs nothing where the "
         "ledger has the answers.",
     )
@@ -186,12 +183,12 @@ class RefreshOptions(CommunityOptions, ReportOptions):
     settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
 
 
-def asked_since(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RedoOptions) -> str | None:
+def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:
     """From when on an answer counts as this run's own (ISO, UTC), if it is to ask anew.
 
     It is when the first attempt of the run began: one that is repeated does not pay a second time for what it has got.
     """
-    if not options.ask_anew:
+    if not options.bypass_cache:
         return None
     record = instance.get_run_record_by_id(run.root_run_id or run.run_id)
     began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()

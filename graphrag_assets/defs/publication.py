@@ -1,31 +1,23 @@
 """The published index: the one people and queries read, switched in when the blocking checks have passed."""
 
-import logging
 import time
 from datetime import timedelta
 from typing import Any
 
 import dagster as dg
-import duckdb
-import polars as pl
 
-from graphrag_assets.defs.checks import broken_gates
 from graphrag_assets.defs.reporting import picture
-from graphrag_assets.defs.resources import GraphIndex, alone
-from graphrag_assets.errors import StoreError
-from graphrag_assets.explorer.page import page_path, write_page
-from graphrag_assets.indexing.models import ledger_entries
+from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.errors import CheckError
+from graphrag_assets.explorer.page import page_path
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.pictures.charts import spending
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.settings import Settings
-from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, recorded_inputs
-from graphrag_assets.store.compaction import compact, trim_books
 from graphrag_assets.store.published import STABLE_NAME
-from graphrag_assets.store.publishing import Publication, publish
-from graphrag_assets.store.working import replace_table
+from graphrag_assets.store.publishing import Publication
 
-log = logging.getLogger(__name__)
 _FRESHNESS = (
     # The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure.
     dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
@@ -38,56 +30,6 @@ SELECT committed_at::DATE AS day, used.task AS task, sum(used.cost_usd) AS cost_
        sum(used.prompt_tokens + used.completion_tokens)::BIGINT AS tokens
 FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL ORDER BY ALL
 """
-
-
-@alone("published_index")
-def update_publication(index: GraphIndex, run_id: str) -> Publication:
-    """Publish the working database, unless the newest publication has the same content.
-
-    Raises:
-        Failure: a blocking check does not hold. The gates are looked at here, whatever was part of the run.
-    """
-    if broken := broken_gates(index):
-        reasons = " ".join(f"{result.description} {result.metadata['cure'].value}" for result in broken)
-        raise dg.Failure(f"Not published. {reasons}", allow_retries=False)
-    own = index.of(None)
-    settings, backend = own.settings, own.backend()
-    made_with = {
-        **settings.as_rows(),
-        "input": settings.input_as_given,
-        "extractor": backend.extractor,
-        "reporter": backend.reporter,
-        "embedding_model": backend.embedding_model,
-    }
-    rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
-    inputs = recorded_inputs(index.working, "graph")
-    with index.get_connection() as connection:
-        replace_table(connection, schema.INDEX_SETTINGS, rows)
-        trim_books(connection)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, ledger_entries(settings))
-    if inputs:
-        with index.get_connection() as connection:
-            record_inputs(connection, "published", inputs, run_id)
-    _give_back_space(index)
-    if publication.is_new or not page_path(settings.index_folder).exists():
-        _write_explorer(index)
-    return publication
-
-
-def _write_explorer(index: GraphIndex) -> None:
-    """Write the explorer beside the index. What is published stays so, whatever comes of this."""
-    try:
-        write_page(index.settings.index_folder)
-    except Exception as error:
-        log.warning("No explorer: %s It is written again by `python -m graphrag_assets explore`.", error)
-
-
-def _give_back_space(index: GraphIndex) -> None:
-    """Compact the working database if that is worth it. What is published stays so, whatever comes of this."""
-    try:
-        compact(index.working)
-    except (StoreError, OSError, duckdb.Error) as error:
-        log.warning("the working database could not be compacted, which is tried again next time: %s", error)
 
 
 @dg.asset(
@@ -104,12 +46,16 @@ def _give_back_space(index: GraphIndex) -> None:
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """The newest publication, and the pointer to it."""
     started = time.monotonic()
-    publication = update_publication(index, context.run.run_id)
-    context.log.info("publication %d %s", publication.number, "made" if publication.is_new else "is up to date")
-    return dg.MaterializeResult(metadata=publication_metadata(publication, index, time.monotonic() - started))
+    own = index.open()
+    try:
+        publication = update_publication(own, context.run.run_id)
+    except CheckError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    context.log.info("publication %d %s", publication.number, "written" if publication.is_new else "is up to date")
+    return dg.MaterializeResult(metadata=publication_metadata(publication, own, time.monotonic() - started))
 
 
-def publication_metadata(publication: Publication, index: GraphIndex, seconds: float) -> dict[str, Any]:
+def publication_metadata(publication: Publication, index: Index, seconds: float) -> dict[str, Any]:
     """Metadata of the published index: where it is, how large, its map, and what models have cost."""
     entities, relationships, members, positions, spent = index.working.read_all(
         "SELECT id, title, degree FROM entities",

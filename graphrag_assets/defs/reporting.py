@@ -1,13 +1,14 @@
-"""How assets present themselves: specs from the declared schema, and results with numbers and a preview."""
+"""Asset specs from the declared schema, and metadata of materializations."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.lineage import STORIES, column_lineage
+from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
+from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80
-CURE_CHARACTERS = 400  # an error and what to do about it are read, not glanced at
-# The event log is for ever: what documents say stays out of it.
+REMEDY_CHARACTERS = 400  # errors and remedies are read in full
+# The event log is permanent: text of documents stays out of it.
 _PRIVATE = {"text", "context", "description", "raw_data", "source_text", "summary", "full_content", "full_content_json"}
 _PRIVATE |= {"findings", "rating_explanation", "vector"}
 _COSTS = {"graphrag/cost": "model-calls"}
@@ -34,7 +35,7 @@ _MADE_BY_MODELS = {
     "embeddings",
 }
 _PARTITIONED = {table.name for table in BATCH_TABLES}
-_USAGE = {  # as `models.llm.Usage` has them; 0 where no model is used, so that the UI's plots have no gaps
+_USAGE = {  # the fields of `llm.Usage`; 0 without a model, so that the UI's plots have no gaps
     "calls": 0,
     "ledger_hits": 0,
     "prompt_tokens": 0,
@@ -47,22 +48,8 @@ _USAGE = {  # as `models.llm.Usage` has them; 0 where no model is used, so that 
 }
 
 
-class Updated(NamedTuple):
-    """What a stage has written: frames and changes by table name, what its models used, how long it took."""
-
-    frames: dict[str, pl.DataFrame]
-    changes: dict[str, Changes]
-    usage: "Mapping[str, Usage]"
-    seconds: float
-
-
 Metadata = dict[str, dict[str, Any]]
-"""Metadata of materialisations, by asset."""
-
-
-def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
-    """Usage by task as plain numbers."""
-    return {task: used.as_dict() for task, used in usage.items()}
+"""Metadata of materializations, by asset."""
 
 
 def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
@@ -72,7 +59,7 @@ def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg
         table.name,
         deps=list(deps),
         group_name=group,
-        description=f"{table.comment}\n\n{STORIES[table.name]}",
+        description=f"{table.comment}\n\n{DESCRIPTIONS[table.name]}",
         tags=_COSTS if table.name in _MADE_BY_MODELS else {},
         kinds={"duckdb", "polars"},
         skippable=True,
@@ -84,7 +71,7 @@ def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg
 def table_metadata(
     name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Metadata of the materialised table `name`: rows, changed rows, seconds, a preview without document text.
+    """Metadata of the materialized table `name`: rows, changed rows, seconds, a preview without document text.
 
     The same numbers are there each time, so that the UI plots them over time.
     """
@@ -121,12 +108,12 @@ def _cell(value: object, width: int) -> str:
 
 
 def errors_metadata(name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
-    """What of a batch was not indexed: its number as `name`, and, if any, each with its cure and where to try again."""
+    """The number of skipped rows of a batch as `name`, and a table of them with their remedies."""
     if errors.is_empty():
         return {name: 0}
-    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, CURE_CHARACTERS)
+    table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)
     page = f"/assets/entity_mentions?view=partitions&partition={quote(batch, safe='')}"
-    again = f"When they are mended, [materialise the partition]({page}) again. In SQL: table `index_errors`."
+    again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
     return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
 
 

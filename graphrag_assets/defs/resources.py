@@ -1,29 +1,20 @@
-"""What assets work with: the working database, and the settings that come with it."""
+"""The resource of all assets: an index."""
 
 import contextlib
-import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import dagster as dg
 import duckdb
 from dagster_duckdb import DuckDBResource
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
-from graphrag_assets.defs.options import RunOptions
 from graphrag_assets.errors import SettingsError
-from graphrag_assets.indexing.models import models_for
-from graphrag_assets.indexing_models import IndexingModels, Keys
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing_models import Keys
 from graphrag_assets.settings import Settings, variable
-from graphrag_assets.store.batches import stored_options
-from graphrag_assets.store.input_folder import InputFolder
-from graphrag_assets.store.working import WorkingDatabase
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
 
 _FROM_ENVIRONMENT = (
     "chat_model",
@@ -59,8 +50,6 @@ class GraphIndex(DuckDBResource):
     embedding_model: str | None = _as_set("embedding_model")
     embedding_base_url: str | None = _as_set("embedding_base_url")
     embedding_api_key: str | None = _as_set("embedding_api_key", shown=False)
-    _options: dict[str, Any] = PrivateAttr(default_factory=dict)
-    _settings: Settings | None = PrivateAttr(None)
 
     @classmethod
     def of_settings(cls) -> "GraphIndex":
@@ -89,72 +78,15 @@ class GraphIndex(DuckDBResource):
     @contextlib.contextmanager
     def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
-        with self.working.transaction() as connection:
+        with self.open().working.transaction() as connection:
             yield connection
 
-    @property
-    def working(self) -> WorkingDatabase:
-        return WorkingDatabase(Path(self.database))
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The settings that go before those of the environment."""
-        return self._options
-
-    @property
-    def settings(self) -> Settings:
-        """The settings: as the environment has them now, or, of an index with options, as it had them then."""
-        if self._settings is not None:
-            return self._settings
-        models = ("chat_model", "chat_base_url", "embedding_model", "embedding_base_url")
-        own = {name: value for name in models if (value := getattr(self, name)) is not None}
-        return Settings.load(**own, **self._options)
-
-    def with_options(self, options: Mapping[str, Any]) -> "GraphIndex":
-        """This index with `options` before the environment's settings."""
-        index = self.model_copy()
-        index._options, index._settings = dict(options), None
-        index._settings = index.settings
-        return index
-
-    def at(self, path: Path) -> "GraphIndex":
-        """The same with a copy of the working database."""
-        return self.model_copy(update={"database": str(path)})
-
-    def of(self, batch: str | None, given: RunOptions | None = None) -> "GraphIndex":
-        """This index with the settings that count for a batch, or, for None, for communities and reports.
-
-        These are, each before the next: what this run is `given`, what earlier runs were given, the environment's.
-        """
-        kept = stored_options(self.working).get(batch, {})
-        if given and given.forget_earlier:  # those of this step; another step's stay
-            kept = {name: value for name, value in kept.items() if name not in given.settings_of}
-        return self.with_options({**kept, **(given.given if given else {})})
-
-    def backend(
-        self, batch: str | None = None, run_id: str | None = None, cache_not_before: str | None = None
-    ) -> IndexingModels:
-        """The models of the settings, see `models_for`."""
+    def open(self) -> Index:
+        """The index with the settings in force now."""
+        names = ("chat_model", "chat_base_url", "embedding_model", "embedding_base_url")
+        overrides = {name: value for name in names if (value := getattr(self, name)) is not None}
         keys = Keys(self.chat_api_key, self.embedding_api_key)
-        return models_for(self.settings, batch, run_id, keys, cache_not_before)
-
-    @property
-    def input_folder(self) -> InputFolder:
-        return InputFolder(self.settings.input_folder)
-
-
-def alone(stage: str) -> Callable[[Callable[Concatenate[GraphIndex, P], R]], Callable[Concatenate[GraphIndex, P], R]]:
-    """A function of a `GraphIndex` that never runs twice at once for one index: see `WorkingDatabase.alone`."""
-
-    def decorate(work: Callable[Concatenate[GraphIndex, P], R]) -> Callable[Concatenate[GraphIndex, P], R]:
-        @functools.wraps(work)
-        def locked(index: GraphIndex, *args: P.args, **kwargs: P.kwargs) -> R:
-            with index.working.alone(stage):
-                return work(index, *args, **kwargs)
-
-        return locked
-
-    return decorate
+        return Index(Path(self.database), overrides, keys=keys)
 
 
 @dg.definitions

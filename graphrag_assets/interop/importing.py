@@ -20,17 +20,18 @@ import dagster as dg
 import numpy as np
 import polars as pl
 
-from graphrag_assets.defs.batch_index import GONE
-from graphrag_assets.defs.communities import update_communities, update_reports
-from graphrag_assets.defs.graph import NUMBERED, update_graph
-from graphrag_assets.defs.publication import update_publication
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.embedded.indexing import embedded_models
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.errors import GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import GONE
+from graphrag_assets.indexing.merge_graph import NUMBERED, merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.interop.facts import Facts, facts_of
 from graphrag_assets.interop.repair_texts import Counts
@@ -70,7 +71,7 @@ class Imported(NamedTuple):
     publication: Publication
 
 
-def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors_of: str = "") -> Imported:
+def import_index(index: Index, path: Path, name: str | None = None, vectors_of: str = "") -> Imported:
     """Import the index or graph at `path` as a batch and publish.
 
     Args:
@@ -86,7 +87,7 @@ def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors
     """
     started = time.monotonic()
     batch = name or PREFIX + path.resolve().stem
-    with index.working.alone("refresh"):
+    with index.working.exclusive("refresh"):
         is_known = _check_name(index, batch)
         source, counts, run_id = read_source(path), Counter[tuple[str, str]](), str(uuid.uuid4())
         counts.update(source.left_out)
@@ -95,31 +96,31 @@ def import_index(index: GraphIndex, path: Path, name: str | None = None, vectors
         digest = stable_id("import", *(frame.hash_rows().sum() for frame in facts.frames.values()))
         imported = ImportedBatch(batch, str(path.resolve()), source.generation, digest)
         numbers, ids = facts.kept_numbers, facts.original_ids
-        backend = without_calls(index.backend())
-        vectors = _usable_vectors(index, source.vectors, backend.embedding_model, vectors_of, counts)
+        models = without_calls(index.models())
+        vectors = _usable_vectors(index, source.vectors, models.embedding_model, vectors_of, counts)
         if is_known:
-            _take_back(index, backend, batch, run_id)
+            _take_back(index, models, batch, run_id)
         seconds = time.monotonic() - started
         write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
-        update_graph(index, backend, run_id)
+        merge_graph(index, models, run_id)
         n_kept = write_structure(index, batch, source, facts, counts)
         update_communities(index, run_id)
-        update_reports(index, backend, run_id)
-        _write_vectors(index, source._replace(vectors=vectors), backend.embedding_model, counts)
-        update_embeddings(index, backend, run_id)
+        update_reports(index, models, run_id)
+        _write_vectors(index, source._replace(vectors=vectors), models.embedding_model, counts)
+        update_embeddings(index, models, run_id)
         table = _all_counts(index, batch, source, n_kept, counts)
         record_counts(index.working, batch, table)
         return Imported(batch, source.generation, table, _published(index, batch, run_id))
 
 
-def _published(index: GraphIndex, batch: str, run_id: str) -> Publication:
+def _published(index: Index, batch: str, run_id: str) -> Publication:
     try:
         return update_publication(index, run_id)
     except dg.Failure as failure:
         raise GraphRAGError(f"{batch!r} is imported. {failure.description}") from failure
 
 
-def _check_name(index: GraphIndex, batch: str) -> bool:
+def _check_name(index: Index, batch: str) -> bool:
     """Whether there was a batch of that name, of which something may be left.
 
     Raises:
@@ -146,17 +147,17 @@ def _check_is_folder_name(batch: str) -> None:
         )
 
 
-def _take_back(index: GraphIndex, backend: IndexingModels, batch: str, run_id: str) -> None:
+def _take_back(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
     """Delete all that is left of a removed or interrupted import, so that the next one is as the first."""
     documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
     replace_documents(index.working, batch, documents["id"], GONE, run_id)
-    update_graph(index, backend, run_id)
+    merge_graph(index, models, run_id)
     update_communities(index, run_id)
-    update_reports(index, backend, run_id)
+    update_reports(index, models, run_id)
 
 
-def without_calls(backend: IndexingModels) -> IndexingModels:
-    """`backend` with the embedded default where something has to be written: an import calls no language model.
+def without_calls(models: IndexingModels) -> IndexingModels:
+    """`models` with the embedded default where something has to be written: an import calls no language model.
 
     What the embedded default had to write is marked as written by a stand-in, so a language model writes it anew in
     the next run.
@@ -166,7 +167,7 @@ def without_calls(backend: IndexingModels) -> IndexingModels:
     def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         return [replace(record, writer=REPORTER) for record in write_reports(materials)]
 
-    return replace(backend, summarize=embedded.summarize, write_reports=stand_in)
+    return replace(models, summarize=embedded.summarize, write_reports=stand_in)
 
 
 def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
@@ -178,9 +179,7 @@ def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
         )
 
 
-def _usable_vectors(
-    index: GraphIndex, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts
-) -> pl.DataFrame:
+def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
     """The vectors of the source that can stand beside those of the index: of its model, and of their length."""
     if vectors_of != model:
         counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += vectors.height
@@ -194,7 +193,7 @@ def _usable_vectors(
     return usable
 
 
-def _write_vectors(index: GraphIndex, source: Source, model: str, counts: Counts) -> None:
+def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> None:
     """The vectors of the source for the texts that are as they were."""
     if source.vectors.is_empty():
         return
@@ -226,7 +225,7 @@ def _write_vectors(index: GraphIndex, source: Source, model: str, counts: Counts
         add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
 
 
-def _all_counts(index: GraphIndex, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
+def _all_counts(index: Index, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
     """step, table_name, what, n: rows read, rows written, and every repair that was made at least once."""
     written = rows_written(index.working, batch)
     if source.members.height:

@@ -7,16 +7,16 @@ from pathlib import PurePosixPath
 import polars as pl
 from upath import UPath
 
-from graphrag_assets.defs.batch_index import GONE
-from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import GONE
 from graphrag_assets.interop.importing import PREFIX
 from graphrag_assets.pipeline.formats import format_of, is_plain_text
 from graphrag_assets.store.imports import replace_documents
 
 
-def remove(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> list[str]:
+def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
     """Delete an imported batch, or the documents of it that have one of these titles, sources or ids.
 
     The next refresh takes what stems from them out of the graph, as with files that are gone.
@@ -27,13 +27,13 @@ def remove(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> list
     Raises:
         InputError: there is no such import, or no such document in it.
     """
-    with index.working.alone("refresh"):
+    with index.working.exclusive("refresh"):
         chosen, n_all = _chosen(index, batch, documents)
         _delete(index, batch, chosen, n_all)
     return chosen["title"].to_list()
 
 
-def hand_over(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> list[str]:
+def hand_over(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
     """Write the documents of an imported batch into the input folder, and delete them from the batch.
 
     There they can be edited and deleted as any others. The next `index` extracts them anew.
@@ -44,7 +44,7 @@ def hand_over(index: GraphIndex, batch: str, documents: Sequence[str] = ()) -> l
     Raises:
         InputError: there is no such import or document, or another file is there already.
     """
-    with index.working.alone("refresh"):
+    with index.working.exclusive("refresh"):
         chosen, n_all = _chosen(index, batch, documents)
         folder = UPath(index.settings.input_folder)
         name = batch.removeprefix(PREFIX) or batch
@@ -65,7 +65,7 @@ def _is_another(file: UPath, content: bytes) -> bool:
     return file.exists() and not (file.is_file() and file.read_bytes() == content)
 
 
-def _chosen(index: GraphIndex, batch: str, documents: Sequence[str]) -> tuple[pl.DataFrame, int]:
+def _chosen(index: Index, batch: str, documents: Sequence[str]) -> tuple[pl.DataFrame, int]:
     """The documents meant (id, title, source, text), and how many the batch has."""
     state = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
     if state["origin"].drop_nulls().is_empty():
@@ -84,7 +84,7 @@ def _chosen(index: GraphIndex, batch: str, documents: Sequence[str]) -> tuple[pl
     return found, rows.height
 
 
-def _delete(index: GraphIndex, batch: str, chosen: pl.DataFrame, n_all: int) -> None:
+def _delete(index: Index, batch: str, chosen: pl.DataFrame, n_all: int) -> None:
     digest = GONE if chosen.height == n_all else stable_id("import", *chosen["id"])
     replace_documents(index.working, batch, chosen["id"], digest, str(uuid.uuid4()))
 

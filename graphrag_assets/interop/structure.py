@@ -7,8 +7,8 @@ import math
 
 import polars as pl
 
-from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.facts import Facts, entity_ids
 from graphrag_assets.interop.hierarchy import hierarchy_of
 from graphrag_assets.interop.repair_texts import Counts
@@ -21,7 +21,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.imports import add_original_ids, add_rows, number_communities
 
 
-def write_structure(index: GraphIndex, batch: str, source: Source, facts: Facts, counts: Counts) -> int:
+def write_structure(index: Index, batch: str, source: Source, facts: Facts, counts: Counts) -> int:
     """Communities, members and reports of the source as the last run would have left them.
 
     Returns:
@@ -121,7 +121,7 @@ def _edges(relationships: pl.DataFrame) -> pl.DataFrame:
 
 
 def _modularity_loss(
-    index: GraphIndex, entities: pl.DataFrame, relationships: pl.DataFrame, members: pl.DataFrame, edges: pl.DataFrame
+    index: Index, entities: pl.DataFrame, relationships: pl.DataFrame, members: pl.DataFrame, edges: pl.DataFrame
 ) -> float:
     """How far the modularity of these communities is below that of a fresh run, as a share of it."""
     settings = index.settings

@@ -76,7 +76,7 @@ class WorkingDatabase:
             yield connection
 
     @contextlib.contextmanager
-    def alone(self, stage: str) -> Iterator[None]:
+    def exclusive(self, stage: str) -> Iterator[None]:
         """Keep all other runs of `stage` waiting, in any process, while this one reads, computes and writes.
 
         The database itself is not held.
@@ -86,7 +86,7 @@ class WorkingDatabase:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            log.info("%s is under way in another run; waiting for its end", stage)
+            log.info("Another run is executing %s; waiting for it to finish.", stage)
             lock.acquire()
         try:
             yield

@@ -11,8 +11,8 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs import alerts
-from graphrag_assets.defs.checks import CHECKS
 from graphrag_assets.errors import AlertError
+from graphrag_assets.indexing.checks import CHECKS
 
 
 class Webhook:
@@ -74,7 +74,7 @@ def fail(project) -> str:
 
 @pytest.fixture
 def broken(project, monkeypatch):
-    import graphrag_assets.defs.batch_index as batch_index
+    import graphrag_assets.indexing.index_batch as batch_index
 
     project.write("broken/a.txt", "Cyrus Field met William Thomson.")
 
@@ -109,8 +109,8 @@ def test_a_failed_check_is_told_of_with_what_should_hold_and_the_cure(project, w
     run_id = project.run("check_index", succeed=False).run_id
     tick(project, cursor)
     (said,) = webhook.posted
-    assert said["text"].startswith("Failed: check_index. This does not hold: ")
-    assert f"This does not hold: {check.statement} {check.cure}" in said["text"]
+    assert said["text"].startswith("Failed: check_index. Check failed: ")
+    assert f"Check failed: {check.statement} {check.remedy}" in said["text"]
     assert said["text"].endswith(f" (run {run_id})")
     assert "Error" not in said["text"]
 

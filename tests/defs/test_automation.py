@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import REQUEST_TAG, bury_dead_runs, document_batches_sensor
+from graphrag_assets.defs.automation import REQUEST_TAG, document_batches_sensor, fail_orphaned_runs
 from tests.conftest import QUIET
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -128,7 +128,7 @@ def test_files_being_written_are_waited_for(watched, monkeypatch):
 
 
 def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
-    import graphrag_assets.defs.batch_index as batch_index
+    import graphrag_assets.indexing.index_batch as batch_index
 
     whole = batch_index.read_corpus
 
@@ -150,7 +150,7 @@ def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
 
 
 def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(watched, monkeypatch):
-    import graphrag_assets.defs.graph as graph
+    import graphrag_assets.indexing.merge_graph as graph
 
     settle(watched)
     watched.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
@@ -237,10 +237,10 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     ended = psutil.Popen(["true"])
     ended.wait()
     dead, alive = run_in(ended.pid), run_in(os.getpid())
-    assert bury_dead_runs(project.instance) == [dead]
+    assert fail_orphaned_runs(project.instance) == [dead]
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
-    assert bury_dead_runs(project.instance) == []
+    assert fail_orphaned_runs(project.instance) == []
 
 
 def test_requests_are_found_again_by_their_tag(watched):

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from graphrag_assets.defs.checks import CHECKS, checks_of
+from graphrag_assets.defs.checks import checks_of
 from graphrag_assets.defs.publication import published_index
+from graphrag_assets.indexing.checks import CHECKS
 from tests.conftest import QUIET, Project
 
 
@@ -155,11 +156,11 @@ def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
     assert evaluation.severity == (dg.AssetCheckSeverity.ERROR if broken.blocking else dg.AssetCheckSeverity.WARN)
     assert evaluation.metadata["offending_rows"].value > 0
     assert str(named) in evaluation.metadata["sample"].value
-    assert evaluation.metadata["cure"].value.endswith(".")
+    assert evaluation.metadata["remedy"].value.endswith(".")
     if broken.blocking:
         refused = copy.run("refresh_graph", succeed=False, asset_selection=[published_index.key])
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
-        assert f"{broken_check.statement} {broken_check.cure}" in failure.user_failure_data.description
+        assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()
 
 
@@ -180,7 +181,7 @@ def test_the_cure_heals_the_index(project, name, job):
     project.write("one/ship.md", "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.")
     project.index_all()
     (broken_check,) = (c for c in CHECKS if c.name == name)
-    assert job in broken_check.cure
+    assert job in broken_check.remedy
     with project.index.working.transaction() as connection:
         connection.execute(BREAKS[name].statement)
     assert name in _failed(project, broken_check.asset)

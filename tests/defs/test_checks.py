@@ -45,7 +45,7 @@ def test_a_failing_check_shows_offending_rows_and_the_cure(indexed):
     evaluation = failing(indexed)["relationship_ends_are_entities"]
     assert evaluation.metadata["offending_rows"].value > 0
     assert "| id |" in evaluation.metadata["sample"].value
-    assert "refresh_graph" in evaluation.metadata["cure"].value
+    assert "refresh_graph" in evaluation.metadata["remedy"].value
 
 
 def test_a_disconnected_community_is_found(indexed):

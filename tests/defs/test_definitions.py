@@ -4,7 +4,7 @@ import sys
 import dagster as dg
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.lineage import STORIES
+from graphrag_assets.defs.lineage import DESCRIPTIONS
 from graphrag_assets.store import schema
 
 LINEAGE = {
@@ -67,7 +67,7 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
     graph = defs().resolve_asset_graph()
     for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):
         node = graph.get(dg.AssetKey(table.name))
-        assert node.description == f"{table.comment}\n\n{STORIES[table.name]}"
+        assert node.description == f"{table.comment}\n\n{DESCRIPTIONS[table.name]}"
         assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
 
 

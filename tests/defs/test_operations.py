@@ -47,7 +47,7 @@ def test_refresh_changed_touches_what_changed_alone(cables):
 
 
 def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
-    import graphrag_assets.defs.batch_index as batch_index
+    import graphrag_assets.indexing.index_batch as batch_index
 
     whole = batch_index.read_corpus
 

@@ -9,13 +9,13 @@ from graphrag_assets.defs.operations import BatchSelection
 from graphrag_assets.defs.options import (
     BatchOptions,
     CommunityOptions,
-    Redo,
     RefreshOptions,
     ReportOptions,
     asked_since,
 )
-from graphrag_assets.defs.scanning import scan
 from graphrag_assets.indexing.models import ledger_entries
+from graphrag_assets.indexing.rerun import Rerun
+from graphrag_assets.indexing.scan import scan
 from tests.defs.test_language_models import modelled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -87,17 +87,17 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
         (BatchOptions, {"chunk_size": 10}, "CHUNK_SIZE=10: Input should be greater than or equal to 50"),
         (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
         (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
-        (BatchOptions, {"redo": "REPORTS"}, "redo: REPORTS is not for this step, which knows NOTHING, FAILED_UNITS"),
-        (BatchSelection, {"ask_anew": True}, "ask_anew: true without anything to do again"),
+        (BatchOptions, {"rerun": "REPORTS"}, "rerun: REPORTS is not for this step, which has NOTHING, FAILED_UNITS"),
+        (BatchSelection, {"bypass_cache": True}, "bypass_cache: true without anything to do again"),
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
         (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),
         (ReportOptions, {"report_words": 0}, "REPORT_WORDS=0: Input should be greater than or equal to 50"),
-        (RefreshOptions, {"redo": "EXTRACTION"}, "redo: EXTRACTION is not for this step"),
+        (RefreshOptions, {"rerun": "EXTRACTION"}, "rerun: EXTRACTION is not for this step"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
-    values = {name: getattr(Redo, value) if name == "redo" else value for name, value in config.items()}
+    values = {name: getattr(Rerun, value) if name == "rerun" else value for name, value in config.items()}
     values |= {"chunking": "tokens"} if "chunking" in config else {}
     with pytest.raises(ValidationError, match="Nothing was done") as refused:
         options_of(**values)
@@ -108,9 +108,9 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
     ("config", "warned"),
     [
         ({"max_gleanings": 2}, "No batch has changed, so the settings given have no effect. which: ALL takes every"),
-        ({"redo": "EXTRACTION"}, "No batch has changed, so the settings given have no effect"),
+        ({"rerun": "EXTRACTION"}, "No batch has changed, so the settings given have no effect"),
         ({"which": "FAILED", "forget_earlier": True}, "No batch has failed text units, so the settings given have no"),
-        ({"which": "ALL", "redo": "EXTRACTION"}, None),
+        ({"which": "ALL", "rerun": "EXTRACTION"}, None),
         ({}, None),
     ],
 )
@@ -153,7 +153,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
     project.run("index_batches", "one")
     monkeypatch.setattr(extractor, "extract_unit", whole)
     project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
-    project.run("index_batches", "one", ops=of_batch(redo="NOTHING"))
+    project.run("index_batches", "one", ops=of_batch(rerun="NOTHING"))
     working = project.index.working
     assert working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
     assert working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 1
@@ -165,18 +165,18 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
 def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, server):  # noqa: F811
     modelled.index_all()
     sent = len(server.chats)
-    modelled.run("index_batches", "one", ops=of_batch(redo="EXTRACTION"))
-    modelled.run("refresh_graph", ops={"write_community_reports": {"config": {"redo": "REPORTS"}}})
+    modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION"))
+    modelled.run("refresh_graph", ops={"write_community_reports": {"config": {"rerun": "REPORTS"}}})
     assert len(server.chats) == sent
     extractions = modelled.sql("SELECT count(*) FROM llm_calls WHERE batch = 'one' AND kind = 'chat'")[0][0]
-    run = modelled.run("index_batches", "one", ops=of_batch(redo="EXTRACTION", ask_anew=True))
+    run = modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
     assert len(server.chats) == sent + extractions
     kinds = ledger_entries(modelled.index.settings).filter(pl.col("batch") == "one")["kind"]
     books = dict(kinds.value_counts().iter_rows())
     assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
-    config = BatchOptions(redo=Redo.EXTRACTION, ask_anew=True)
+    config = BatchOptions(rerun=Rerun.EXTRACTION, bypass_cache=True)
     assert asked_since(modelled.instance, again, config) == asked_since(modelled.instance, run.dagster_run, config)
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from graphrag_assets.defs.planning import plan_index
+from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens

@@ -199,7 +199,7 @@ def test_purge_refuses_what_it_cannot_judge(recorded, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     assert "made with other models" in purge(status=1)
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
-    with recorded.index.working.alone("knowledge_graph"):
+    with recorded.index.working.exclusive("knowledge_graph"):
         assert "A run that holds knowledge_graph is under way" in purge(status=1)
 
 

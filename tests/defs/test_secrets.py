@@ -118,10 +118,12 @@ def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
     project.write("one/a.md", TEXT)
     project.index_all()
-    index = GraphIndex(database=project.index.database, chat_api_key="sk-wrong", embedding_api_key="sk-wrong")
-    assert "sk-wrong" not in repr(index)
+    database = str(project.index.database)
+    resource = GraphIndex(database=database, chat_api_key="sk-wrong", embedding_api_key="sk-wrong")
+    index = resource.open()
+    assert "sk-wrong" not in repr(resource) + repr(index)
     with pytest.raises(Exception, match="401"):
-        index.backend().embed(["a text that was not embedded yet"])
+        index.models().embed(["a text that was not embedded yet"])
 
 
 def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):

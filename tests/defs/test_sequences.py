@@ -13,14 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphrag_assets.defs.batch_index import index_batch_of
-from graphrag_assets.defs.checks import CHECKS, results_of
-from graphrag_assets.defs.communities import update_communities, update_reports
-from graphrag_assets.defs.graph import update_graph
-from graphrag_assets.defs.publication import update_publication
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.retrieval import update_embeddings
-from graphrag_assets.defs.scanning import scan
+from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.scan import scan
 from graphrag_assets.store.published import PublishedIndex
 from graphrag_assets.text import sentences
 from tests.conftest import SAMPLE_INPUT
@@ -52,15 +53,15 @@ texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).map(" ".joi
 changes = st.lists(st.tuples(paths, st.none() | texts), min_size=2, max_size=6)
 
 
-def index_all(index: GraphIndex, only: list[str] | None = None) -> None:
+def index_all(index: Index, only: list[str] | None = None) -> None:
     """Everything that changed, through to the publication, without Dagster."""
     found = scan(index)
-    for batch in only or [*found.changed, *found.gone]:
-        index_batch_of(index, batch, index.backend(batch), "test")
-    update_graph(index, index.backend(), "test")
+    for batch in only or [*found.changed, *found.deleted]:
+        index_batch(index, batch, index.models(batch), "test")
+    merge_graph(index, index.models(), "test")
     update_communities(index, "test")
-    update_reports(index, index.backend(), "test")
-    update_embeddings(index, index.backend(), "test")
+    update_reports(index, index.models(), "test")
+    update_embeddings(index, index.models(), "test")
     update_publication(index, "test")
 
 
@@ -75,19 +76,19 @@ def apply(folder: Path, path: str, text: str | None) -> None:
             file.parent.rmdir()
 
 
-def index_at(root: Path, patch: pytest.MonkeyPatch) -> GraphIndex:
+def index_at(root: Path, patch: pytest.MonkeyPatch) -> Index:
     patch.setenv("GRAPHRAG_DATA", str(root))
-    return GraphIndex(database=str(root / "index" / "working.duckdb"))
+    return Index(root / "index" / "working.duckdb")
 
 
-def facts(index: GraphIndex) -> dict[str, list[dict]]:
+def facts(index: Index) -> dict[str, list[dict]]:
     tables = {name: f"SELECT {columns} FROM {name} ORDER BY ALL" for name, columns in FACTS.items()}
     return {name: index.working.read(query).to_dicts() for name, query in tables.items()} | {
         "embeddings": index.working.read(EMBEDDED).to_dicts()
     }
 
 
-def modularity(index: GraphIndex) -> float:
+def modularity(index: Index) -> float:
     """Of the top level, by igraph."""
     entities, edges = index.working.read_tables("entities", "relationships")
     members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
@@ -117,8 +118,7 @@ def test_after_any_changes_the_index_is_that_of_the_present_documents(changes, t
         for path, text in changes:
             apply(root / "input", path, text)
             index_all(changing)
-            blocking = [check for check in CHECKS if check.blocking]
-            assert [result.check_name for result in results_of(blocking, changing) if not result.passed] == []
+            assert failed_blocking_checks(changing) == []
         made, grown = facts(changing), modularity(changing)
         fresh = index_at(root / "fresh", patch)
         index_all(fresh)

@@ -5,7 +5,7 @@ import random
 import dagster as dg
 import pytest
 
-from graphrag_assets.defs.communities import update_communities
+from graphrag_assets.indexing.communities import update_communities
 
 PEOPLE = 800
 FIRST = ["Ada", "Ben", "Clara", "David", "Emil", "Fanny", "Georg", "Hilda", "Ivan", "Jane", "Karl", "Lotte"]

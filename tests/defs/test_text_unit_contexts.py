@@ -5,8 +5,8 @@ from collections import Counter
 import duckdb
 import pytest
 
-from graphrag_assets.defs.planning import plan_index
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
@@ -279,13 +279,13 @@ def test_the_preview_counts_contexts(modelled, server):
 
 
 def test_purge_keeps_the_answers_that_contexts_rest_on(modelled, server):
-    from graphrag_assets.defs.purging import purge
+    from graphrag_assets.indexing.purge import purge
 
     modelled.index_all()
     modelled.write("ship/log.md", LOG.replace("at once", "at dawn"))
     modelled.index_all()
     before, found = len(server.requests), rows(modelled, *FACTS, "text_units")
-    purge(modelled.index, None)
+    purge(modelled.index)
     (modelled.root / "index" / "working.duckdb").unlink()
     modelled.index_all()
     assert not sent(server, before).keys() & {"UnitContext", "ExtractGraph", "ExtractClaims"}

@@ -4,10 +4,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.defs.checks import CHECKS, results_of
-from graphrag_assets.defs.purging import purge
-from graphrag_assets.defs.scanning import scan
+from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.scan import scan
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.interop.removing import hand_over, remove
 from graphrag_assets.query import GraphRAG
@@ -108,7 +108,7 @@ def test_reports_cite_the_rows_they_meant(small):
 
 
 def test_all_checks_that_block_pass(small):
-    assert [r.check_name for r in results_of([c for c in CHECKS if c.blocking], small.index) if not r.passed] == []
+    assert failed_blocking_checks(small.index) == []
 
 
 @pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
@@ -331,7 +331,7 @@ def test_purge_leaves_an_import_alone(project, import_small):
     project.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
     project.run("refresh_changed")
     before = contents(project)
-    purge(project.index, project.instance)
+    purge_with_history(project.index, project.instance)
     assert contents(project) == before
     assert project.index.working.read("SELECT batch FROM batch_state ORDER BY 1")["batch"].to_list() == [
         "imported-small",

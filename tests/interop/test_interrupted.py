@@ -1,12 +1,11 @@
 """An import that was interrupted is shown as unfinished, and made again as if for the first time."""
 
-import dagster as dg
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli.main import main
-from graphrag_assets.defs.checks import CHECKS, results_of
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.indexing.checks import Check, failed_blocking_checks
 from graphrag_assets.interop import importing
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.interop.removing import remove
@@ -77,7 +76,7 @@ def test_other_batches_stay_as_they_were(project, import_small, monkeypatch):
     reports = project.sql("SELECT model, count(*) FROM community_reports GROUP BY ALL ORDER BY ALL")
     assert dict(reports)["imported"] == 3
     assert project.sql("SELECT batch, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [(BATCH, 2), ("mine.md", 1)]
-    assert [r.check_name for r in results_of([c for c in CHECKS if c.blocking], project.index) if not r.passed] == []
+    assert failed_blocking_checks(project.index) == []
 
 
 def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
@@ -99,8 +98,8 @@ def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
 
 
 def test_a_gate_that_fails_after_an_import_is_told_with_its_reason(project, import_small, monkeypatch):
-    broken = dg.AssetCheckResult(passed=False, description="A row is odd.", metadata={"cure": "Mend it."})
-    monkeypatch.setattr("graphrag_assets.defs.publication.broken_gates", lambda index: [broken])
+    broken = Check("odd", "entities", True, "A row is odd.", "Fix it.", "")
+    monkeypatch.setattr("graphrag_assets.indexing.publish.failed_blocking_checks", lambda index: [broken])
     with pytest.raises(GraphRAGError, match=r"'imported-small' is imported. Not published. A row is odd. Mend it."):
         import_small()
     assert counts_of(project.index.working, BATCH).height

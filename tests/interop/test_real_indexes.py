@@ -73,9 +73,9 @@ def round_trip(request, tmp_path_factory):
     root = tmp_path_factory.mktemp("round-trip")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRAPHRAG_DATA", str(root))
-        from graphrag_assets.defs.resources import GraphIndex
+        from graphrag_assets.indexing.index import Index
 
-        import_index(GraphIndex.of_settings(), request.param)
+        import_index(Index.from_environment(), request.param)
     export("graphrag", root / "exported", root / "index")
     return given(request.param), {name: pl.read_parquet(root / "exported" / f"{name}.parquet") for name in TABLES}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import Context, fill
@@ -32,7 +32,7 @@ def carol(tmp_path_factory: pytest.TempPathFactory) -> GraphRAG:
     root = tmp_path_factory.mktemp("carol")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRAPHRAG_DATA", str(root))
-        import_index(GraphIndex.of_settings(), FOLDER)
+        import_index(Index.from_environment(), FOLDER)
     return GraphRAG(root / "index")
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from graphrag_assets.defs.decisions import (
+from graphrag_assets.defs.reconcile import (
     FIRST_WAIT_SECONDS,
     MOST_ATTEMPTS,
     Failures,
@@ -11,7 +11,7 @@ from graphrag_assets.defs.decisions import (
     decide,
     refresh_request,
 )
-from graphrag_assets.defs.scanning import Scan
+from graphrag_assets.indexing.scan import Scan
 
 IDLE = Scan(
     digests={"a": "1", "b": "2"},

@@ -1,27 +1,25 @@
-"""Purge: nothing that stems from documents that are gone stays anywhere below the data folder."""
+"""Purge: deletes everything that stems from deleted documents from the data folder."""
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import dagster as dg
 import polars as pl
 from filelock import FileLock, Timeout
 
-from graphrag_assets.defs.communities import update_reports
-from graphrag_assets.defs.dagster_records import Records, forget_records, records_to_forget, runs_under_way
-from graphrag_assets.defs.graph import update_graph
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.retrieval import update_embeddings
-from graphrag_assets.defs.scanning import Scan, scan
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import ledger_entries
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.scan import Scan, scan
 from graphrag_assets.pipeline.loading import given_titles
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, placed_units
 from graphrag_assets.records import PlacedUnit, TextUnit
@@ -46,53 +44,48 @@ class Removed(NamedTuple):
     bytes: int | None = None
 
 
-def purge(
-    index: GraphIndex, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
-) -> list[Removed]:
-    """Remove what stems from documents, and versions of documents, that are gone; with `dry_run` only count it.
+PurgeHistory = Callable[[float, list[str]], Removed]
+"""Deletes what an orchestrator recorded of runs until a time (Unix time), or of batches other than those given."""
 
-    What remains is what the present index is made from. Every step looks at what is there, so a purge that was
-    interrupted is completed by the next one.
+
+def purge(
+    index: Index, dry_run: bool = False, shared_ledger: bool = False, purge_history: PurgeHistory | None = None
+) -> list[Removed]:
+    """Delete what stems from deleted documents and deleted versions of documents; with `dry_run` only count it.
+
+    An interrupted purge is completed by the next one.
 
     Args:
         index: the index; it must be up to date with its input folder.
-        instance: Dagster's storage; None leaves it alone.
-        dry_run: remove nothing.
+        dry_run: delete nothing.
         shared_ledger: whether a ledger set by GRAPHRAG_LEDGER_URL may lose what this index does not need.
+        purge_history: deletes, or with `dry_run` counts, the orchestrator's records.
 
     Raises:
-        StoreError: the index is not up to date, was made with other models than are set, or runs are under way.
+        StoreError: the index is not up to date, was made with other models than are set, or is being written.
     """
     if not index.working.path.exists():
         raise StoreError("Nothing is indexed yet, so there is nothing to purge.")
-    with _alone(index, instance):
+    with _exclusive(index):
         found = scan(index)
         _check_settings(index)
         _check_up_to_date(index, found)
-        return _purge(index, instance, sorted({*found.digests, *found.imported}), dry_run, shared_ledger)
+        batches = sorted({*found.digests, *found.imported})
+        # First the history: the records that say which runs are concerned are purged below.
+        removed = [purge_history(_last_removal(index), batches)] if purge_history else []
+        live = live_rows(index.working, batches)
+        removed += _purge_ledger(index, live.batches["batch"], live.text_units["id"], dry_run, shared_ledger)
+        rows = forget_gone(index.working, batches, dry_run)
+        removed += [Removed("working.duckdb", name, n) for name, n in rows.items()]
+        if not dry_run:
+            before, after = compact(index.working, always=True)
+            removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
+        removed.append(_purge_publications(index, batches, dry_run))
+        removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
+        return [one for one in removed if one.rows or one.bytes]
 
 
-def _purge(
-    index: GraphIndex, instance: dg.DagsterInstance | None, batches: list[str], dry_run: bool, shared_ledger: bool
-) -> list[Removed]:
-    removed: list[Removed] = []
-    if instance is not None:  # first: the books that tell which runs are meant are purged below
-        records = records_to_forget(instance, _last_removal(index), batches)
-        size = None if dry_run else forget_records(instance, records, batches)
-        removed.append(Removed("Dagster's storage", _records_in_words(records), len(records), size))
-    live = live_rows(index.working, batches)
-    removed += _purge_ledger(index, live.batches["batch"], live.text_units["id"], dry_run, shared_ledger)
-    rows = forget_gone(index.working, batches, dry_run)
-    removed += [Removed("working.duckdb", name, n) for name, n in rows.items()]
-    if not dry_run:
-        before, after = compact(index.working, always=True)
-        removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
-    removed.append(_purge_publications(index, batches, dry_run))
-    removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
-    return [one for one in removed if one.rows or one.bytes]
-
-
-def _purge_publications(index: GraphIndex, batches: list[str], dry_run: bool) -> Removed:
+def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Removed:
     folder = index.settings.index_folder
     stale = stale_publications(folder, live_rows(index.working, batches))
     size = sum(path.stat().st_size for _, path in stale)
@@ -118,7 +111,7 @@ def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
 
 
 def _purge_ledger(
-    index: GraphIndex, batches: pl.Series, units: pl.Series, dry_run: bool, shared_ledger: bool
+    index: Index, batches: pl.Series, units: pl.Series, dry_run: bool, shared_ledger: bool
 ) -> list[Removed]:
     settings = index.settings
     if not settings.ledger_url and not settings.ledger_file.exists():
@@ -132,7 +125,7 @@ def _purge_ledger(
     return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
 
 
-def needed_answers(index: GraphIndex) -> set[str]:
+def needed_answers(index: Index) -> set[str]:
     """The ledger's keys of all answers that making the present index from nothing would ask for.
 
     Found by making it, on a copy of the database, with models that only look up.
@@ -144,25 +137,25 @@ def needed_answers(index: GraphIndex) -> set[str]:
     from graphrag_assets.llm.ledger_only import ledger_only_models
 
     with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
-        copy = index.at(Path(folder) / "working.duckdb")
+        copy = index.on_copy(Path(folder) / "working.duckdb")
         index.working.copy_to(copy.working.path)
         documents, units = copy.working.read_tables("documents", "text_units")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
-            own = copy.of(str(batch)).settings
-            backend = ledger_only_models(own, keys)
+            own = copy.with_run_options(str(batch)).settings
+            models = ledger_only_models(own, keys)
             if own.text_unit_context == "model":
-                for _ in backend.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
+                for _ in models.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
                     pass
-            for _ in backend.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
+            for _ in models.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
-        backend = ledger_only_models(copy.of(None).settings, keys)
-        with copy.get_connection() as connection:
+        models = ledger_only_models(copy.with_run_options(None).settings, keys)
+        with copy.working.transaction() as connection:
             for derived in ("entities", "relationships", "embeddings"):
                 connection.execute(f"DELETE FROM {derived}")
             connection.execute("DELETE FROM community_reports WHERE model <> $imported", {"imported": IMPORTED})
-        update_graph(copy, backend, _RUN)
-        update_reports(copy, backend, _RUN)
-        update_embeddings(copy, backend, _RUN)
+        merge_graph(copy, models, _RUN)
+        update_reports(copy, models, _RUN)
+        update_embeddings(copy, models, _RUN)
     return keys
 
 
@@ -173,15 +166,12 @@ def _placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[Pla
 
 
 @contextlib.contextmanager
-def _alone(index: GraphIndex, instance: dg.DagsterInstance | None) -> Iterator[None]:
-    """Hold the global stages; see to it that no batch is being indexed.
+def _exclusive(index: Index) -> Iterator[None]:
+    """Hold the locks of the global stages; make sure that no batch is being indexed.
 
     Raises:
-        StoreError: something is under way.
+        StoreError: another run is writing the index.
     """
-    busy = "is under way. Purge when it is over; what it reads may be what has to go."
-    if instance is not None and (runs := runs_under_way(instance)):
-        raise StoreError(f"Run {runs[0]} {busy}")
     folder = index.working.path.parent
     batches = index.working.read("SELECT batch FROM batch_state")["batch"]
     with contextlib.ExitStack() as stack:
@@ -192,12 +182,14 @@ def _alone(index: GraphIndex, instance: dg.DagsterInstance | None) -> Iterator[N
                 with FileLock(folder / f"batch-{stable_id(batch)}.lock", timeout=0):
                     pass
         except Timeout as error:
-            raise StoreError(f"A run that holds {Path(error.lock_file).stem} {busy}") from None
+            raise StoreError(
+                f"A run that holds {Path(error.lock_file).stem} is under way. Purge when it has finished."
+            ) from None
         yield
 
 
-def _check_up_to_date(index: GraphIndex, found: Scan) -> None:
-    differing = [*found.revised, *found.gone]
+def _check_up_to_date(index: Index, found: Scan) -> None:
+    differing = [*found.revised, *found.deleted]
     inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
     stale = {recorded_inputs(index.working, stage) for stage in ("graph", "published")} != {inputs}
     if differing or stale:
@@ -208,12 +200,12 @@ def _check_up_to_date(index: GraphIndex, found: Scan) -> None:
         )
 
 
-def _check_settings(index: GraphIndex) -> None:
+def _check_settings(index: Index) -> None:
     """The answers that are needed can be told only by the models that the index was made with."""
-    backend = index.of(None).backend()
+    models = index.with_run_options(None).models()
     names = ("extractor", "reporter", "embedding_model")
     made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
-    if any(made_with.get(name, getattr(backend, name)) != getattr(backend, name) for name in names):
+    if any(made_with.get(name, getattr(models, name)) != getattr(models, name) for name in names):
         raise StoreError(
             "The index was made with other models, prompts or options than are set now, and purge would remove their "
             "answers from the ledger. Set what it was made with, or run `python -m graphrag_assets index` first."
@@ -231,16 +223,12 @@ FROM index_runs
 """
 
 
-def _last_removal(index: GraphIndex) -> float:
+def _last_removal(index: Index) -> float:
     """When rows of a batch were last removed or replaced (Unix time): records of earlier runs may tell of them."""
     when = index.working.read(
         f"SELECT coalesce(epoch(({_LAST_REMOVAL})::TIMESTAMP), 0)::DOUBLE", {"kept": KEPT_RUNS}
     ).item()
     return float(when)
-
-
-def _records_in_words(records: Records) -> str:
-    return f"{len(records.runs)} runs, {len(records.partitions)} partitions, {len(records.backfills)} backfills"
 
 
 def ledger_note(settings: Settings, shared_ledger: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from graphrag_assets.defs.scanning import Scan
+from graphrag_assets.indexing.scan import Scan
 
 MOST_ATTEMPTS = 4
 FIRST_WAIT_SECONDS = 60.0
@@ -80,7 +80,7 @@ def wanted(observed: Observed) -> list[str]:
     """Batches that differ from the folder and that nobody is writing or indexing."""
     scan = observed.scan
     busy = scan.settling | observed.indexing
-    return [batch for batch in sorted([*scan.revised, *scan.gone]) if batch not in busy]
+    return [batch for batch in sorted([*scan.revised, *scan.deleted]) if batch not in busy]
 
 
 def decide(observed: Observed) -> Decision:
@@ -100,7 +100,7 @@ def decide(observed: Observed) -> Decision:
     refresh = None
     if not batches and not observed.indexing and not observed.refreshing and not up_to_date and scan.revisions:
         refresh = _request(observed, refresh_request(observed.inputs), None)
-    present = set(scan.digests) | set(scan.gone)
+    present = set(scan.digests) | set(scan.deleted)
     lost = sorted(observed.keys - present - observed.indexing)
     add = sorted(present - observed.keys)
     return Decision(add, lost if up_to_date and not batches else [], batches, refresh)

@@ -1,4 +1,4 @@
-"""The input folder against the index: which batches to index, and which names cannot be batches."""
+"""Compares the input folder with the index: the batches to index, and names that cannot be batches."""
 
 import functools
 import time
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.defs.batch_index import deciding_options
-from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import deciding_options
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
@@ -21,9 +21,9 @@ class Scan(NamedTuple):
     Attributes:
         digests: of every batch in the folder, by name.
         revised: batches whose files or settings differ from what was committed.
-        undone: batches as they were committed, of which some text units or contexts failed or were never extracted.
+        pending: batches as they were committed, of which some text units or contexts failed or were never extracted.
         unchanged: batches that are done.
-        gone: batches with rows that are no longer in the folder.
+        deleted: batches with rows that are no longer in the folder.
         revisions: of every committed batch.
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
@@ -31,9 +31,9 @@ class Scan(NamedTuple):
 
     digests: dict[str, str]
     revised: list[str]
-    undone: list[str]
+    pending: list[str]
     unchanged: list[str]
-    gone: list[str]
+    deleted: list[str]
     revisions: dict[str, int]
     settling: frozenset[str]
     imported: tuple[str, ...] = ()
@@ -41,12 +41,12 @@ class Scan(NamedTuple):
     @property
     def changed(self) -> list[str]:
         """Batches in the folder that have something to do, sorted."""
-        return sorted([*self.revised, *self.undone])
+        return sorted([*self.revised, *self.pending])
 
     @property
     def due(self) -> list[str]:
-        """Batches to be indexed: changed ones, and those that are gone."""
-        return [*self.changed, *self.gone]
+        """Batches to be indexed: changed ones, and those that are deleted."""
+        return [*self.changed, *self.deleted]
 
     @property
     def known(self) -> list[str]:
@@ -57,12 +57,12 @@ class Scan(NamedTuple):
 _STORED_BATCHES = """
 SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
        (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL)
-       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage = 'context') AS n_undone
+       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage = 'context') AS n_pending
 FROM batch_state s ORDER BY batch
 """
 
 
-def scan(index: GraphIndex) -> Scan:
+def scan(index: Index) -> Scan:
     """Compare the input folder with the batches in the database, by content and settings.
 
     Only files whose size or time has changed since the last scan are read.
@@ -84,21 +84,21 @@ def scan(index: GraphIndex) -> Scan:
     stored = known.filter(~pl.col("imported"))
     extracted = stored.filter("extracted")
     same = {batch for batch, digest in extracted.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
-    undone = same & set(extracted.filter(pl.col("n_undone") > 0)["batch"])
+    pending = same & set(extracted.filter(pl.col("n_pending") > 0)["batch"])
     live = stored.filter((pl.col("n_documents") > 0) | (pl.col("n_errors") > 0))["batch"]
     return Scan(
         digests=digests,
         revised=sorted(set(digests) - same),
-        undone=sorted(undone),
-        unchanged=sorted(same - undone),
-        gone=sorted(set(live) - set(digests)),
+        pending=sorted(pending),
+        unchanged=sorted(same - pending),
+        deleted=sorted(set(live) - set(digests)),
         revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
         imported=tuple(known.filter("imported")["batch"]),
     )
 
 
-def _deciding_options_by_batch(index: GraphIndex) -> Callable[[str], tuple[object, ...]]:
+def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
     """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
     given = stored_options(index.working)
 
@@ -109,13 +109,13 @@ def _deciding_options_by_batch(index: GraphIndex) -> Callable[[str], tuple[objec
     return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
 
 
-def overtaken(index: GraphIndex) -> bool:
+def overtaken(index: Index) -> bool:
     """Whether a batch was committed after the graph had read its mentions."""
     batches = index.working.read("SELECT batch, revision FROM batch_state")
     return recorded_inputs(index.working, "graph") != inputs_of(batches)
 
 
-def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:
+def claim_input_folder(index: Index, replace: bool = False) -> None:
     """Tie the index to its input folder. Batches of another folder would replace those it has.
 
     Raises:
@@ -132,12 +132,12 @@ def claim_input_folder(index: GraphIndex, replace: bool = False) -> None:
             "other folder an index of its own by setting GRAPHRAG_DATA, or run `python -m graphrag_assets index "
             "--replace`."
         )
-    with index.get_connection() as connection:
+    with index.working.transaction() as connection:
         connection.execute("DELETE FROM index_settings WHERE name = 'input'")
         connection.execute("INSERT INTO index_settings VALUES ('input', $folder)", {"folder": folder})
 
 
-def record_unusable_names(index: GraphIndex) -> None:
+def record_unusable_names(index: Index) -> None:
     """Rows of index_errors for entries of the input folder that cannot be batches because of their names."""
     names = index.input_folder.unusable_names()
     n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()
@@ -154,5 +154,5 @@ def record_unusable_names(index: GraphIndex) -> None:
         },
         schema_overrides={"row_number": pl.Int64},
     )
-    with index.get_connection() as connection:
+    with index.working.transaction() as connection:
         replace_errors(connection, errors, "stage = 'scan'", {})

@@ -20,10 +20,36 @@ from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTabl
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.jobs import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.errors import StoreError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.purge import Removed, purge
 
 _ASSETS = [*BATCH_ASSETS, *GLOBAL_ASSETS]
 _INSTIGATORS = {"document_batches_sensor", "dead_runs_sensor", "failed_runs_alert", "nightly_refresh"}
 _PARTITION = "dagster/partition"
+
+
+def purge_with_history(
+    index: Index, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
+) -> list[Removed]:
+    """`purge`, and what Dagster's storage records of deleted documents; None leaves the storage alone.
+
+    Raises:
+        StoreError: as `purge`; or a run is in progress.
+    """
+    if instance is None:
+        return purge(index, dry_run, shared_ledger)
+    if index.working.path.exists() and (runs := runs_under_way(instance)):
+        raise StoreError(f"Run {runs[0]} is under way. Purge when it is over.")
+
+    def purge_history(last_removal: float, batches: list[str]) -> Removed:
+        records = records_to_forget(instance, last_removal, batches)
+        size = None if dry_run else forget_records(instance, records, batches)
+        runs, partitions, backfills = map(len, records)
+        what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
+        return Removed("Dagster's storage", what, runs + partitions + backfills, size)
+
+    return purge(index, dry_run, shared_ledger, purge_history)
 
 
 class Records(NamedTuple):

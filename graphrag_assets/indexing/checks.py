@@ -1,0 +1,116 @@
+"""Checks of the working database: the invariants of the index. Failed blocking checks stop publication."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.reports import REPORT_INPUTS
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.pipeline.clustering import disconnected_communities
+from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
+from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.invariants import INVARIANTS
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of one asset.
+
+    Attributes:
+        statement: what must hold.
+        remedy: what to do when it does not.
+        find: the offending rows, as a query or as a function.
+    """
+
+    name: str
+    asset: str
+    blocking: bool
+    statement: str
+    remedy: str
+    find: Callable[[Index], pl.DataFrame] | str
+
+
+def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
+    """The offending rows of each check, in order. All queries share one connection."""
+    queries = {c.name: f"SELECT * FROM ({c.find}) ORDER BY ALL" for c in checks if isinstance(c.find, str)}
+    rows = dict(zip(queries, index.working.read_all(*queries.values()) if queries else (), strict=True))
+    return [rows[c.name] if isinstance(c.find, str) else c.find(index) for c in checks]
+
+
+def failed_blocking_checks(index: Index) -> list[Check]:
+    """The blocking checks that the working database fails."""
+    blocking = [check for check in CHECKS if check.blocking]
+    return [check for check, rows in zip(blocking, offending_rows(blocking, index), strict=True) if rows.height]
+
+
+def _disconnected(index: Index) -> pl.DataFrame:
+    return disconnected_communities(*index.working.read_tables("community_members", "relationships")).to_frame()
+
+
+def _stale(index: Index) -> pl.DataFrame:
+    *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
+    own = index.with_run_options(None)
+    settings, reporter = own.settings, own.models().reporter
+    inputs = ReportInputs(*tables)
+    return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
+
+
+def _too_many_failed(index: Index) -> pl.DataFrame:
+    return index.working.read(
+        "SELECT source AS text_unit, error FROM index_errors WHERE stage = 'extract' AND "
+        "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
+        {"share": index.settings.max_failed_units},
+    )
+
+
+def _out_of_date(index: Index) -> pl.DataFrame:
+    try:
+        found = scan(index)
+    except InputError as error:  # an unreadable folder says nothing about the publication
+        return pl.DataFrame({"batch": ["?"], "problem": [str(error)]})
+    rows = [(batch, "differs from the input folder, or has failed text units") for batch in found.changed]
+    rows += [(batch, "was deleted from the input folder") for batch in found.deleted]
+    inputs = inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+    if recorded_inputs(index.working, "published") != inputs:
+        rows.append(("", "batches were indexed after the last publication"))
+    return pl.DataFrame(rows, schema={"batch": pl.String, "problem": pl.String}, orient="row")
+
+
+CHECKS = (
+    *(Check(i.name, i.asset, i.blocking, i.statement, i.cure, i.query) for i in INVARIANTS),
+    Check(
+        "few_text_units_failed",
+        "entities",
+        True,
+        "The share of text units whose extraction failed is at most GRAPHRAG_MAX_FAILED_UNITS.",
+        "Run `graphrag-assets index`, or materialize the batches: only failed text units are extracted again.",
+        _too_many_failed,
+    ),
+    Check(
+        "communities_are_connected",
+        "communities",
+        True,
+        "Every community is connected.",
+        "Launch the job refresh_graph.",
+        _disconnected,
+    ),
+    Check(
+        "reports_are_current",
+        "community_reports",
+        True,
+        "Every report was written from the present state of its community.",
+        "Launch the job refresh_graph.",
+        _stale,
+    ),
+    Check(
+        "publication_is_up_to_date",
+        "published_index",
+        False,
+        "The publication was made from the present input folder.",
+        "Launch the job refresh_changed, or switch on document_batches_sensor.",
+        _out_of_date,
+    ),
+)

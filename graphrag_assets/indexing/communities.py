@@ -1,0 +1,81 @@
+"""Communities of the graph, their members and history, and the layout of the map."""
+
+import time
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.indexing.index import Index, exclusive
+from graphrag_assets.indexing.stage import StageResult
+from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
+from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.community_identity import match_communities
+from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, Reclustered, recluster
+from graphrag_assets.pipeline.layout import layout
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_options, record_stage
+from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
+
+_DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
+# Imported communities were good enough for their index: what they lack does not count against later ones.
+_IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports"
+
+
+class UpdatedCommunities(NamedTuple):
+    """The tables written, the clustering, and the graph that it clusters."""
+
+    updated: StageResult
+    clustering: Reclustered
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+
+
+@exclusive("detect_communities")
+def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
+    """Cluster, starting from the previous communities unless `from_scratch`; match them so that ids stay; lay out.
+
+    Stores the run options of `index`.
+    """
+    started = time.monotonic()
+    settings = index.settings
+    entities, relationships, previous, history, previous_members, clustered_edges = index.working.read_tables(
+        "entities", "relationships", "communities", "community_history", "community_members", "clustered_edges"
+    )
+    dated_units = index.working.read(_DATED_UNITS)
+    imported = index.working.read(_IMPORTED)
+    options = ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed)
+    previous_members = previous_members.rename({"community": "cluster"})
+    clustering = recluster(
+        entities["id"],
+        relationships,
+        previous_members,
+        clustered_edges,
+        options,
+        from_scratch,
+        MODULARITY_LOSS + imported.item(0, "loss"),
+        keep_divisions=imported.item(0, "n") > 0,
+    )
+    members = clustering.members
+    table = community_table(members, entities, relationships)
+    matched = match_communities(previous.select("id", "level", "entity_ids"), table)
+    last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
+    events = matched.history.with_columns(revision=pl.lit(1 + last_revision))
+    positions = layout(entities, members, relationships, settings.seed)
+    with index.working.transaction() as connection:
+        order = table.join(matched.ids, on="key").select("id", "level", -pl.col("size").cast(pl.Int64))
+        assign_numbers(connection, "communities", order)
+        numbers = numbered(connection, "communities", matched.ids.select("id"))
+        frames = {
+            schema.COMMUNITIES: finish_communities(table, matched.ids, numbers, periods(dated_units, table)),
+            schema.COMMUNITY_MEMBERS: finish_members(members, matched.ids, numbers),
+            schema.COMMUNITY_HISTORY: pl.concat([history, events], how="diagonal_relaxed"),
+            schema.ENTITY_POSITIONS: positions,
+            schema.CLUSTERED_EDGES: clustering.edges,
+        }
+        changes = replace_tables(connection, frames)
+        seconds = time.monotonic() - started
+        record_options(connection, None, index.run_options)
+        record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
+    by_name = {written.name: frame for written, frame in frames.items()}
+    updated = StageResult(by_name, changes, {}, time.monotonic() - started)
+    return UpdatedCommunities(updated, clustering, entities, relationships)

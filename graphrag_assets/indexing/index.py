@@ -1,0 +1,92 @@
+"""An index as its stages see it: the working database, the settings in force, and the models they select."""
+
+import functools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from graphrag_assets.indexing.models import models_for
+from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.batches import stored_options
+from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.working import WorkingDatabase
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Index:
+    """One index.
+
+    Attributes:
+        database: path of the working database.
+        overrides: settings that replace the environment's, by name.
+        run_options: settings given to runs, which replace both; the stages store them with their output.
+        keys: API keys; missing ones are looked up in the environment.
+    """
+
+    database: Path
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    run_options: Mapping[str, Any] = field(default_factory=dict)
+    keys: Keys = NO_KEYS
+
+    @classmethod
+    def from_environment(cls) -> "Index":
+        """The index in GRAPHRAG_DATA."""
+        return cls(Settings.load().index_folder / "working.duckdb")
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """The settings in force, read once."""
+        return Settings.load(**self.overrides, **self.run_options)
+
+    @property
+    def working(self) -> WorkingDatabase:
+        return WorkingDatabase(self.database)
+
+    @property
+    def input_folder(self) -> InputFolder:
+        return InputFolder(self.settings.input_folder)
+
+    def on_copy(self, database: Path) -> "Index":
+        """The same index with a copy of its working database."""
+        return replace(self, database=database)
+
+    def with_options(self, options: Mapping[str, Any]) -> "Index":
+        """This index with `options` as its run options."""
+        return replace(self, run_options=dict(options))
+
+    def with_run_options(
+        self, batch: str | None, given: Mapping[str, Any] | None = None, forget: Collection[str] = ()
+    ) -> "Index":
+        """This index with the settings in force for a batch, or, for None, for communities and reports.
+
+        `given` to this run, then those given to earlier runs, then the environment's. Earlier values of settings in
+        `forget` are dropped.
+        """
+        stored = stored_options(self.working).get(batch, {})
+        kept = {name: value for name, value in stored.items() if name not in forget}
+        return self.with_options({**kept, **(given or {})})
+
+    def models(
+        self, batch: str | None = None, run_id: str | None = None, cache_not_before: str | None = None
+    ) -> IndexingModels:
+        """The models that the settings select, see `models_for`."""
+        return models_for(self.settings, batch, run_id, self.keys, cache_not_before)
+
+
+def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
+    """A function of an `Index` that never runs twice at once for one index, see `WorkingDatabase.exclusive`."""
+
+    def decorate(work: Callable[Concatenate[Index, P], R]) -> Callable[Concatenate[Index, P], R]:
+        @functools.wraps(work)
+        def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
+            with index.working.exclusive(stage):
+                return work(index, *args, **kwargs)
+
+        return locked
+
+    return decorate

@@ -1,0 +1,59 @@
+"""Community reports and their citations."""
+
+import time
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.indexing.index import Index, exclusive
+from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.pipeline.citations import report_citations
+from graphrag_assets.pipeline.reports import ReportInputs, community_reports, compare_written
+from graphrag_assets.store import schema
+from graphrag_assets.store.batches import record_options, record_stage
+from graphrag_assets.store.working import replace_tables
+
+REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+
+
+class UpdatedReports(NamedTuple):
+    """The tables written, and the number of reports kept."""
+
+    updated: StageResult
+    n_kept: int
+
+
+@exclusive("write_community_reports")
+def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
+    """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
+
+    Stores the run options of `index`.
+    """
+    started = time.monotonic()
+    settings = index.settings
+    *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
+    inputs = ReportInputs(*tables)
+    previous = previous.clear() if rewrite else previous
+    written_by = (models.reporter, settings.report_input_tokens, settings.encoding)
+    reports = community_reports(inputs, previous, models.write_reports, *written_by)
+    report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
+    current = _current_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)
+    citations = report_citations(reports, pl.concat([current, report_numbers], how="vertical_relaxed"))
+    frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}
+    with index.working.transaction() as connection:
+        changes = replace_tables(connection, frames)
+        seconds, used = time.monotonic() - started, usage_sums(models.usage)
+        record_options(connection, None, index.run_options)
+        record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
+    (stored,) = index.working.read_tables("community_reports")
+    compare_written(inputs, reports, stored, *written_by)
+    by_name = {written.name: frame for written, frame in frames.items()}
+    updated = StageResult(by_name, changes, models.usage, time.monotonic() - started)
+    return UpdatedReports(updated, reports.join(previous, on="fingerprint", how="semi").height)
+
+
+def _current_numbers(numbers: pl.DataFrame, *tables: pl.DataFrame) -> pl.DataFrame:
+    """The numbers of existing rows; the register also remembers deleted ones."""
+    ids = pl.concat([table.select("id") for table in tables])
+    return numbers.join(ids, on="id", how="semi").select("table_name", "id", "human_readable_id")

@@ -1,0 +1,25 @@
+"""What a stage returns."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from graphrag_assets.store.working import Changes
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm import Usage
+
+
+class StageResult(NamedTuple):
+    """Frames and changes by table name, usage of models by task, and seconds."""
+
+    frames: dict[str, pl.DataFrame]
+    changes: dict[str, Changes]
+    usage: "Mapping[str, Usage]"
+    seconds: float
+
+
+def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
+    """Usage by task as plain numbers."""
+    return {task: used.as_dict() for task, used in usage.items()}

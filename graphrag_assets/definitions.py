@@ -1,37 +1,62 @@
-"""The Dagster code location: everything in `defs/`, run in one process per run unless told otherwise."""
+"""The Dagster code location: all definitions of `defs/`."""
 
-import pkgutil
 import warnings
-from importlib import import_module
 
 import dagster as dg
-from dagster.components.definitions import LazyDefinitions
 
-from graphrag_assets import defs as folder
+from graphrag_assets.defs.alerts import failed_runs_alert
+from graphrag_assets.defs.automation import dead_runs_sensor, document_batches_sensor, nightly_refresh
+from graphrag_assets.defs.checks import ASSET_CHECKS
+from graphrag_assets.defs.communities import detect_communities, write_community_reports
+from graphrag_assets.defs.corpus import index_batch, source_files
+from graphrag_assets.defs.embeddings import embed_texts
+from graphrag_assets.defs.graph import knowledge_graph
+from graphrag_assets.defs.jobs import check_index_job, index_batch_job, refresh_graph_job, scan_input
+from graphrag_assets.defs.operations import (
+    index_everything,
+    recluster,
+    refresh_changed,
+    retry_failed_units,
+    rollback,
+)
+from graphrag_assets.defs.preview_cost import preview_cost
+from graphrag_assets.defs.publication import published_index
+from graphrag_assets.defs.resources import GraphIndex
+
+ASSETS: list[dg.AssetsDefinition | dg.AssetSpec] = [
+    source_files,
+    index_batch,
+    knowledge_graph,
+    detect_communities,
+    write_community_reports,
+    embed_texts,
+    published_index,
+]
 
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    loaded = dg.Definitions.merge(*(found() for found in _found_in_folder()))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # it would be told at each start of each command
-        assets = dg.with_source_code_references(list(loaded.assets or ()))
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        assets = dg.with_source_code_references(ASSETS)
     return dg.Definitions(
         assets=assets,
-        asset_checks=loaded.asset_checks,
-        jobs=loaded.jobs,
-        schedules=loaded.schedules,
-        sensors=loaded.sensors,
-        resources=loaded.resources,
-        # A step in a process of its own costs three seconds; parallelism is many runs, and calls within a step.
+        asset_checks=ASSET_CHECKS,
+        jobs=[
+            scan_input,
+            index_batch_job,
+            refresh_graph_job,
+            check_index_job,
+            refresh_changed,
+            index_everything,
+            retry_failed_units,
+            recluster,
+            rollback,
+            preview_cost,
+        ],
+        schedules=[nightly_refresh],
+        sensors=[document_batches_sensor, dead_runs_sensor, failed_runs_alert],
+        resources={"index": GraphIndex.with_sources_shown()},
+        # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor=dg.in_process_executor,
     )
-
-
-def _found_in_folder() -> list[LazyDefinitions]:
-    """What the modules of `defs/` define.
-
-    `dg.load_from_defs_folder` finds the same, and takes half a second more: it describes all types of components.
-    """
-    modules = [import_module(f"{folder.__name__}.{module.name}") for module in pkgutil.iter_modules(folder.__path__)]
-    return [value for module in modules for value in vars(module).values() if isinstance(value, LazyDefinitions)]

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.indexing.index import Index
 
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
@@ -32,6 +33,10 @@ class Project:
     @property
     def index(self) -> Index:
         return Index(self.root / "index" / "working.duckdb")
+
+    @property
+    def resource(self) -> GraphIndex:
+        return GraphIndex(database=str(self.index.database))
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.input / path

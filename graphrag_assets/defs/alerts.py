@@ -84,8 +84,3 @@ def _in_words(error: Exception) -> str:
         return f"the server answered {error.code}"
     reason = getattr(error, "reason", error)
     return reason.strerror if isinstance(reason, OSError) and reason.strerror else type(reason).__name__
-
-
-@dg.definitions
-def alerts() -> dg.Definitions:
-    return dg.Definitions(sensors=[failed_runs_alert])

@@ -171,8 +171,3 @@ nightly_refresh = dg.ScheduleDefinition(
     default_status=dg.DefaultScheduleStatus.RUNNING if _automated else dg.DefaultScheduleStatus.STOPPED,
     description="Indexes what changed, retries failed text units, refreshes, publishes. Cron: GRAPHRAG_NIGHTLY_CRON.",
 )
-
-
-@dg.definitions
-def automation() -> dg.Definitions:
-    return dg.Definitions(sensors=[document_batches_sensor, dead_runs_sensor], schedules=[nightly_refresh])

@@ -63,6 +63,4 @@ def checks_of(asset: str) -> dg.AssetChecksDefinition:
     return check_asset
 
 
-@dg.definitions
-def checks() -> dg.Definitions:
-    return dg.Definitions(asset_checks=[checks_of(asset) for asset in sorted({check.asset for check in CHECKS})])
+ASSET_CHECKS = [checks_of(asset) for asset in sorted({check.asset for check in CHECKS})]

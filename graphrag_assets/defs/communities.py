@@ -108,8 +108,3 @@ def report_metadata(updated: StageResult, n_kept: int) -> Metadata:
             "citations", updated.changes["citations"], updated.seconds, citations, unresolved=unresolved
         ),
     }
-
-
-@dg.definitions
-def communities() -> dg.Definitions:
-    return dg.Definitions(assets=[detect_communities, write_community_reports])

@@ -98,8 +98,3 @@ def batch_metadata(batch: str, indexed: IndexedBatch, seconds: float) -> Metadat
         name: table_metadata(name, indexed.changes[name], seconds, frame, **more.get(name, {}))
         for name, frame in indexed.frames.items()
     }
-
-
-@dg.definitions
-def corpus() -> dg.Definitions:
-    return dg.Definitions(assets=[source_files, index_batch])

@@ -50,8 +50,3 @@ def graph_metadata(updated: StageResult) -> Metadata:
         )
         for name, frame in updated.frames.items()
     }
-
-
-@dg.definitions
-def graph() -> dg.Definitions:
-    return dg.Definitions(assets=[knowledge_graph])

@@ -56,8 +56,3 @@ check_index_job = dg.define_asset_job(
     selection=dg.AssetSelection.all_asset_checks(),
     description="Look at the working database as it is: all invariants, nothing recomputed.",
 )
-
-
-@dg.definitions
-def jobs() -> dg.Definitions:
-    return dg.Definitions(jobs=[scan_input, index_batch_job, refresh_graph_job, check_index_job])

@@ -12,13 +12,13 @@ from pydantic import Field
 
 from graphrag_assets.defs.communities import community_metadata, report_metadata
 from graphrag_assets.defs.corpus import batch_metadata
+from graphrag_assets.defs.embeddings import embedding_metadata
 from graphrag_assets.defs.graph import graph_metadata
 from graphrag_assets.defs.options import BatchOptions, RefreshOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.partitions import document_batches
 from graphrag_assets.defs.publication import publication_metadata
 from graphrag_assets.defs.reporting import Metadata
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.defs.retrieval import embedding_metadata
 from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
@@ -166,8 +166,3 @@ def recluster() -> None:
 @dg.job(description="Let readers see an earlier publication.")
 def rollback() -> None:
     roll_back_publication()
-
-
-@dg.definitions
-def operations() -> dg.Definitions:
-    return dg.Definitions(jobs=[refresh_changed, index_everything, retry_failed_units, recluster, rollback])

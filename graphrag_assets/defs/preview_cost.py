@@ -28,8 +28,3 @@ def preview(context: dg.OpExecutionContext, index: GraphIndex) -> dg.Output[None
 @dg.job(description="The cost of indexing the changed batches, before anything is paid: see the op's output.")
 def preview_cost() -> None:
     preview()
-
-
-@dg.definitions
-def preview_jobs() -> dg.Definitions:
-    return dg.Definitions(jobs=[preview_cost])

@@ -76,8 +76,3 @@ def publication_metadata(publication: Publication, index: Index, seconds: float)
         "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
         **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
     }
-
-
-@dg.definitions
-def publication() -> dg.Definitions:
-    return dg.Definitions(assets=[published_index])

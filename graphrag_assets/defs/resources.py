@@ -87,8 +87,3 @@ class GraphIndex(DuckDBResource):
         overrides = {name: value for name in names if (value := getattr(self, name)) is not None}
         keys = Keys(self.chat_api_key, self.embedding_api_key)
         return Index(Path(self.database), overrides, keys=keys)
-
-
-@dg.definitions
-def resources() -> dg.Definitions:
-    return dg.Definitions(resources={"index": GraphIndex.with_sources_shown()})

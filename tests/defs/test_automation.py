@@ -25,7 +25,7 @@ def watched(project, monkeypatch):
 def tick(project) -> dg.SensorResult | dg.SkipReason:
     """One evaluation of the sensor; its partitions are registered, as the daemon does."""
     context = dg.build_sensor_context(instance=project.instance, repository_def=defs().get_repository_def())
-    result = document_batches_sensor(context, index=project.index)
+    result = document_batches_sensor(context, index=project.resource)
     if isinstance(result, dg.SensorResult):
         for request in result.dynamic_partitions_requests or []:
             if isinstance(request, dg.AddDynamicPartitionsRequest):

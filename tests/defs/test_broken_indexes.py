@@ -134,7 +134,7 @@ def copy(sample_index, project) -> Project:
 def check(project: Project, asset: str) -> dg.ExecuteInProcessResult:
     """The checks of an asset, as Dagster runs them."""
     job = dg.define_asset_job("check", dg.AssetSelection.all_asset_checks())
-    definitions = dg.Definitions(asset_checks=[checks_of(asset)], jobs=[job], resources={"index": project.index})
+    definitions = dg.Definitions(asset_checks=[checks_of(asset)], jobs=[job], resources={"index": project.resource})
     run = definitions.resolve_job_def("check")
     return run.execute_in_process(instance=project.instance, raise_on_error=False, run_config=QUIET)
 

@@ -25,8 +25,3 @@ def embedding_metadata(updated: StageResult, n_embedded: int) -> Metadata:
     more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
     vectors = updated.frames["embeddings"]
     return {"embeddings": table_metadata("embeddings", updated.changes["embeddings"], updated.seconds, vectors, **more)}
-
-
-@dg.definitions
-def retrieval() -> dg.Definitions:
-    return dg.Definitions(assets=[embed_texts])

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from graphrag_assets.pipeline.clustering import edge_arrays, modularity
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.frontier import recluster
+from graphrag_assets.pipeline.incremental_leiden import recluster
 
 INSIDE = 0.8
 KINDS = ("same", "id kept", "same if\nuntouched")

@@ -4,7 +4,7 @@
     python benchmarks/index_million_tokens.py --tokens 1000000 --text novel.txt --text report.md
 
 The corpus is real text (data/input, or the files given) repeated as often as needed. Each repetition has names of
-its own, so that the graph grows as it does with new documents: in every word that occurs capitalised only, letters
+its own, so that the graph grows as it does with new documents: in every word that occurs capitalized only, letters
 are exchanged by a rule that depends on the repetition.
 """
 

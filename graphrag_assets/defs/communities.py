@@ -21,7 +21,7 @@ from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pictures.charts import community_sizes
 from graphrag_assets.pictures.graph_map import graph_map
-from graphrag_assets.pipeline.frontier import Reclustered
+from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
 
 
@@ -57,7 +57,7 @@ def community_metadata(
             "entities_free_to_move": clustering.n_free,
             "modularity": clustering.modularity,
             "modularity_of_fresh_run": clustering.fresh_modularity,
-            "clustered_afresh": int(clustering.fresh),
+            "clustered_from_scratch": int(clustering.fresh),
         },
         "entity_positions": {"map": picture("The map of the graph", drawn)},
     }

@@ -89,7 +89,7 @@ def records_to_forget(instance: dg.DagsterInstance, before: float, batches: Coll
 
 
 def forget_records(instance: dg.DagsterInstance, records: Records, batches: Collection[str]) -> int:
-    """Delete the records, and report what is materialised anew; returns the bytes that became free."""
+    """Delete the records, and report what is materialized anew; returns the bytes that became free."""
     before = _size(instance)
     if len(records):
         _forget_assets(instance, batches)
@@ -121,7 +121,7 @@ def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def _forget_assets(instance: dg.DagsterInstance, batches: Collection[str]) -> None:
-    """Events of materialisations are kept a second time, by asset, with names of partitions beside them."""
+    """Events of materializations are kept a second time, by asset, with names of partitions beside them."""
     instance.wipe_assets([dg.AssetKey(name) for name in (*_ASSETS, "source_files")])
     for name in BATCH_ASSETS:
         for batch in batches:

@@ -19,7 +19,7 @@ DESCRIPTIONS = {
     "entity_aliases": "Which names mean the same thing: decided by rules from all mentions, and by people, who may "
     "add, reject and take back.",
     "entities": "The nodes of the knowledge graph: the mentions of all batches, one row per thing. Several "
-    "descriptions of it are summarised.",
+    "descriptions of it are summarized.",
     "relationships": "The edges of the knowledge graph: the mentions of all batches, one row per pair, heavier the "
     "more often and the more strongly they are related.",
     "communities": "Parts of the graph that are more connected within than with the rest, in a hierarchy. They move "

@@ -1,7 +1,7 @@
 """Jobs for people: each does one thing from beginning to end, batches and global assets alike.
 
 Dagster does not mix partitioned and other assets in a job, so these are ops that do the assets' work and report
-the same materialisations.
+the same materializations.
 """
 
 import time
@@ -124,7 +124,7 @@ def _finish(context: dg.OpExecutionContext, index: Index, options: ReportOptions
 
 
 def _report(context: dg.OpExecutionContext, metadata: Metadata, partition: str | None = None) -> None:
-    """The materialisations that the assets themselves would have reported."""
+    """The materializations that the assets themselves would have reported."""
     for name, of_asset in metadata.items():
         context.log_event(dg.AssetMaterialization(name, metadata=of_asset, partition=partition))
 

@@ -10,7 +10,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.reports import REPORT_INPUTS
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
-from graphrag_assets.pipeline.reports import ReportInputs, stale_reports
+from graphrag_assets.pipeline.report_updates import ReportInputs, stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.invariants import INVARIANTS
 

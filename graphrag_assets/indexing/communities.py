@@ -8,9 +8,9 @@ import polars as pl
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
-from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, Reclustered, recluster
+from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage

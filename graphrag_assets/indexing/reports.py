@@ -8,8 +8,8 @@ import polars as pl
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.citations import report_citations
-from graphrag_assets.pipeline.reports import ReportInputs, community_reports, compare_written
+from graphrag_assets.pipeline.report_citations import report_citations
+from graphrag_assets.pipeline.report_updates import ReportInputs, community_reports, compare_written
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.working import replace_tables

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.pipeline.citations import TABLES, report_citations
+from graphrag_assets.pipeline.report_citations import TABLES, report_citations
 
 _BLOCK = re.compile(r"( ?)\[Data: [^\]]*\]")
 _PART = re.compile(r"([A-Za-z]+) \(([^)]*)\)")

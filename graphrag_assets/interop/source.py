@@ -26,7 +26,7 @@ import polars as pl
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_files import is_graph, read_graph
 from graphrag_assets.interop.vectors import VECTORS, read_vectors
-from graphrag_assets.pipeline.reports import REPORT_TYPES
+from graphrag_assets.pipeline.report_updates import REPORT_TYPES
 
 Columns = dict[str, Any]
 """Names of columns and their polars types."""

@@ -15,7 +15,7 @@ from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.interop.reports import renumbered, repair_reports
 from graphrag_assets.interop.source import Source
 from graphrag_assets.pipeline.clustering import ClusterOptions
-from graphrag_assets.pipeline.frontier import recluster
+from graphrag_assets.pipeline.incremental_leiden import recluster
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.imports import add_original_ids, add_rows, number_communities

@@ -7,7 +7,7 @@ split depends on its own entities and relationships and on the seed, on nothing 
 change is split the same way again.
 
 What stays larger than the maximum is a community without parts, such as a star (one hub and its leaves) or a
-clique: any cut through it would be arbitrary, so it is left whole. See `split_afresh`.
+clique: any cut through it would be arbitrary, so it is left whole. See `split_from_scratch`.
 """
 
 import random
@@ -106,7 +106,7 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_afresh(len(nodes), own, own_weights, options)
+            return split_from_scratch(len(nodes), own, own_weights, options)
 
         labels = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
@@ -263,7 +263,7 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_afresh(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
+def split_from_scratch(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
     """Parts of a community that is too large, or None when it has none.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.

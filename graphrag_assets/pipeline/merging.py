@@ -1,7 +1,7 @@
 """Mentions become entities and relationships: a pure function of all mentions, whatever order they came in.
 
-Entities are grouped by normalised title; relationships are undirected pairs. Weights are sums of strengths. A
-co-occurrence counted by the embedded default is damped by normalised pointwise mutual information (Bouma, 2009,
+Entities are grouped by normalized title; relationships are undirected pairs. Weights are sums of strengths. A
+co-occurrence counted by the embedded default is damped by normalized pointwise mutual information (Bouma, 2009,
 "Normalized (pointwise) mutual information in collocation extraction"), mapped from [-1, 1] to [0, 1], so that
 two things named everywhere do not look related merely because they meet often.
 """

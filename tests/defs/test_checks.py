@@ -83,7 +83,7 @@ def test_the_publication_itself_refuses_a_broken_index_when_no_check_was_run(ind
 
 
 @pytest.mark.parametrize("asset", ["entities", "community_members", "citations", "embeddings"])
-def test_a_single_asset_can_be_materialised(indexed, asset):
+def test_a_single_asset_can_be_materialized(indexed, asset):
     result = indexed.run("refresh_graph", asset_selection=[dg.AssetKey(asset)])
     keys = {
         m.asset_key.to_user_string()

@@ -143,7 +143,7 @@ def test_a_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
         monkeypatch.delenv(name)  # loaded from the file, and not to reach other tests
 
 
-def test_usage_is_metadata_of_the_materialisations(modelled):
+def test_usage_is_metadata_of_the_materializations(modelled):
     import dagster as dg
 
     modelled.index_all()

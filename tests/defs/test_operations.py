@@ -24,7 +24,7 @@ def publications(project) -> list[int]:
     return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
 
 
-def test_refresh_changed_indexes_and_publishes_and_reports_the_materialisations(cables):
+def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(cables):
     assert {"Cyrus Field", "Samuel Canning"} <= titles(cables)
     assert cables.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization

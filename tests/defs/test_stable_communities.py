@@ -62,14 +62,14 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
     texts = documents()
     indexed(project, texts)
     before = communities(project)
-    assert metadata(project, "communities")["clustered_afresh"] == 1
+    assert metadata(project, "communities")["clustered_from_scratch"] == 1
     path = "batch-2/document-042.txt"
     edited = [*texts[path][:3], f"{person(170)} met {person(600)} on the way home.", *texts[path][4:]]
     project.write(path, " ".join(edited))
     project.index_all("batch-2")
     after = communities(project)
     told = metadata(project, "communities")
-    assert told["clustered_afresh"] == 0
+    assert told["clustered_from_scratch"] == 0
     assert 0 < told["entities_free_to_move"] < 30
     assert told["modularity"] >= 0.99 * told["modularity_of_fresh_run"]
     assert len(before.keys() & after.keys()) >= 0.98 * len(before)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_assets.interop.hierarchy import hierarchy_of
-from graphrag_assets.pipeline.frontier import recluster
+from graphrag_assets.pipeline.incremental_leiden import recluster
 
 N = 12
 IDS = [f"e{n:02d}" for n in range(N)]

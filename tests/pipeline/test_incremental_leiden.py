@@ -18,10 +18,10 @@ from graphrag_assets.pipeline.clustering import (
     disconnected_communities,
     edge_arrays,
     seeded,
-    split_afresh,
+    split_from_scratch,
 )
 from graphrag_assets.pipeline.community_identity import match_communities
-from graphrag_assets.pipeline.frontier import MODULARITY_LOSS, WEIGHT_TOLERANCE, Reclustered, recluster
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, WEIGHT_TOLERANCE, Reclustered, recluster
 
 Pair = tuple[int, int]
 SMALL = ClusterOptions(max_cluster_size=4)
@@ -185,7 +185,7 @@ def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph])
                 inside = result.edges.filter(pl.col("source_id").is_in(names) & pl.col("target_id").is_in(names))
                 edges, weights = edge_arrays(pl.Series(sorted(names)), inside)
                 with seeded(SMALL.seed):
-                    assert split_afresh(len(names), edges, weights, SMALL) is None, graph
+                    assert split_from_scratch(len(names), edges, weights, SMALL) is None, graph
 
 
 @given(histories())
@@ -378,9 +378,9 @@ def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_sa
     found = then(before, after)
     assert not found.fresh
     places = communities(before.members).keys()
-    kept, kept_afresh = (
+    kept, kept_from_scratch = (
         len(places & communities(members).keys()) / len(places)
         for members in (found.members, cluster(after.ids, after.relationships))
     )
-    assert kept > 0.95 > 0.8 > kept_afresh
+    assert kept > 0.95 > 0.8 > kept_from_scratch
     assert found.modularity > 0.999 * found.fresh_modularity

@@ -1,8 +1,8 @@
 import polars as pl
 
-from graphrag_assets.pipeline.citations import report_citations
-from graphrag_assets.pipeline.communities import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
+from graphrag_assets.pipeline.report_citations import report_citations
 
 TABLE = pl.DataFrame(
     {

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.embedded.reporter import write_reports
-from graphrag_assets.pipeline import reports
-from graphrag_assets.pipeline.reports import (
+from graphrag_assets.pipeline import report_updates as reports
+from graphrag_assets.pipeline.report_updates import (
     ReportInputs,
     community_reports,
     compare_written,

@@ -1,6 +1,6 @@
 """Communities after a change: the last partition is the start, and only nodes near the change may move.
 
-Clustering afresh after a small change replaces about half of all communities of a large graph, at the same
+Clustering from scratch after a small change replaces about half of all communities of a large graph, at the same
 modularity: a graph has many partitions that are equally good, and Leiden finds another one. Each new community
 is a report to be written again. So from the second run on:
 
@@ -44,7 +44,7 @@ from graphrag_assets.pipeline.clustering import (
     members_frame,
     modularity,
     seeded,
-    split_afresh,
+    split_from_scratch,
 )
 
 Flags = NDArray[np.bool_]
@@ -188,7 +188,7 @@ def _from_previous(
             if not free.any() or is_better_than_whole(parts, own, own_weights, options.resolution):
                 return parts
         rng.seed(options.seed)
-        return split_afresh(len(nodes), own, own_weights, options)
+        return split_from_scratch(len(nodes), own, own_weights, options)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size

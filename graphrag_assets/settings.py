@@ -22,7 +22,7 @@ def variable(name: str) -> str:
 
 
 ONNX = "onnx:"
-"""What names of embedding models begin with that run in this process."""
+"""Prefix of embedding models that run in this process."""
 
 
 class Settings(BaseSettings):
@@ -35,15 +35,17 @@ class Settings(BaseSettings):
 
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
-    id_column: str = Field("id", description="Column of structured files that tells rows apart.")
+    id_column: str = Field("id", description="Column of structured files that identifies a row.")
     settle_seconds: float = Field(
-        5.0, ge=0, description="The sensor leaves a batch alone until its files are this many seconds old."
+        5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
     )
     automation: Literal["off", "on"] = Field(
-        "off", description="on: the sensors run from the start; off: once they are switched on in the UI."
+        "off", description="on: the sensors run from the start; off: they run once switched on in the UI."
     )
     nightly_cron: str = Field("0 3 * * *", description="When the schedule nightly_refresh runs, once it is on.")
-    max_document_mb: float = Field(10, gt=0, description="Longer documents are refused, with an index_errors row.")
+    max_document_mb: float = Field(
+        10, gt=0, description="Maximum size of a document. A larger one is skipped and becomes a row of index_errors."
+    )
 
     encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
     chunking: Literal["anchored", "tokens", "sentences"] = Field(
@@ -51,13 +53,13 @@ class Settings(BaseSettings):
         description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed "
         "window; sentences: one sentence each.",
     )
-    chunk_size: int = Field(1200, ge=50, description="Most tokens of a text unit.")
-    chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighbours; chunking=tokens only.")
+    chunk_size: int = Field(1200, ge=50, description="Maximum tokens per text unit.")
+    chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
 
     text_unit_context: Literal["headings", "none", "model"] = Field(
         "headings",
-        description="What is searched and shown with the text of a text unit. headings: document title › headings; "
-        "none: nothing; model: these, and its place in the document in words of the chat model.",
+        description="Context that is searched and shown with a text unit. headings: document title › headings; "
+        "none: nothing; model: these, and a passage by the chat model that places the text unit in its document.",
     )
 
     min_concept_mentions: int = Field(
@@ -67,45 +69,48 @@ class Settings(BaseSettings):
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
     chat_model: str = Field(
-        "", description="Language model as litellm names it (openai/gpt-…, ollama/…); unset: the embedded default."
+        "", description="Chat model as litellm names it (openai/gpt-…, ollama/…); unset: the embedded default."
     )
     embedding_model: str = Field(
         "",
-        description="Embedding model: onnx:minilm (packaged, on this machine), onnx:/path of a sentence-transformers "
-        "ONNX export, or a server's as litellm names it; unset: hashed n-grams, with no model at all.",
+        description="Embedding model: onnx:minilm (packaged, runs on this machine), onnx:/path of a "
+        "sentence-transformers ONNX export, or a provider's as litellm names it; unset: hashed n-grams, without a "
+        "model.",
     )
     chat_base_url: str = Field("", description="OpenAI-compatible server of the chat model; key: _CHAT_API_KEY.")
     embedding_base_url: str = Field(
         "", description="OpenAI-compatible server of the embedding model; key: _EMBEDDING_API_KEY."
     )
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
-        "auto", description="How JSON is asked for: auto begins with a schema and steps back when it is rejected."
+        "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
-    prompts_dir: str = Field("", description="Folder of prompt templates that go before the built-in ones.")
+    prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
     entity_types: str = Field(
-        "organization, person, geo, event", description="Entity types the chat model is asked for."
+        "organization, person, geo, event", description="Entity types requested from the chat model."
     )
-    max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked what it missed.")
-    extract_claims: bool = Field(True, description="Whether the chat model extracts claims too.")
-    language: str = Field("", description="Language of what the chat model writes; unset: that of the documents.")
-    concurrency: int = Field(25, ge=1, description="Most model calls at once.")
-    requests_per_minute: int | None = Field(None, ge=1, description="Most model calls in a minute.")
-    tokens_per_minute: int | None = Field(None, ge=1, description="Most tokens in a minute.")
-    max_retries: int = Field(8, ge=0, description="Retries of a call that fails in a way that may pass.")
-    backoff_seconds: float = Field(1.0, ge=0, description="First retry's longest wait; doubles with each retry.")
-    request_timeout: float = Field(180.0, gt=0, description="Seconds until a model call counts as lost.")
+    max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
+    extract_claims: bool = Field(True, description="Whether the chat model also extracts claims.")
+    language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
+    concurrency: int = Field(25, ge=1, description="Maximum concurrent model calls.")
+    requests_per_minute: int | None = Field(None, ge=1, description="Maximum model calls per minute.")
+    tokens_per_minute: int | None = Field(None, ge=1, description="Maximum tokens per minute.")
+    max_retries: int = Field(8, ge=0, description="Maximum retries of a call after a transient failure.")
+    backoff_seconds: float = Field(
+        1.0, ge=0, description="Maximum wait before the first retry, in seconds; doubles with each retry."
+    )
+    request_timeout: float = Field(180.0, gt=0, description="Timeout of a model call in seconds.")
     budget_usd: float | None = Field(
-        None, ge=0, description="Most US dollars that a run, and all runs of a day, may spend on models."
+        None, ge=0, description="Maximum US dollars that a run, and all runs of a day, may spend on models."
     )
     chat_input_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     chat_output_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
-    report_input_tokens: int = Field(8000, ge=200, description="Most tokens of a community report's context.")
-    report_words: int = Field(1500, ge=50, description="Most words of a community report by the chat model.")
+    report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
+    report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
     max_failed_units: float = Field(
-        0.05, ge=0, le=1, description="With a larger share of failed text units nothing is published."
+        0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
@@ -114,7 +119,7 @@ class Settings(BaseSettings):
         """Settings from the environment, with `overrides` on top.
 
         Raises:
-            SettingsError: a value does not fit; the message names the variable, the value and the cure.
+            SettingsError: a value does not fit; the message names the variable, the value and the remedy.
         """
         try:
             settings = cls(**overrides)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Sensors and schedule: the folder is watched, changes are carried on to the publication, dead runs are failed.
+"""Sensors and schedule: watch the input folder, propagate changes to the publication, fail orphaned runs.
 
-What to do is decided in `decisions`; here it is looked up and asked for. All of it is off until it is switched on in
-the UI, or by GRAPHRAG_AUTOMATION=on.
+`reconcile` decides what to do. Sensors and schedule are off until they are switched on in the UI, or by
+GRAPHRAG_AUTOMATION=on.
 """
 
 import time
@@ -45,13 +45,13 @@ _status = dg.DefaultSensorStatus.RUNNING if _automated else dg.DefaultSensorStat
     description="Watches the input folder: indexes new, edited and deleted batches, then refreshes and publishes.",
 )
 def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphIndex) -> dg.SensorResult | dg.SkipReason:
-    """One tick: look, decide, ask for runs."""
+    """Observe, decide, request runs."""
     try:
         own = index.open()
         claim_input_folder(own)
         record_unusable_names(own)
         observed = observe(own, context.instance)
-    except GraphRAGError as error:  # a folder that cannot be read is not an empty one
+    except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
     requests = [
@@ -77,7 +77,7 @@ def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphInd
 
 
 def observe(index: Index, instance: dg.DagsterInstance) -> Observed:
-    """What there is: folder, database, publication, and Dagster's runs.
+    """The present state: folder, database, publication, and Dagster's runs.
 
     Raises:
         InputError: the input folder cannot be read.
@@ -100,7 +100,7 @@ def observe(index: Index, instance: dg.DagsterInstance) -> Observed:
 
 
 def _under_way(instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[frozenset[str], bool]:
-    """The batches in unfinished runs, and whether one of these works on the global assets."""
+    """The batches in unfinished runs, and whether an unfinished run selects global assets."""
     indexing: set[str] = set()
     refreshing = False
     for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
@@ -116,38 +116,40 @@ def _under_way(instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[fr
 def _failures(instance: dg.DagsterInstance, name: str) -> Failures:
     over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
     records = instance.get_run_records(dg.RunsFilter(tags={REQUEST_TAG: name}, statuses=over))
-    cancelled = any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in records)
-    return Failures(len(records), max((record.end_time or 0.0 for record in records), default=0.0), cancelled)
+    canceled = any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in records)
+    return Failures(len(records), max((record.end_time or 0.0 for record in records), default=0.0), canceled)
 
 
 @dg.sensor(
     minimum_interval_seconds=30,
     default_status=_status,
-    description="Marks runs as failed whose process is gone, such as after a power cut: Dagster itself waits for ever.",
+    description="Fails runs whose process has ended without a report, such as after a power cut; Dagster would wait.",
 )
 def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Report every run as failed whose process on this machine has ended without a word."""
+    """Fail every run whose process on this machine has ended without a report."""
     if not isinstance(context.instance.run_launcher, DefaultRunLauncher):
-        return dg.SkipReason("Runs are launched elsewhere; their launcher looks after them.")
+        return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
     failed = fail_orphaned_runs(context.instance)
-    return dg.SkipReason(f"{len(failed)} runs were dead: {', '.join(failed)}" if failed else "No run is dead.")
+    return dg.SkipReason(
+        f"Failed {len(failed)} orphaned runs: {', '.join(failed)}" if failed else "No run is orphaned."
+    )
 
 
 def fail_orphaned_runs(instance: dg.DagsterInstance) -> list[str]:
-    """The ids of runs that were under way in processes that are gone; they are failed now, and so may be retried."""
+    """Fail the runs whose process no longer exists, so that they can be retried; returns their ids."""
     statuses = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     failed = []
     for record in instance.get_run_records(dg.RunsFilter(statuses=statuses)):
         run = record.dagster_run
         pid = _process_of(instance, run.run_id)
         if pid is not None and not _is_alive(pid, record.start_time or record.create_timestamp.timestamp()):
-            instance.report_run_failed(run, f"The process {pid} of this run is gone.")
+            instance.report_run_failed(run, f"The process {pid} of this run no longer exists.")
             failed.append(run.run_id)
     return failed
 
 
 def _process_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
-    """The process a run said it runs in."""
+    """The process id that the run reported."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         event = entry.dagster_event
         if event and "pid" in event.engine_event_data.metadata:
@@ -156,7 +158,7 @@ def _process_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
 
 
 def _is_alive(pid: int, began: float) -> bool:
-    """Whether the process is there and is the one: a number may be given again to a later process."""
+    """Whether the process exists and is the same one: the system may reuse its number."""
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and process.create_time() < began + 60

@@ -1,4 +1,4 @@
-"""Jobs to launch by hand: look for batches, index one batch, refresh the graph."""
+"""Jobs to launch by hand: register batches, index batches, refresh the graph, run the checks."""
 
 import dagster as dg
 
@@ -33,7 +33,7 @@ def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
     )
 
 
-@dg.job(description="Look into the input folder: registers its batches as partitions of document_batches.")
+@dg.job(description="Register the batches of the input folder as partitions of document_batches.")
 def scan_input() -> None:
     register_batches()
 
@@ -47,12 +47,12 @@ index_batch_job = dg.define_asset_job(
 refresh_graph_job = dg.define_asset_job(
     "refresh_graph",
     selection=dg.AssetSelection.assets(*GLOBAL_ASSETS) | dg.AssetSelection.all_asset_checks(),
-    description="From the mentions of all batches to the published index: graph, communities, reports, embeddings.",
+    description="From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
 )
 
 
 check_index_job = dg.define_asset_job(
     "check_index",
     selection=dg.AssetSelection.all_asset_checks(),
-    description="Look at the working database as it is: all invariants, nothing recomputed.",
+    description="Run all checks on the present working database; recompute nothing.",
 )

@@ -1,39 +1,37 @@
-"""How the assets hang together, as data: in words, and which column comes from which columns of other assets.
+"""Descriptions of the assets, and the lineage of their columns.
 
-Columns that no other asset's column decides, such as the name of the model, are left out.
+Columns that do not depend on columns of other assets, such as the name of the model, are left out.
 """
 
 import dagster as dg
 
 DESCRIPTIONS = {
-    "documents": "Read from the files of a batch. A file or row that cannot be read does not stop the others: it is "
-    "counted as skipped in the metadata, with its cure.",
-    "text_units": "Documents cut into pieces that are read one at a time. Every citation leads back to one, and by its "
-    "span to the characters in the document.",
-    "entity_mentions": "What was found by reading each text unit by itself. Facts: they change when their text, the "
-    "prompt or the model does, and not otherwise. With a language model, most of the money is spent here.",
-    "relationship_mentions": "Who is said to have to do with whom, by reading each text unit by itself. Found together "
-    "with entity_mentions, in the same step.",
-    "covariates": "Claims with what they say of whom and when, by reading each text unit by itself; found in the same "
-    "step as the mentions.",
-    "entity_aliases": "Which names mean the same thing: decided by rules from all mentions, and by people, who may "
-    "add, reject and take back.",
-    "entities": "The nodes of the knowledge graph: the mentions of all batches, one row per thing. Several "
-    "descriptions of it are summarized.",
-    "relationships": "The edges of the knowledge graph: the mentions of all batches, one row per pair, heavier the "
-    "more often and the more strongly they are related.",
-    "communities": "Parts of the graph that are more connected within than with the rest, in a hierarchy. They move "
-    "only where the graph has changed.",
-    "community_members": "For every level, which community each entity is in: what roll-ups by level are made of.",
-    "community_history": "What became of communities when the graph changed; ids and numbers stay with what goes on.",
-    "entity_positions": "The map of the graph, laid out by communities: its picture is in the metadata.",
-    "community_reports": "What global and DRIFT search read. A report is written again when what it is written from "
-    "has changed, and kept otherwise. With a language model, each costs a call.",
-    "citations": "What the reports rest on, row by row: each reference looked up and checked.",
-    "embeddings": "What search by similarity compares with. A text is embedded again when it, or the model, has "
-    "changed.",
+    "documents": "Read from the files of a batch. An unreadable file or row does not stop the others: the metadata "
+    "list it as skipped, with its remedy.",
+    "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to a text unit, "
+    "and by its span to characters of the document.",
+    "entity_mentions": "Entities extracted from each text unit. They change only when the text, the prompt or the "
+    "model changes. With a language model, most of the cost is here.",
+    "relationship_mentions": "Relationships extracted from each text unit, in the same step as entity_mentions.",
+    "covariates": "Claims extracted from each text unit, with subject, object and dates, in the same step as the "
+    "mentions.",
+    "entity_aliases": "Names that mean the same entity: proposed by rules from all mentions; people may add and "
+    "reject aliases.",
+    "entities": "The nodes of the knowledge graph, merged from the mentions of all batches. Several descriptions are "
+    "summarized.",
+    "relationships": "The edges of the knowledge graph, merged from the mentions of all batches. The weight grows with "
+    "the number and the strength of the mentions.",
+    "communities": "Hierarchical Leiden communities of the graph. They change only where the graph has changed.",
+    "community_members": "The community of each entity on every level: use it for roll-ups.",
+    "community_history": "What happened to communities when the graph changed. Ids and numbers stay with communities "
+    "that continue.",
+    "entity_positions": "The map of the graph, laid out by communities. Its picture is in the metadata.",
+    "community_reports": "Global and DRIFT search read these. A report is rewritten only when its inputs have changed. "
+    "With a language model, each costs a call.",
+    "citations": "The references of the reports, each resolved and checked.",
+    "embeddings": "Vectors for similarity search. A text is embedded again when it, or the model, has changed.",
 }
-"""What people want to know of an asset beyond what one row is; the columns have words of their own."""
+"""Descriptions of the assets, shown after the description of one row."""
 
 _ENDS = "relationships.source_id relationships.target_id relationships.weight"
 _TEXTS = "entities.title entities.description relationships.description covariates.description"

@@ -1,7 +1,6 @@
-"""Jobs for people: each does one thing from beginning to end, batches and global assets alike.
+"""Jobs that do one thing from beginning to end, for batches and global assets alike.
 
-Dagster does not mix partitioned and other assets in a job, so these are ops that do the assets' work and report
-the same materializations.
+Their ops call the same stages as the assets and report the same materializations.
 """
 
 import time
@@ -70,7 +69,7 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
             own = config.apply_to(opened, batch)
             models = own.models(batch, context.run_id, cache_not_before(context.instance, context.run, config))
             indexed = index_batch(own, batch, models, context.run_id, rerun=config.rerun)
-        except Exception as error:  # whatever it is, the other batches are not to blame
+        except Exception as error:  # the other batches are indexed all the same
             context.log.error("batch %s (%d of %d) failed: %s", batch, place, len(todo), error)
             failed.append(batch)
             continue
@@ -82,7 +81,7 @@ def index_selected(context: dg.OpExecutionContext, config: BatchSelection, index
 
 @dg.op(description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.")
 def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, index: GraphIndex, failed: list[str]) -> None:
-    """Fails at the end if batches had failed: what could be done is done and published."""
+    """Fails at the end if batches have failed; the others are published."""
     opened = index.open()
     with opened.working.exclusive("refresh"):
         models = _models(context, opened, config if config.rerun is Rerun.EVERYTHING else ReportOptions())
@@ -124,7 +123,7 @@ def _finish(context: dg.OpExecutionContext, index: Index, options: ReportOptions
 
 
 def _report(context: dg.OpExecutionContext, metadata: Metadata, partition: str | None = None) -> None:
-    """The materializations that the assets themselves would have reported."""
+    """Report the materializations that the assets would have reported."""
     for name, of_asset in metadata.items():
         context.log_event(dg.AssetMaterialization(name, metadata=of_asset, partition=partition))
 
@@ -135,7 +134,7 @@ class Rollback(dg.Config):
     publication: int = Field(description="Number of a publication that is still kept.")
 
 
-@dg.op(description="Let readers see an earlier publication. The next publication of something new goes forward again.")
+@dg.op(description="Point readers to an earlier publication. The next publication with new content replaces it.")
 def roll_back_publication(context: dg.OpExecutionContext, config: Rollback, index: GraphIndex) -> None:
     roll_back(index.open().settings.index_folder, config.publication)
     context.log.info("readers see publication %d", config.publication)
@@ -153,9 +152,9 @@ def _job(name: str, which: Which, description: str) -> dg.JobDefinition:
 
 refresh_changed = _job("refresh_changed", Which.CHANGED, "Index what changed in the input folder, refresh, publish.")
 index_everything = _job(
-    "index_everything", Which.ALL, "Index every batch again, refresh, publish. Paid calls stay paid."
+    "index_everything", Which.ALL, "Index every batch again, refresh, publish. Paid calls come from the ledger."
 )
-retry_failed_units = _job("retry_failed_units", Which.FAILED, "Try failed text units again, refresh, publish.")
+retry_failed_units = _job("retry_failed_units", Which.FAILED, "Extract failed text units again, refresh, publish.")
 
 
 @dg.job(description="Communities from scratch instead of from the previous ones; their reports; publish.")
@@ -163,6 +162,6 @@ def recluster() -> None:
     recluster_all()
 
 
-@dg.job(description="Let readers see an earlier publication.")
+@dg.job(description="Point readers to an earlier publication.")
 def rollback() -> None:
     roll_back_publication()

@@ -1,7 +1,7 @@
-"""What people change per run in the launchpad: typed, by default nothing, checked before anything is paid.
+"""Options of one run in the launchpad: typed, empty by default, checked before anything is paid.
 
-A setting given to a run stays with what the run made (table index_options): the next run, the sensor's for one, finds
-the batch as it was left, instead of making it, and paying for it, once more by the environment's settings.
+A setting given to a run is stored with its output (table index_options). Later runs, such as the sensor's, use the same
+setting, so they do not compute and pay for the batch again with the environment's settings.
 """
 
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ _BATCH, _GRAPH = _STAYS.format(what="these batches"), _STAYS.format(what="the in
 
 
 class Chunking(Enum):
-    """How documents are cut into text units."""
+    """How documents are split into text units."""
 
     ANCHORED = "anchored"
     TOKENS = "tokens"
@@ -29,7 +29,7 @@ class Chunking(Enum):
 
 
 class TextUnitContext(Enum):
-    """What is searched and shown with the text of a text unit."""
+    """Context that is searched and shown with a text unit."""
 
     HEADINGS = "headings"
     NONE = "none"
@@ -43,7 +43,7 @@ class RunOptions(dg.Config):
 
     forget_earlier: bool = Field(
         default=False,
-        description="true: settings that earlier runs gave are dropped, and the environment's count again.",
+        description="true: drop the settings given to earlier runs and use the environment's.",
     )
 
     @property
@@ -69,7 +69,7 @@ class RunOptions(dg.Config):
 
 
 class RerunOptions(RunOptions):
-    """Settings of a step that can be done again; `reruns` are the levels it knows."""
+    """Settings of a step that can rerun; `reruns` are the levels it supports."""
 
     reruns: ClassVar[tuple[Rerun, ...]] = tuple(Rerun)
 
@@ -94,7 +94,7 @@ class RerunOptions(RunOptions):
 
 
 class BatchOptions(RerunOptions):
-    """How batches are indexed by this run."""
+    """How this run indexes batches."""
 
     settings_of: ClassVar[tuple[str, ...]] = (
         "entity_types",
@@ -107,19 +107,19 @@ class BatchOptions(RerunOptions):
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
 
     entity_types: str | None = Field(
-        default=None, description=f"Entity types the chat model is asked for, separated by commas. {_BATCH}"
+        default=None, description=f"Entity types requested from the chat model, separated by commas. {_BATCH}"
     )
     max_gleanings: int | None = Field(
-        default=None, description=f"Rounds in which the chat model is asked what it missed, from 0. {_BATCH}"
+        default=None, description=f"Rounds in which the chat model is asked for what it missed, from 0. {_BATCH}"
     )
     chunking: Chunking | None = Field(default=None, description=f"ANCHORED, TOKENS or SENTENCES. {_BATCH}")
-    chunk_size: int | None = Field(default=None, description=f"Most tokens of a text unit, from 50. {_BATCH}")
+    chunk_size: int | None = Field(default=None, description=f"Maximum tokens per text unit, from 50. {_BATCH}")
     chunk_overlap: int | None = Field(
-        default=None, description=f"Tokens shared by neighbours, from 0; with TOKENS only. {_BATCH}"
+        default=None, description=f"Tokens shared by neighboring text units, from 0; with TOKENS only. {_BATCH}"
     )
     text_unit_context: TextUnitContext | None = Field(
         default=None,
-        description=f"HEADINGS, NONE or MODEL: what is searched with a text. MODEL: a call per text unit. {_BATCH}",
+        description=f"HEADINGS, NONE or MODEL: context searched with a text unit. MODEL: one call per text unit. {_BATCH}",
     )
     rerun: Rerun = Field(
         default=Rerun.FAILED_UNITS,
@@ -139,12 +139,12 @@ class BatchOptions(RerunOptions):
 
     @property
     def asks_for_something(self) -> bool:
-        """Whether something is to be done to batches that have not changed: settings, or everything again."""
+        """Whether unchanged batches are concerned too, by settings or by a rerun."""
         return bool(self.given) or self.forget_earlier or self.rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING)
 
 
 class CommunityOptions(RunOptions):
-    """How communities are made by this run."""
+    """How this run detects communities."""
 
     settings_of: ClassVar[tuple[str, ...]] = ("max_cluster_size",)
 
@@ -153,22 +153,23 @@ class CommunityOptions(RunOptions):
         description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
     )
     from_scratch: bool = Field(
-        default=False, description="true: from scratch instead of from the last ones; about half of the reports change."
+        default=False,
+        description="true: cluster from scratch instead of from the previous communities; about half of the reports change.",
     )
 
 
 class ReportOptions(RerunOptions):
-    """How community reports are written by this run."""
+    """How this run writes community reports."""
 
     settings_of: ClassVar[tuple[str, ...]] = ("report_words", "report_input_tokens")
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.REPORTS, Rerun.EVERYTHING)
 
     report_words: int | None = Field(
         default=None,
-        description=f"Most words of a report by the chat model, from 50. {_GRAPH} All reports are written again.",
+        description=f"Maximum words of a report by the chat model, from 50. {_GRAPH} All reports are written again.",
     )
     report_input_tokens: int | None = Field(
-        default=None, description=f"Most tokens that a report is written from, from 200. {_GRAPH}"
+        default=None, description=f"Maximum tokens of the context of a report, from 200. {_GRAPH}"
     )
     rerun: Rerun = Field(
         default=Rerun.NOTHING,
@@ -178,15 +179,15 @@ class ReportOptions(RerunOptions):
 
 
 class RefreshOptions(CommunityOptions, ReportOptions):
-    """How the graph's communities and reports are made by this run."""
+    """How this run detects communities and writes reports."""
 
     settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
 
 
 def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:
-    """From when on an answer counts as this run's own (ISO, UTC), if it is to ask anew.
+    """With `bypass_cache`, the time before which answers in the ledger are ignored (ISO, UTC).
 
-    It is when the first attempt of the run began: one that is repeated does not pay a second time for what it has got.
+    It is the start of the run's first attempt, so that a retry does not pay again for answers it already has.
     """
     if not options.bypass_cache:
         return None

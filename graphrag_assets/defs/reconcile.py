@@ -1,8 +1,8 @@
-"""What the automation does next: a pure function of what there is.
+"""Decides the next step of the automation: a pure function of the present state.
 
-Every tick compares the folder with the database and the database with the publication, whatever happened before.
-So nothing depends on having seen an event: what was missed is seen on the next tick, a batch that lands while the
-graph is refreshed makes that refresh out of date, and the next one follows by itself.
+Every tick compares the folder with the database and the database with the publication. No decision depends on an
+event, so a missed one does no harm: the next tick sees the difference. A batch that is committed during a refresh
+makes that refresh out of date, and the next tick requests another.
 """
 
 from collections.abc import Mapping
@@ -11,30 +11,30 @@ from typing import NamedTuple
 
 from graphrag_assets.indexing.scan import Scan
 
-MOST_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 FIRST_WAIT_SECONDS = 60.0
-"""A request that failed is made again after this long, then after twice as long, and so on."""
+"""Wait before a failed request is made again; doubles with each failure."""
 
 
 class Failures(NamedTuple):
-    """Runs of one request that failed: how many, when the last ended (Unix time), whether somebody cancelled one."""
+    """Failed runs of one request: how many, when the last ended (Unix time), whether one was canceled."""
 
     n: int
     last: float
-    cancelled: bool = False
+    canceled: bool = False
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What a tick sees.
+    """The state that a tick observes.
 
     Attributes:
         scan: the folder beside the database.
         keys: the registered partitions.
-        indexing: batches in runs that are not over.
-        refreshing: whether a run of the global assets is not over.
-        inputs: hash of the batches' revisions as they are.
-        published: that of the newest publication; None before the first.
+        indexing: batches in unfinished runs.
+        refreshing: whether a run of the global assets is unfinished.
+        inputs: hash of the present revisions of all batches.
+        published: the same for the newest publication; None before the first.
         failures: of earlier requests, by request.
         now: Unix time.
     """
@@ -50,7 +50,7 @@ class Observed:
 
 
 class Request(NamedTuple):
-    """A run to be asked for. `name` says what for; `key` differs with each attempt, since Dagster takes none twice."""
+    """A run to request. `name` identifies its purpose; `key` differs per attempt, since Dagster takes none twice."""
 
     name: str
     key: str
@@ -58,7 +58,7 @@ class Request(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Partitions to add and to drop, batches to index, and the refresh, if there is to be one."""
+    """Partitions to add and to drop, batches to index, and the refresh, if one is due."""
 
     add: list[str]
     drop: list[str]
@@ -67,17 +67,17 @@ class Decision(NamedTuple):
 
 
 def batch_request(scan: Scan, batch: str) -> str:
-    """What a batch is to become from what it is: the revision tells A → B → A apart."""
+    """Identifies the change of a batch; the revision distinguishes A → B → A."""
     return f"{batch}@{scan.digests.get(batch, 'gone')}#{scan.revisions.get(batch, 0)}"
 
 
 def refresh_request(inputs: str) -> str:
-    """The refresh that these revisions of the batches ask for."""
+    """Identifies the refresh for these revisions of the batches."""
     return f"refresh@{inputs}"
 
 
 def wanted(observed: Observed) -> list[str]:
-    """Batches that differ from the folder and that nobody is writing or indexing."""
+    """Batches that differ from the folder and are neither being written nor being indexed."""
     scan = observed.scan
     busy = scan.settling | observed.indexing
     return [batch for batch in sorted([*scan.revised, *scan.deleted]) if batch not in busy]
@@ -86,9 +86,9 @@ def wanted(observed: Observed) -> list[str]:
 def decide(observed: Observed) -> Decision:
     """The next step.
 
-    The refresh waits until no batch is asked for or being indexed, so that many changes are carried on once. A
-    batch that failed, or that is still being written, holds up nobody. A partition is dropped when its batch is
-    gone, its rows are gone, and the publication has taken notice.
+    The refresh waits until no batch is requested or being indexed, so that one refresh serves many changes. A batch
+    that failed, or that is still being written, delays nothing else. A partition is dropped once its batch and its
+    rows are deleted and the publication reflects it.
     """
     scan = observed.scan
     batches = [
@@ -108,7 +108,7 @@ def decide(observed: Observed) -> Decision:
 
 def _request(observed: Observed, name: str, batch: str | None) -> Request | None:
     failures = observed.failures.get(name, Failures(0, 0.0))
-    if failures.cancelled or failures.n >= MOST_ATTEMPTS:
+    if failures.canceled or failures.n >= MAX_ATTEMPTS:
         return None
     wait = FIRST_WAIT_SECONDS * 2 ** (failures.n - 1) if failures.n else 0.0
     return Request(name, f"{name}.{failures.n}", batch) if observed.now >= failures.last + wait else None

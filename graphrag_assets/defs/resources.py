@@ -32,8 +32,11 @@ def _variable_of(field: str) -> str:
 
 def _as_set(field: str, shown: bool = True) -> Any:
     """A field that only its variable sets."""
-    text = f"Set the variable {_variable_of(field)}. A value typed here is stored with the run and refused, for the "
-    return Field(default=None, description=f"{text}next run would undo it.", repr=shown)
+    text = (
+        f"Set the variable {_variable_of(field)}. A value typed here is refused: it would be stored with the run, and "
+        "the next run would undo it."
+    )
+    return Field(default=None, description=text, repr=shown)
 
 
 class GraphIndex(DuckDBResource):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from graphrag_assets.defs.reconcile import (
     FIRST_WAIT_SECONDS,
-    MOST_ATTEMPTS,
+    MAX_ATTEMPTS,
     Failures,
     Observed,
     batch_request,
@@ -99,7 +99,7 @@ def test_a_failed_request_is_made_again_later_each_time_and_not_for_ever():
     observed = see(revised=["b"])
     name = batch_request(observed.scan, "b")
     keys = set()
-    for n in range(MOST_ATTEMPTS):
+    for n in range(MAX_ATTEMPTS):
         wait = FIRST_WAIT_SECONDS * 2 ** (n - 1) if n else 0
         failed = {name: Failures(n, observed.now - wait)}
         (request,) = decide(replace(observed, failures=failed)).batches
@@ -107,14 +107,14 @@ def test_a_failed_request_is_made_again_later_each_time_and_not_for_ever():
         if n:
             early = {name: Failures(n, observed.now - wait + 1)}
             assert decide(replace(observed, failures=early)).batches == []
-    assert len(keys) == MOST_ATTEMPTS  # Dagster takes no run key twice
-    assert decide(replace(observed, failures={name: Failures(MOST_ATTEMPTS, 0.0)})).batches == []
+    assert len(keys) == MAX_ATTEMPTS  # Dagster takes no run key twice
+    assert decide(replace(observed, failures={name: Failures(MAX_ATTEMPTS, 0.0)})).batches == []
 
 
-def test_what_somebody_cancelled_is_not_started_again():
+def test_what_somebody_canceled_is_not_started_again():
     observed = see(revised=["b"])
-    cancelled = {batch_request(observed.scan, "b"): Failures(1, 0.0, cancelled=True)}
-    assert decide(replace(observed, failures=cancelled)).batches == []
+    canceled = {batch_request(observed.scan, "b"): Failures(1, 0.0, canceled=True)}
+    assert decide(replace(observed, failures=canceled)).batches == []
 
 
 def test_going_back_to_earlier_content_is_a_change_like_any_other():

@@ -6,7 +6,7 @@ Columns that do not depend on columns of other assets, such as the name of the m
 import dagster as dg
 
 DESCRIPTIONS = {
-    "documents": "Read from the files of a batch. An unreadable file or row does not stop the others: the metadata "
+    "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
     "list it as skipped, with its remedy.",
     "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to a text unit, "
     "and by its span to characters of the document.",

@@ -119,7 +119,7 @@ class BatchOptions(RerunOptions):
     )
     text_unit_context: TextUnitContext | None = Field(
         default=None,
-        description=f"HEADINGS, NONE or MODEL: context searched with a text unit. MODEL: one call per text unit. {_BATCH}",
+        description=f"HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each. {_BATCH}",
     )
     rerun: Rerun = Field(
         default=Rerun.FAILED_UNITS,
@@ -154,7 +154,7 @@ class CommunityOptions(RunOptions):
     )
     from_scratch: bool = Field(
         default=False,
-        description="true: cluster from scratch instead of from the previous communities; about half of the reports change.",
+        description="true: cluster from scratch, not from the previous communities; about half of the reports change.",
     )
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 DESCRIPTIONS = {
     "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
     "list it as skipped, with its remedy.",
-    "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to a text unit, "
+    "text_units": "Documents split into chunks, the unit of extraction and search. Every citation leads to one, "
     "and by its span to characters of the document.",
     "entity_mentions": "Entities extracted from each text unit. They change only when the text, the prompt or the "
     "model changes. With a language model, most of the cost is here.",

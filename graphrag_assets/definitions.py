@@ -5,7 +5,12 @@ import warnings
 import dagster as dg
 
 from graphrag_assets.defs.alerts import failed_runs_alert
-from graphrag_assets.defs.automation import dead_runs_sensor, document_batches_sensor, nightly_refresh
+from graphrag_assets.defs.automation import (
+    dead_runs_sensor,
+    document_batches_sensor,
+    nightly_refresh,
+    register_batches_sensor,
+)
 from graphrag_assets.defs.checks import ASSET_CHECKS
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
 from graphrag_assets.defs.corpus import index_batch, source_files
@@ -55,7 +60,7 @@ def defs() -> dg.Definitions:
             preview_cost,
         ],
         schedules=[nightly_refresh],
-        sensors=[document_batches_sensor, dead_runs_sensor, failed_runs_alert],
+        sensors=[register_batches_sensor, document_batches_sensor, dead_runs_sensor, failed_runs_alert],
         resources={"index": GraphIndex.with_sources_shown()},
         # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
         executor=dg.in_process_executor,

@@ -45,7 +45,7 @@ _status = dg.DefaultSensorStatus.RUNNING if _automated else dg.DefaultSensorStat
     description="Watches the input folder: indexes new, edited and deleted batches, then refreshes and publishes.",
 )
 def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphIndex) -> dg.SensorResult | dg.SkipReason:
-    """Observe, decide, request runs."""
+    """Observe, decide, request runs. A tick without a request says why."""
     try:
         own = index.open()
         claim_input_folder(own)
@@ -73,7 +73,32 @@ def document_batches_sensor(context: dg.SensorEvaluationContext, index: GraphInd
         )
         if keys
     ]
-    return dg.SensorResult(run_requests=requests, dynamic_partitions_requests=partitions, asset_events=changes)
+    return dg.SensorResult(
+        run_requests=requests,
+        skip_reason=None if requests else " ".join(decision.waiting) or "The publication is up to date.",
+        dynamic_partitions_requests=partitions,
+        asset_events=changes,
+    )
+
+
+@dg.sensor(
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Registers new entries of the input folder as partitions, so that they can be materialized by hand.",
+)
+def register_batches_sensor(context: dg.SensorEvaluationContext, index: GraphIndex) -> dg.SensorResult | dg.SkipReason:
+    """Add the partitions of new batches. Starts nothing and reads no file."""
+    try:
+        batches = index.open().input_folder.batches()
+    except GraphRAGError as error:
+        return dg.SkipReason(str(error))
+    new = sorted(set(batches) - set(context.instance.get_dynamic_partitions(str(document_batches.name))))
+    if not new:
+        return dg.SkipReason(f"All {len(batches)} batches of the input folder are registered.")
+    return dg.SensorResult(
+        skip_reason=f"Registered {', '.join(new)}.",
+        dynamic_partitions_requests=[document_batches.build_add_request(new)],
+    )
 
 
 def observe(index: Index, instance: dg.DagsterInstance) -> Observed:
@@ -114,10 +139,12 @@ def _under_way(instance: dg.DagsterInstance, batches: Iterable[str]) -> tuple[fr
 
 
 def _failures(instance: dg.DagsterInstance, name: str) -> Failures:
+    """Failed requests; Dagster's own retries of a run count as the same attempt."""
     over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
     records = instance.get_run_records(dg.RunsFilter(tags={REQUEST_TAG: name}, statuses=over))
     canceled = any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in records)
-    return Failures(len(records), max((record.end_time or 0.0 for record in records), default=0.0), canceled)
+    attempts = {record.dagster_run.root_run_id or record.dagster_run.run_id for record in records}
+    return Failures(len(attempts), max((record.end_time or 0.0 for record in records), default=0.0), canceled)
 
 
 @dg.sensor(

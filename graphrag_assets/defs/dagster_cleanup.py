@@ -25,7 +25,13 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, purge
 
 _ASSETS = [*BATCH_ASSETS, *GLOBAL_ASSETS]
-_INSTIGATORS = {"document_batches_sensor", "dead_runs_sensor", "failed_runs_alert", "nightly_refresh"}
+_INSTIGATORS = {
+    "register_batches_sensor",
+    "document_batches_sensor",
+    "dead_runs_sensor",
+    "failed_runs_alert",
+    "nightly_refresh",
+}
 _PARTITION = "dagster/partition"
 
 

@@ -14,6 +14,8 @@ from graphrag_assets.indexing.scan import Scan
 MAX_ATTEMPTS = 4
 FIRST_WAIT_SECONDS = 60.0
 """Wait before a failed request is made again; doubles with each failure."""
+SLOW_WAIT_SECONDS = 86_400.0
+"""Wait between attempts after `MAX_ATTEMPTS` failures."""
 
 
 class Failures(NamedTuple):
@@ -58,12 +60,20 @@ class Request(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Partitions to add and to drop, batches to index, and the refresh, if one is due."""
+    """The next step.
+
+    Attributes:
+        add, drop: partitions.
+        batches: batches to index.
+        refresh: the refresh, if one is due.
+        waiting: for each change that is not requested now, why not.
+    """
 
     add: list[str]
     drop: list[str]
     batches: list[Request]
     refresh: Request | None
+    waiting: list[str]
 
 
 def batch_request(scan: Scan, batch: str) -> str:
@@ -91,24 +101,41 @@ def decide(observed: Observed) -> Decision:
     rows are deleted and the publication reflects it.
     """
     scan = observed.scan
-    batches = [
-        request
-        for batch in wanted(observed)
-        if (request := _request(observed, batch_request(scan, batch), batch)) is not None
+    differing = sorted([*scan.revised, *scan.deleted])
+    waiting = [f"Batch {batch} is being indexed." for batch in differing if batch in observed.indexing]
+    waiting += [
+        f"Batch {batch} is still being written: its newest file is younger than GRAPHRAG_SETTLE_SECONDS."
+        for batch in differing
+        if batch in scan.settling - observed.indexing
     ]
+    outcomes = [_request(observed, batch_request(scan, batch), batch) for batch in wanted(observed)]
+    batches = [outcome for outcome in outcomes if isinstance(outcome, Request)]
     up_to_date = observed.inputs == observed.published
-    refresh = None
-    if not batches and not observed.indexing and not observed.refreshing and not up_to_date and scan.revisions:
-        refresh = _request(observed, refresh_request(observed.inputs), None)
+    if not up_to_date and scan.revisions:
+        if batches or observed.indexing:
+            outcomes.append("The refresh waits until all requested batches are indexed.")
+        elif observed.refreshing:
+            outcomes.append("A run of the global assets is in progress.")
+        else:
+            outcomes.append(_request(observed, refresh_request(observed.inputs), None))
+    refresh = next((o for o in outcomes if isinstance(o, Request) and o.batch is None), None)
+    waiting += [outcome for outcome in outcomes if isinstance(outcome, str)]
     present = set(scan.digests) | set(scan.deleted)
     lost = sorted(observed.keys - present - observed.indexing)
     add = sorted(present - observed.keys)
-    return Decision(add, lost if up_to_date and not batches else [], batches, refresh)
+    return Decision(add, lost if up_to_date and not batches else [], batches, refresh, waiting)
 
 
-def _request(observed: Observed, name: str, batch: str | None) -> Request | None:
+def _request(observed: Observed, name: str, batch: str | None) -> Request | str:
+    """The request, or why it is not made now."""
+    what = "The refresh" if batch is None else f"Batch {batch}"
     failures = observed.failures.get(name, Failures(0, 0.0))
-    if failures.canceled or failures.n >= MAX_ATTEMPTS:
-        return None
-    wait = FIRST_WAIT_SECONDS * 2 ** (failures.n - 1) if failures.n else 0.0
-    return Request(name, f"{name}.{failures.n}", batch) if observed.now >= failures.last + wait else None
+    if failures.canceled:
+        return f"{what} was canceled. Launch it by hand, or change the batch."
+    wait = 0.0
+    if failures.n:
+        wait = FIRST_WAIT_SECONDS * 2 ** (failures.n - 1) if failures.n < MAX_ATTEMPTS else SLOW_WAIT_SECONDS
+    if observed.now < failures.last + wait:
+        remaining = (failures.last + wait - observed.now) / 60
+        return f"{what} failed {failures.n} times; the next attempt is in {remaining:.0f} minutes."
+    return Request(name, f"{name}.{failures.n}", batch)

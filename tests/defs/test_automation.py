@@ -8,7 +8,13 @@ import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import REQUEST_TAG, document_batches_sensor, fail_orphaned_runs
+from graphrag_assets.defs.automation import (
+    REQUEST_TAG,
+    _failures,
+    document_batches_sensor,
+    fail_orphaned_runs,
+    register_batches_sensor,
+)
 from tests.conftest import QUIET
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -262,3 +268,32 @@ def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     assert "Robert Halpin" in titles(project)
     folder.fs.rm("/watched", recursive=True)
     assert isinstance(tick(project), dg.SkipReason)  # a folder that is missing is not an empty one
+
+
+def test_new_batches_are_registered_without_automation(project):
+    def register() -> dg.SensorResult | dg.SkipReason:
+        return register_batches_sensor(dg.build_sensor_context(instance=project.instance), index=project.resource)
+
+    assert register_batches_sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    project.write("a/text.txt", TEXT)
+    project.write("b.csv", "text\nhello")
+    result = register()
+    assert [list(request.partition_keys) for request in result.dynamic_partitions_requests] == [["a", "b.csv"]]
+    assert not result.run_requests
+    project.instance.add_dynamic_partitions("document_batches", ["a", "b.csv"])
+    assert register().skip_message == "All 2 batches of the input folder are registered."
+
+
+def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
+    job = defs().get_repository_def().get_job("check_index")
+
+    def failed_run(first: str | None = None) -> str:
+        run = project.instance.create_run_for_job(job, tags={REQUEST_TAG: "x"}, root_run_id=first, parent_run_id=first)
+        project.instance.report_run_failed(run)
+        return run.run_id
+
+    first = failed_run()
+    failed_run(first)
+    assert _failures(project.instance, "x").n == 1
+    failed_run()
+    assert _failures(project.instance, "x").n == 2

@@ -5,6 +5,7 @@ from dataclasses import replace
 from graphrag_assets.defs.reconcile import (
     FIRST_WAIT_SECONDS,
     MAX_ATTEMPTS,
+    SLOW_WAIT_SECONDS,
     Failures,
     Observed,
     batch_request,
@@ -16,9 +17,9 @@ from graphrag_assets.indexing.scan import Scan
 IDLE = Scan(
     digests={"a": "1", "b": "2"},
     revised=[],
-    undone=[],
+    pending=[],
     unchanged=["a", "b"],
-    gone=[],
+    deleted=[],
     revisions={"a": 1, "b": 1},
     settling=frozenset(),
 )
@@ -45,7 +46,7 @@ def batches(observed: Observed) -> list[str | None]:
 
 
 def test_nothing_changed_nothing_happens():
-    assert decide(NOTHING) == ([], [], [], None)
+    assert decide(NOTHING) == ([], [], [], None, [])
 
 
 def test_exactly_the_changed_batches_are_indexed_and_new_ones_registered():
@@ -57,10 +58,10 @@ def test_exactly_the_changed_batches_are_indexed_and_new_ones_registered():
 
 
 def test_a_batch_that_is_gone_is_indexed_to_nothing_first_and_its_partition_dropped_after_the_refresh():
-    gone = see(digests={"a": "1"}, gone=["b"])
+    gone = see(digests={"a": "1"}, deleted=["b"])
     assert batches(gone) == ["b"]
     assert decide(gone).drop == []
-    emptied = see(digests={"a": "1"}, gone=[], inputs="later")
+    emptied = see(digests={"a": "1"}, deleted=[], inputs="later")
     assert decide(emptied).drop == []  # the publication still has it
     assert decide(emptied).refresh is not None
     assert decide(replace(emptied, published="later")).drop == ["b"]
@@ -95,7 +96,7 @@ def test_a_failed_batch_does_not_block_the_others_nor_the_refresh():
     assert decision.refresh is not None
 
 
-def test_a_failed_request_is_made_again_later_each_time_and_not_for_ever():
+def test_a_failed_request_is_made_again_later_each_time_and_then_once_a_day():
     observed = see(revised=["b"])
     name = batch_request(observed.scan, "b")
     keys = set()
@@ -108,13 +109,21 @@ def test_a_failed_request_is_made_again_later_each_time_and_not_for_ever():
             early = {name: Failures(n, observed.now - wait + 1)}
             assert decide(replace(observed, failures=early)).batches == []
     assert len(keys) == MAX_ATTEMPTS  # Dagster takes no run key twice
-    assert decide(replace(observed, failures={name: Failures(MAX_ATTEMPTS, 0.0)})).batches == []
+    for n in (MAX_ATTEMPTS, 3 * MAX_ATTEMPTS):
+        failed = {name: Failures(n, observed.now - SLOW_WAIT_SECONDS)}
+        assert len(decide(replace(observed, failures=failed)).batches) == 1
+        early = {name: Failures(n, observed.now - SLOW_WAIT_SECONDS + 600)}
+        decision = decide(replace(observed, failures=early))
+        assert decision.batches == []
+        assert decision.waiting == [f"Batch b failed {n} times; the next attempt is in 10 minutes."]
 
 
 def test_what_somebody_canceled_is_not_started_again():
     observed = see(revised=["b"])
     canceled = {batch_request(observed.scan, "b"): Failures(1, 0.0, canceled=True)}
-    assert decide(replace(observed, failures=canceled)).batches == []
+    decision = decide(replace(observed, failures=canceled))
+    assert decision.batches == []
+    assert decision.waiting == ["Batch b was canceled. Launch it by hand, or change the batch."]
 
 
 def test_going_back_to_earlier_content_is_a_change_like_any_other():
@@ -124,8 +133,20 @@ def test_going_back_to_earlier_content_is_a_change_like_any_other():
 
 
 def test_text_units_that_failed_are_not_paid_for_again_by_every_tick():
-    assert decide(see(undone=["a"])).batches == []
+    assert decide(see(pending=["a"])).batches == []
 
 
 def test_an_empty_database_is_not_refreshed():
     assert decide(see(digests={}, revisions={}, keys=frozenset(), published=None)).refresh is None
+
+
+def test_every_change_that_is_not_requested_says_why():
+    decision = decide(
+        see(revised=["a", "b", "c"], settling=frozenset({"a"}), indexing=frozenset({"b"}), inputs="later")
+    )
+    assert decision.waiting == [
+        "Batch b is being indexed.",
+        "Batch a is still being written: its newest file is younger than GRAPHRAG_SETTLE_SECONDS.",
+        "The refresh waits until all requested batches are indexed.",
+    ]
+    assert decide(see(inputs="later", refreshing=True)).waiting == ["A run of the global assets is in progress."]

@@ -1,4 +1,4 @@
-"""A message to people when a run has failed: a webhook whose address is a secret of the environment."""
+"""Alerts of failed runs: a message to a webhook whose address is a secret of the environment."""
 
 import json
 import time
@@ -7,7 +7,6 @@ import urllib.request
 from http.client import HTTPException
 
 import dagster as dg
-from dagster._core.storage.tags import WILL_RETRY_TAG
 
 from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.errors import AlertError
@@ -15,13 +14,14 @@ from graphrag_assets.llm.model_errors import without_secrets
 from graphrag_assets.settings import variable
 
 VARIABLE = "GRAPHRAG_ALERT_URL"
+_WILL_RETRY = "dagster/will_retry"  # tag of a failed run that Dagster retries
 _ATTEMPTS, _PAUSE_SECONDS, _TIMEOUT_SECONDS = 2, 1.0, 5.0  # a tick of several runs has a minute
 _LONGEST_REASON = 500
 _FAILED_CHECKS = "DagsterAssetCheckFailedError"
 
 
 def alert_url() -> str:
-    """Address of the webhook, or nothing. It is a secret: who knows it can write there. So it is no setting."""
+    """Address of the webhook, or nothing. It is a secret, since it permits posting, and therefore no setting."""
     return variable(VARIABLE)
 
 
@@ -31,12 +31,12 @@ def alert_url() -> str:
     description="Posts a message to the webhook of GRAPHRAG_ALERT_URL for every run that fails and is not retried.",
 )
 def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
-    """Tell of one failed run. A message that cannot be sent fails the tick, without its address."""
+    """Report one failed run. A message that cannot be sent fails the tick; the error does not name the address."""
     run, url = context.dagster_run, alert_url()
-    if run.tags.get(WILL_RETRY_TAG) == "true":
-        return dg.SkipReason(f"Run {run.run_id} is tried again by itself.")
+    if run.tags.get(_WILL_RETRY) == "true":
+        return dg.SkipReason(f"Dagster retries run {run.run_id}.")
     if not url:
-        return dg.SkipReason(f"{VARIABLE} is not set, so nobody is told of run {run.run_id}.")
+        return dg.SkipReason(f"{VARIABLE} is not set, so no alert is sent for run {run.run_id}.")
     failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
     reasons = failed_check_messages(_evaluations(context.instance, run.run_id))
     # What Dagster raises for failed checks does not say what to do.

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import dagster as dg
 import psutil
-from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
 
 from graphrag_assets.defs.jobs import BATCH_ASSETS, index_batch_job, refresh_graph_job
 from graphrag_assets.defs.operations import refresh_changed
@@ -154,7 +153,7 @@ def _failures(instance: dg.DagsterInstance, name: str) -> Failures:
 )
 def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
     """Fail every run whose process on this machine has ended without a report."""
-    if not isinstance(context.instance.run_launcher, DefaultRunLauncher):
+    if not isinstance(context.instance.run_launcher, dg.DefaultRunLauncher):
         return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
     failed = fail_orphaned_runs(context.instance)
     return dg.SkipReason(

@@ -1,21 +1,18 @@
-"""What Dagster's storage remembers of runs: names of batches and, in previews of tables, titles.
+"""Deletes records of purged documents from Dagster's storage: names of batches and, in previews, titles.
 
-Nothing here decides what is indexed: the automation compares the folder, the database and the publication. So
-records can go without anything being done again.
+The automation compares the folder, the database and the publication, so deleting records reruns nothing.
 """
 
 import contextlib
 import shutil
 import sqlite3
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 import dagster as dg
-from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
-from dagster._core.storage.runs.schema import BackfillTagsTable, BulkActionsTable
+import sqlalchemy as sa
 
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.jobs import BATCH_ASSETS, GLOBAL_ASSETS
@@ -33,6 +30,7 @@ _INSTIGATORS = {
     "nightly_refresh",
 }
 _PARTITION = "dagster/partition"
+_FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "COMPLETED_FAILED"}
 
 
 def purge_with_history(
@@ -45,7 +43,7 @@ def purge_with_history(
     """
     if instance is None:
         return purge(index, dry_run, shared_ledger)
-    if index.working.path.exists() and (runs := runs_under_way(instance)):
+    if index.working.path.exists() and (runs := unfinished_runs(instance)):
         raise StoreError(f"Run {runs[0]} is under way. Purge when it is over.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
@@ -69,8 +67,8 @@ class Records(NamedTuple):
         return len(self.runs) + len(self.partitions) + len(self.backfills)
 
 
-def runs_under_way(instance: dg.DagsterInstance) -> list[str]:
-    """Ids of runs of this project that are not over."""
+def unfinished_runs(instance: dg.DagsterInstance) -> list[str]:
+    """Ids of unfinished runs of this project."""
     jobs = _jobs()
     return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if _is_ours(run, jobs)]
 
@@ -80,14 +78,14 @@ def records_to_forget(instance: dg.DagsterInstance, before: float, batches: Coll
     jobs, runs = _jobs(), []
     for record in instance.get_run_records():
         batch = record.dagster_run.tags.get(_PARTITION)
-        told = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
-        if told and _is_ours(record.dagster_run, jobs):
+        concerned = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
+        if concerned and _is_ours(record.dagster_run, jobs):
             runs.append(record.dagster_run.run_id)
     keys = instance.get_dynamic_partitions(str(document_batches.name))
     backfills = [
         backfill.backfill_id
         for backfill in instance.get_backfills()
-        if backfill.status in BULK_ACTION_TERMINAL_STATUSES
+        if backfill.status.name in _FINISHED_BACKFILLS
         and {key.to_user_string() for key in backfill.asset_selection or ()} & set(_ASSETS)
         and (backfill.backfill_timestamp <= before)
     ]
@@ -101,14 +99,16 @@ def forget_records(instance: dg.DagsterInstance, records: Records, batches: Coll
         _forget_assets(instance, batches)
         for state in instance.all_instigator_state():
             if state.instigator_name in _INSTIGATORS:
-                # All of them: the tick that drops the partition of a batch comes after the batch has left the index.
+                # All ticks: the one that drops a partition comes after its batch has left the index.
                 instance.purge_ticks(state.instigator_origin_id, state.selector_id, time.time())
         for key in records.partitions:
             instance.delete_dynamic_partition(str(document_batches.name), key)
         if records.backfills:
             with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
-                for column in (BackfillTagsTable.c.backfill_id, BulkActionsTable.c.key):
-                    connection.execute(column.table.delete().where(column.in_(records.backfills)))
+                for table, column in (("backfill_tags", "backfill_id"), ("bulk_actions", "key")):
+                    delete = sa.text(f"DELETE FROM {table} WHERE {column} IN :ids")
+                    ids: sa.BindParameter[str] = sa.bindparam("ids", records.backfills, expanding=True)
+                    connection.execute(delete.bindparams(ids))
         for run_id in records.runs:
             _forget_run(instance, run_id)
     for database in _databases(instance):
@@ -121,9 +121,9 @@ def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
     instance.compute_log_manager.delete_logs(prefix=[run_id])
     with contextlib.suppress(Exception):  # no storage of files, or none that is local
         shutil.rmtree(Path(instance.storage_directory()) / run_id, ignore_errors=True)
-    if isinstance(instance.event_log_storage, SqliteEventLogStorage):
-        for file in _shard(instance.event_log_storage, run_id):
-            file.unlink(missing_ok=True)
+    if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):  # a SQLite file per run
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)
 
 
 def _forget_assets(instance: dg.DagsterInstance, batches: Collection[str]) -> None:
@@ -147,11 +147,6 @@ def _is_ours(run: dg.DagsterRun, jobs: set[str]) -> bool:
     """Whether a run is of this project; other projects may share the instance."""
     selection = {key.to_user_string() for key in run.asset_selection or ()}
     return run.job_name in jobs or bool(selection & set(_ASSETS))
-
-
-def _shard(storage: SqliteEventLogStorage, run_id: str) -> Iterator[Path]:
-    path = storage.path_for_shard(run_id)
-    return (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal"))
 
 
 def _databases(instance: dg.DagsterInstance) -> list[Path]:
@@ -178,7 +173,7 @@ def _size(instance: dg.DagsterInstance) -> int:
 
 
 def _vacuum(database: Path) -> None:
-    """Give free pages back, so that nothing is left of deleted rows."""
+    """Return free pages, so that nothing of deleted rows remains."""
     with contextlib.closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as connection:
         if connection.execute("PRAGMA freelist_count").fetchone() != (0,):
             connection.execute("VACUUM")

@@ -156,7 +156,7 @@ def test_a_run_that_is_tried_again_is_not_told_of_and_nor_is_any_without_an_addr
     assert "GRAPHRAG_ALERT_URL is not set" in tick(broken, cursor).result.skip_message
     monkeypatch.setenv(alerts.VARIABLE, webhook.url)
     broken.instance.add_run_tags(run_id, {"dagster/will_retry": "true"})
-    assert "tried again by itself" in tick(broken, cursor).result.skip_message
+    assert "Dagster retries run" in tick(broken, cursor).result.skip_message
     assert webhook.posted == []
 
 

@@ -6,13 +6,13 @@ export DAGSTER_HOME := $(CURDIR)
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-fast check docs bench clean
+.PHONY: help install install-dev demo dev test test-all check docs bench clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
-	@echo "make test    the whole test suite, on all cores (about twelve minutes on two)"
-	@echo "make test-fast  without the slow ones"
+	@echo "make test    the test suite, on all cores (under six minutes on two)"
+	@echo "make test-all  with a browser, servers, killed processes and more random examples (under twelve minutes)"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   seconds and memory per stage for a million tokens"
@@ -53,10 +53,10 @@ dev: .venv/.installed
 PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
 
 test: .venv/.installed-dev
-	$(PYTEST)
+	$(PYTEST) -m "not extended"
 
-test-fast: .venv/.installed-dev
-	$(PYTEST) -m "not slow"
+test-all: .venv/.installed-dev
+	$(PYTEST) --hypothesis-profile thorough
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

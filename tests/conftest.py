@@ -1,15 +1,19 @@
-"""Fixtures shared by all tests: a project of its own per test, and the index it makes."""
+"""Fixtures shared by all tests: a project per test, and indexes that are built once and read or copied by many tests."""
 
 import contextlib
 import functools
+import hashlib
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
 import duckdb
 import pytest
+from filelock import FileLock
+from hypothesis import settings
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import GraphIndex
@@ -17,6 +21,11 @@ from graphrag_assets.indexing.index import Index
 
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
+
+# `make test-all` asks for the thorough profile. No deadlines: the first example of a test loads models and tokenizers.
+settings.register_profile("fast", max_examples=25, deadline=None)
+settings.register_profile("thorough", max_examples=150, deadline=None)
+settings.load_profile("fast")
 
 
 @dataclass
@@ -47,8 +56,7 @@ class Project:
         self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
     ) -> dg.ExecuteInProcessResult:
         result = (
-            defs()
-            .get_repository_def()
+            repository()
             .get_job(job)
             .execute_in_process(
                 instance=self.instance,
@@ -74,9 +82,13 @@ class Project:
             return connection.execute(query).fetchall()
 
 
-@functools.cache
-def _repository(root: Path) -> dg.RepositoryDefinition:
-    """The code location as loaded with GRAPHRAG_DATA at `root`."""
+def repository() -> dg.RepositoryDefinition:
+    """The code location as loaded with the present settings; built once for each set of them."""
+    return _repository(Path.cwd(), frozenset(item for item in os.environ.items() if item[0].startswith("GRAPHRAG_")))
+
+
+@functools.lru_cache(maxsize=8)
+def _repository(folder: Path, variables: frozenset[tuple[str, str]]) -> dg.RepositoryDefinition:
     return defs().get_repository_def()
 
 
@@ -86,9 +98,7 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """An empty project; nothing of the caller's environment reaches it."""
-    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    _use(tmp_path, monkeypatch)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "input").mkdir()
@@ -96,13 +106,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         yield Project(tmp_path, instance)
 
 
+def _use(root: Path, patch: pytest.MonkeyPatch) -> None:
+    """The default settings, with the data folder `root`."""
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        patch.delenv(name)
+    patch.setenv("GRAPHRAG_DATA", str(root))
+
+
 @contextlib.contextmanager
 def indexed(root: Path, folder: Path) -> Iterator[Project]:
     """The index of a folder of documents, made in `root` with the default settings."""
     with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
-        for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
-            patch.delenv(name)
-        patch.setenv("GRAPHRAG_DATA", str(root))
+        _use(root, patch)
         patch.setenv("GRAPHRAG_INPUT", str(folder))
         project = Project(root, instance)
         project.index_all()
@@ -110,7 +125,59 @@ def indexed(root: Path, folder: Path) -> Iterator[Project]:
 
 
 @pytest.fixture(scope="session")
-def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this test session share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
+    """A folder that the first process which needs it builds; the others wait for it."""
+    with FileLock(f"{folder}.lock"):
+        if not (folder / ".built").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            build(folder)
+            (folder / ".built").touch()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample_index(shared_folder: Path) -> Iterator[Project]:
     """The sample corpus of data/input, indexed once for all tests that only read it."""
-    with indexed(tmp_path_factory.mktemp("sample"), SAMPLE_INPUT) as project:
-        yield project
+
+    with pytest.MonkeyPatch.context() as patch:
+        root = shared_folder / "sample"
+        _use(root, patch)
+        patch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+
+        def build(root: Path) -> None:
+            with dg.DagsterInstance.local_temp(str(root)) as instance:
+                Project(root, instance).index_all()
+
+        with dg.DagsterInstance.local_temp(str(build_once(root, build))) as instance:
+            yield Project(root, instance)
+
+
+@pytest.fixture
+def start_with(project: Project, shared_folder: Path) -> Callable[[dict[str, str]], Project]:
+    """Gives the project documents (paths and texts) and a copy of their index, built once with the default settings."""
+
+    def start(documents: dict[str, str]) -> Project:
+        def build(root: Path) -> None:
+            with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+                _use(root, patch)
+                built = Project(root, instance)
+                for path, text in documents.items():
+                    built.write(path, text)
+                built.index_all()
+
+        name = hashlib.sha256(repr(sorted(documents.items())).encode()).hexdigest()[:16]
+        shutil.copytree(build_once(shared_folder / name, build), project.root, symlinks=True, dirs_exist_ok=True)
+        batches = sorted({path.partition("/")[0] for path in documents})
+        project.instance.add_dynamic_partitions("document_batches", batches)
+        return project
+
+    return start

@@ -1,4 +1,4 @@
-"""The command line as people call it: a process of its own, real files."""
+"""The commands on real files: what they do and print."""
 
 import os
 import subprocess
@@ -6,50 +6,40 @@ import sys
 
 import pytest
 
-from tests.conftest import Project
-
-pytestmark = pytest.mark.slow
+from tests.cli import run_command
 
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 
 
-def run(project: Project, *arguments: str, status: int = 0, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-m", "graphrag_assets", *arguments],
-        cwd=project.root,
-        env={**os.environ, "COLUMNS": "200", "DAGSTER_HOME": "", **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == status, result.stdout + result.stderr
-    return result.stdout + result.stderr
-
-
 def test_index_then_status_then_query(project):
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "graphrag_assets", *arguments]
+        return subprocess.run(
+            command, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True, check=True
+        ).stdout
+
     project.write("one/a.txt", TEXT)
     project.write("two.txt", "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson.\n")
-    indexed = run(project, "index")
+    indexed = run("index")
     assert "2 indexed, 0 unchanged" in indexed
     assert "graphrag.duckdb" in indexed
-    status = run(project, "status")
+    status = run("status")
     assert "two.txt" in status
     assert "publications/graphrag-1.duckdb" in status
-    answer = run(project, "query", "local", "Who commanded the Great Eastern?")
+    answer = run("query", "local", "Who commanded the Great Eastern?")
     assert "James Anderson commanded" in answer
     assert "one/a.txt" in answer
-    assert "-----Sources-----" in run(project, "query", "basic", "galvanometer", "--context")
+    assert "-----Sources-----" in run("query", "basic", "galvanometer", "--context")
 
 
-def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(project):
-    project.write("one/a.txt", TEXT)
-    project.write("two/b.txt", TEXT)
-    run(project, "index")
-    assert "0 indexed, 2 unchanged" in run(project, "index")
+def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_with):
+    project = start_with({"one/a.txt": TEXT, "two/b.txt": TEXT})
+    assert "0 indexed, 2 unchanged" in run_command("index")
     project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
-    assert "1 indexed, 1 unchanged" in run(project, "index")
+    assert "1 indexed, 1 unchanged" in run_command("index")
     (project.input / "one" / "a.txt").unlink()
     (project.input / "one").rmdir()
-    assert "1 indexed (1 of them gone from the folder), 1 unchanged" in run(project, "index")
+    assert "1 indexed (1 of them gone from the folder), 1 unchanged" in run_command("index")
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
@@ -59,16 +49,16 @@ def test_index_tells_of_documents_in_which_the_embedded_default_finds_no_names(p
     said = (
         "1 document in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md."
     )
-    assert said in run(project, "index")
+    assert said in run_command("index")
     (project.input / "two" / "b.txt").unlink()
-    assert "finds no names" not in run(project, "index")
+    assert "finds no names" not in run_command("index")
 
 
 def test_an_empty_input_folder_is_told_of(project):
     project.input.mkdir(exist_ok=True)
-    assert f"The input folder {project.input} is empty." in run(project, "index")
+    assert f"The input folder {project.input} is empty." in run_command("index")
     project.write("one/a.txt", TEXT)
-    assert "is empty" not in run(project, "index")
+    assert "is empty" not in run_command("index")
 
 
 def test_another_input_folder_and_a_single_batch(project, tmp_path):
@@ -76,7 +66,7 @@ def test_another_input_folder_and_a_single_batch(project, tmp_path):
     for batch in ("x", "y"):
         (folder / batch).mkdir(parents=True)
         (folder / batch / "a.txt").write_text(TEXT)
-    run(project, "index", "--input", str(folder), "--batch", "y")
+    run_command("index", "--input", str(folder), "--batch", "y")
     assert project.sql("SELECT DISTINCT batch FROM documents") == [("y",)]
 
 
@@ -89,19 +79,19 @@ def test_another_input_folder_and_a_single_batch(project, tmp_path):
     ],
 )
 def test_errors_are_one_clear_line_without_a_traceback(project, arguments, message):
-    output = run(project, *arguments, status=1)
+    output = run_command(*arguments, status=1)
     assert message in output
     assert "Traceback" not in output
 
 
 def test_a_bad_setting_names_the_variable(project):
-    output = run(project, "index", status=1, GRAPHRAG_CHUNK_SIZE="many")
+    output = run_command("index", status=1, GRAPHRAG_CHUNK_SIZE="many")
     assert "GRAPHRAG_CHUNK_SIZE='many'" in output
     assert "Traceback" not in output
 
 
 def test_status_of_an_empty_project_says_what_to_do(project):
-    assert "python -m graphrag_assets index" in run(project, "status")
+    assert "python -m graphrag_assets index" in run_command("status")
 
 
 def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
@@ -110,21 +100,20 @@ def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
     home = project.root / "home"
     home.mkdir()
     project.write("one/a.txt", TEXT)
-    run(project, "index", DAGSTER_HOME=str(home))
+    run_command("index", DAGSTER_HOME=str(home))
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert instance.get_dynamic_partitions("document_batches") == ["one"]
         assert instance.get_latest_materialization_event(dg.AssetKey("published_index")) is not None
 
 
-def test_a_failed_text_unit_is_tried_again_by_the_next_index(project):
-    project.write("one/a.txt", TEXT)
-    run(project, "index")
+def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
+    project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:
         connection.execute("UPDATE text_units SET extractor = NULL")
         connection.execute(
             "INSERT INTO index_errors SELECT batch, id, NULL, 'extract', 'x', 'y', now()::TIMESTAMP FROM text_units"
         )
-    assert "1 indexed, 0 unchanged" in run(project, "index")
+    assert "1 indexed, 0 unchanged" in run_command("index")
     assert project.index.working.read("SELECT count(*) FROM index_errors").item() == 0
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
 
@@ -132,43 +121,41 @@ def test_a_failed_text_unit_is_tried_again_by_the_next_index(project):
 def test_a_model_whose_server_is_not_there_is_told_of(project):
     project.write("one/a.txt", TEXT)
     nobody = {"GRAPHRAG_CHAT_MODEL": "openai/model", "GRAPHRAG_CHAT_BASE_URL": "http://127.0.0.1:9/v1"}
-    printed = run(project, "index", status=1, **nobody)
+    printed = run_command("index", status=1, **nobody)
     assert "0 indexed, 1 failed, 0 unchanged" in printed
     assert "cannot connect to 127.0.0.1:9" in printed
     assert "Check that the server runs" in printed
     assert "0 of 1 text units" in printed
 
 
-def test_another_input_folder_does_not_replace_the_index_unasked(project, tmp_path):
-    project.write("one/a.txt", TEXT)
-    run(project, "index")
+def test_another_input_folder_does_not_replace_the_index_unasked(start_with, tmp_path):
+    project = start_with({"one/a.txt": TEXT})
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "b.txt").write_text(TEXT)
-    refused = run(project, "index", "--input", str(tmp_path / "other"), status=1)
+    refused = run_command("index", "--input", str(tmp_path / "other"), status=1)
     assert "GRAPHRAG_DATA" in refused
     assert "--replace" in refused
     assert project.sql("SELECT source FROM documents") == [("one/a.txt",)]
-    assert "1 of them gone" in run(project, "index", "--input", str(tmp_path / "other"), "--replace")
+    assert "1 of them gone" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
 
 
 def test_names_with_markup_are_shown_as_they_are(project):
     project.write("a[b]*.csv", "[/i],a\n1,2\n")
     project.write("[bold]good.txt", TEXT)
-    assert "[bold]good.txt" in run(project, "index")
-    status = run(project, "status")
+    assert "[bold]good.txt" in run_command("index")
+    status = run_command("status")
     assert "a[b]*.csv" in status
     assert "[/i]" in status
-    assert "No batch '[/zz]'" in run(project, "index", "--batch", "[/zz]", status=1)
+    assert "No batch '[/zz]'" in run_command("index", "--batch", "[/zz]", status=1)
 
 
-def test_nothing_is_called_published_when_a_check_fails(project):
-    project.write("one/a.txt", TEXT)
-    run(project, "index")
+def test_nothing_is_called_published_when_a_check_fails(start_with):
+    project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:
         connection.execute(
             "INSERT INTO documents BY NAME SELECT * REPLACE ('ghost' AS id, 'ghost' AS batch) FROM documents"
         )
-    output = run(project, "index", status=1)
+    output = run_command("index", status=1)
     assert "Published" not in output
     assert "Every row goes back to a document that exists. Launch the job index_everything" in output

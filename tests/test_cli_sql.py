@@ -145,7 +145,6 @@ def on_a_terminal(index: Path, typed: str, path: str) -> tuple[str, int]:
     return printed.decode(), process.wait()
 
 
-@pytest.mark.slow
 def test_on_a_terminal_without_duckdbs_shell_there_is_a_prompt(index, tmp_path):
     printed, status = on_a_terminal(index, TYPED, str(tmp_path))
     assert status == 0
@@ -159,7 +158,6 @@ echo "the shell of DuckDB: $1 $2"
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("probe", "opened"), [(0, True), (1, False)])
 def test_duckdbs_own_shell_is_opened_where_it_reads_the_file(index, tmp_path, probe, opened):
     shell = tmp_path / "duckdb"

@@ -151,7 +151,7 @@ def runs(port: int, job: str, status: str) -> list[dict]:
     return [run for run in found if run["jobName"] == job and run["status"] == status]
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_documents_are_indexed_and_a_failed_run_is_told_of(tmp_path):
     pytest.importorskip("dagster_postgres", reason="dagster-postgres is not installed: pip install -e '.[postgres]'")
     home, documents = tmp_path / "dagster", tmp_path / "input"

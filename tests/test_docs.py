@@ -42,7 +42,6 @@ def test_the_queries_on_spend_run(sample_index, query):
     assert sample_index.sql(query) == []  # no model was called
 
 
-@pytest.mark.slow
 def test_the_cost_preview_prints_what_its_guide_shows(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

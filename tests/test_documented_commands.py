@@ -22,8 +22,6 @@ from graphrag_assets.cli import main
 from tests.conftest import SAMPLE_INPUT
 from tests.test_docs import ROOT
 
-pytestmark = pytest.mark.slow
-
 
 class Block(NamedTuple):
     """A fenced block: its page, its language, its text."""

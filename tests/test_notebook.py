@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import make_notebook
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_the_notebook_runs_and_shows_what_is_stored_in_it(sample_index, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

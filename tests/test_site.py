@@ -10,6 +10,8 @@ import pytest
 
 from tests.test_docs import ROOT
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:

@@ -1,6 +1,6 @@
 """Sentences: where they end, and that they cover the text."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.text import sentences
@@ -14,14 +14,12 @@ def paragraph_ends(text: str) -> list[str]:
     return [text[s.start : s.end].strip() for s in sentences(text) if s.ends_paragraph]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="aB1.!?# |-*)\n\r\t “”电。😀", max_size=200))
 def test_sentences_adjoin_and_cover_the_text(text: str) -> None:
     assert "".join(split(text)) == text
     assert all(s.start < s.end for s in sentences(text))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="aB. #|-\n\t", max_size=200))
 def test_white_space_belongs_to_the_sentence_before(text: str) -> None:
     assert not any(s[0].isspace() for s in split(text)[1:])

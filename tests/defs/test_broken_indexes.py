@@ -174,12 +174,13 @@ def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
         ("communities_have_the_members_listed", "refresh_graph"),
     ],
 )
-def test_the_cure_heals_the_index(project, name, job):
-    project.write(
-        "one/cable.md", "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia."
+def test_the_cure_heals_the_index(start_with, name, job):
+    project = start_with(
+        {
+            "one/cable.md": "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia.",
+            "one/ship.md": "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.",
+        }
     )
-    project.write("one/ship.md", "Captain James Anderson commanded the Great Eastern. Robert Halpin was his officer.")
-    project.index_all()
     (broken_check,) = (c for c in CHECKS if c.name == name)
     assert job in broken_check.remedy
     with project.index.working.transaction() as connection:

@@ -10,10 +10,8 @@ William Thomson met Cyrus Field in London. William Thomson sailed in the Agamemn
 
 
 @pytest.fixture
-def indexed(project):
-    project.write("one/a.txt", TEXT)
-    project.index_all()
-    return project
+def indexed(start_with):
+    return start_with({"one/a.txt": TEXT})
 
 
 def failing(project) -> dict[str, dg.AssetCheckEvaluation]:

@@ -12,7 +12,7 @@ DOCUMENTS = {
 TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES, schema.NUMBERS)]
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_an_index_made_with_faults_equals_the_clean_one(project, monkeypatch, tmp_path):
     def made_with(server: OpenAIServer, folder: str) -> dict:
         for kind in ("CHAT", "EMBEDDING"):

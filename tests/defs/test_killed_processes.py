@@ -25,7 +25,7 @@ def write(folder: Path, documents: dict[str, str]) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_killed_processes_pay_again_only_for_what_was_in_flight_and_leave_the_same_tables(tmp_path: Path) -> None:
     documents = write(tmp_path / "input", DOCUMENTS)
     with running(latency=0.1) as server:
@@ -38,7 +38,7 @@ def test_killed_processes_pay_again_only_for_what_was_in_flight_and_leave_the_sa
     assert 0 <= found.extra(undisturbed) <= found.in_flight <= 2 * Settings().concurrency
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_two_processes_over_batches_with_shared_texts_send_nothing_twice_but_what_is_in_flight(tmp_path: Path) -> None:
     names = ["Wildman Whitehouse", "Samuel Canning", "Robert Halpin"]
     documents = {f"{batch}/{name[:3]}.md": SHARED.format(name) for batch in ("one", "two") for name in names}

@@ -50,7 +50,6 @@ def paid() -> pl.DataFrame:
     )
 
 
-@pytest.mark.slow
 def test_the_preview_of_the_sample_corpus_holds(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     planned = plan_index(priced.index).by_task

@@ -43,7 +43,7 @@ def holds(request: Request) -> bool:
     return "Xyzzy" in str(request.body["messages"])
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_a_planted_instruction_reaches_models_only_as_data(planted):
     indexing = list(planted.chats)
     gleanings = [request for request in indexing if len(request.body["messages"]) > 2]

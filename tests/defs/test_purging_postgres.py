@@ -10,7 +10,7 @@ from tests.conftest import Project
 from tests.defs.test_purging import WORD, index_and_delete, places, purge, remember
 from tests.postgres import cluster
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.extended
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def modularity(index: Index) -> float:
     return graph.modularity(labels, weights=edges["weight"].to_list()) if edges.height else 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @settings(
     max_examples=SEQUENCES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
@@ -129,7 +129,7 @@ def test_after_any_changes_the_index_is_that_of_the_present_documents(changes, t
         assert reader.query("SELECT count(*) FROM entities").item() == len(made["entities"])
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_batches_in_any_order_give_the_same_mentions_entities_and_relationships(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
@@ -155,7 +155,7 @@ SAID = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_documents_grouped_into_batches_in_any_way_say_the_same(tmp_path, monkeypatch):
     """Ids of documents and text units hang on their paths, so what is compared is what the rows say."""
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
@@ -177,7 +177,7 @@ def test_documents_grouped_into_batches_in_any_way_say_the_same(tmp_path, monkey
     assert len(results[0]["entities"]) > 200
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_a_deleted_document_leaves_no_trace_in_tables_or_bytes(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

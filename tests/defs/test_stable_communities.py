@@ -57,7 +57,7 @@ def metadata(project, asset: str) -> dict[str, object]:
     return {name: value.value for name, value in event.asset_materialization.metadata.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(project):
     texts = documents()
     indexed(project, texts)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.embedded.anaphora import shortened
@@ -310,7 +310,6 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=40).map(" ".join)))
 def test_any_text_gives_sound_records_and_the_same_ones_again(text: str) -> None:
     unit = extract_unit(text)

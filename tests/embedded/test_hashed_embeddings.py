@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
@@ -31,7 +31,6 @@ def test_texts_without_terms_are_zero_and_no_texts_are_no_rows() -> None:
     assert embed([]).shape == (0, DIMENSIONS)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=20), st.integers(0, 20))
 def test_a_text_has_the_same_vector_to_the_last_bit_in_any_batch_and_order(texts: list[str], cut: int) -> None:
     whole = embed(texts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.embedded.semantic import Encoder, encoder_of, encoder_of_index, read_export
@@ -126,7 +126,6 @@ def quantized(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
     return encoder(write_export(tmp_path_factory.mktemp("quantized"), table=table, quantized=True))
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(st.sampled_from(["red", "green", "blue"]), max_size=9).map(" ".join), max_size=70))
 def test_a_vector_is_the_same_to_the_last_bit_with_whatever_it_is_embedded(quantized: Encoder, texts: list[str]):
     together = quantized.embed_passages(texts, threads=2)
@@ -340,7 +339,7 @@ print(semantic.encoder_of("onnx:minilm").embed_questions(["Who?"]).shape, connec
     assert done.stdout.splitlines() == ["[]", "(1, 384) []"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.skipif(not HOTPOT.is_dir(), reason="needs ../shared/data/hotpotqa-100")
 def test_the_packaged_model_finds_the_supporting_passages_of_hotpotqa() -> None:
     corpus = json.loads((HOTPOT / "corpus.json").read_text(encoding="utf-8"))

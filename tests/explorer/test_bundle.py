@@ -21,7 +21,7 @@ def test_the_bundle_was_made_from_the_present_sources():
     assert noted[1] == sources.hexdigest(), AGAIN
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_building_the_sources_gives_the_bundle(tmp_path):
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed; the other test compares the sources' hash.")

@@ -15,7 +15,7 @@ from tests.browsers import WHY_NOT, chromium
 from tests.conftest import SAMPLE_INPUT
 from tests.dagster_dev import dagster_dev
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
+pytestmark = [pytest.mark.extended, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 
 MINUTES = 60_000  # milliseconds
 BATCH = "4-great-eastern"

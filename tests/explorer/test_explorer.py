@@ -15,7 +15,7 @@ from tests.browsers import WHY_NOT
 
 expect.set_options(timeout=60_000)
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
+pytestmark = [pytest.mark.extended, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 
 DARK = "getComputedStyle(document.body).backgroundColor"
 NO_WEBGL = """

@@ -4,7 +4,7 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.interop.facts import entity_ids, facts_of
@@ -81,7 +81,6 @@ def _columns():
     return [(name, column) for name, frame in tables().items() for column in frame.columns]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(_columns()), st.sampled_from(sorted(FAULTS))), min_size=1, max_size=4))
 def test_no_fault_of_a_column_stops_an_import(faults):
     frames = tables()

@@ -13,7 +13,7 @@ from tests.test_docs import ROOT, blocks
 GUIDE = "docs/interop.md"
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path):
     (tmp_path / "graph").mkdir()
     for name, rows in zip(("entities", "relationships"), blocks(GUIDE, "csv"), strict=True):

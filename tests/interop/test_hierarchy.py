@@ -4,7 +4,7 @@ from collections import Counter
 
 import igraph
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.interop.hierarchy import hierarchy_of
@@ -43,7 +43,6 @@ ties = st.lists(
 labels = st.lists(st.none() | st.integers(0, 4), min_size=N, max_size=N)
 
 
-@settings(max_examples=40, deadline=None)
 @given(ties, st.lists(labels, min_size=1, max_size=3))
 def test_communities_are_nested_connected_and_at_every_level(ties, levels):
     communities, members, keys, entities, relationships = frames(ties, levels)
@@ -67,7 +66,6 @@ def test_communities_are_nested_connected_and_at_every_level(ties, levels):
         assert names <= set(per_level.get(0, {})) or not names & placed
 
 
-@settings(max_examples=40, deadline=None)
 @given(ties, st.lists(labels, min_size=1, max_size=3))
 def test_clustering_finds_nothing_to_change(ties, levels):
     communities, members, keys, entities, relationships = frames(ties, levels)

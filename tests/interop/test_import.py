@@ -155,7 +155,6 @@ def test_a_report_is_written_anew_when_its_community_has_changed(project, import
     assert found == [("embedded/extractive-2",)]
 
 
-@pytest.mark.slow
 def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(project, import_small):
     import_small()
     before = contents(project)
@@ -249,7 +248,6 @@ def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(p
     assert project.sql("SELECT count(*) FROM documents") == [(2,)]
 
 
-@pytest.mark.slow
 def test_a_second_import_finds_its_place_beside_the_first(project, import_small, tmp_path):
     """The same index twice: ids and numbers are taken, so its rows get others, and its reports are renumbered."""
     import_small()
@@ -279,7 +277,6 @@ def test_a_second_import_finds_its_place_beside_the_first(project, import_small,
     assert found == [(f"They met. [Data: Entities ({hector}, {helen})]", "imported")]
 
 
-@pytest.mark.slow
 def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in_for(
     project, import_small, monkeypatch
 ):
@@ -325,7 +322,6 @@ def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypa
     }
 
 
-@pytest.mark.slow
 def test_purge_leaves_an_import_alone(project, import_small):
     import_small()
     project.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")

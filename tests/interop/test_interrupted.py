@@ -43,7 +43,6 @@ def interrupt(monkeypatch, step, work):
 STEPS = ["update_graph", "update_communities", "update_embeddings"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("step", [*STEPS, "record_counts"])
 def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, small, import_small, monkeypatch, step):
     interrupt(monkeypatch, step, import_small)

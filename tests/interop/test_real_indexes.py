@@ -15,7 +15,7 @@ from tests.conftest import SHARED_DATA
 DULCE, CAROL = SHARED_DATA / "operation-dulce", SHARED_DATA / "christmas-carol" / "graphrag-v3"
 V3 = [DULCE / "graphrag-v3", CAROL]
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.extended,
     pytest.mark.skipif(not DULCE.is_dir(), reason="needs ../shared/data/operation-dulce and christmas-carol"),
 ]
 

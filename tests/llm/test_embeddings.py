@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.llm import CircuitOpen, RetriesExhausted, provider
@@ -114,7 +114,6 @@ def test_a_long_text_is_the_mean_of_its_pieces_by_their_tokens(lab: Lab) -> None
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(4, 30))
 def test_pieces_are_the_text_again_and_fit(tmp_path_factory: pytest.TempPathFactory, text: str, limit: int) -> None:
     model = EmbeddingModel(

@@ -26,7 +26,7 @@ def finish(process: subprocess.Popen) -> dict:
     return json.loads(out.splitlines()[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_a_killed_process_pays_again_only_for_what_was_in_flight(openai_server: OpenAIServer, tmp_path: Path) -> None:
     ledger, chance, lost = tmp_path / "ledger.db", random.Random(5), 0
     openai_server.latency = 0.02
@@ -51,7 +51,7 @@ def test_a_killed_process_pays_again_only_for_what_was_in_flight(openai_server: 
     assert undisturbed["answers"] == usage["answers"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_two_processes_send_nothing_twice_that_was_not_in_flight_at_the_same_time(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import SettingsError
@@ -17,7 +17,6 @@ ENCODINGS = ("o200k_base", "cl100k_base")
 
 any_text = st.text(alphabet="aB1.!? \n#-|电缆。😀é\u0301", max_size=600) | st.text(max_size=200)
 seeds = st.integers(min_value=0, max_value=10**9)
-no_deadline = settings(deadline=None)  # the first call loads the tokenizer
 
 
 def chunk(text: str, **options: object) -> pl.DataFrame:
@@ -47,7 +46,6 @@ def story(seed: int, n_sentences: int) -> list[str]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@no_deadline
 @given(text=any_text, size=st.integers(16, 60))
 def test_units_are_spans_of_the_document_in_order(method: str, text: str, size: int) -> None:
     units = chunk(text, method=method, size=size, overlap=size // 4)
@@ -61,7 +59,6 @@ def test_units_are_spans_of_the_document_in_order(method: str, text: str, size: 
 
 
 @pytest.mark.parametrize("method", METHODS)
-@no_deadline
 @given(text=any_text)
 def test_units_cover_the_document_but_for_white_space(method: str, text: str) -> None:
     covered = [False] * len(text)
@@ -71,7 +68,6 @@ def test_units_cover_the_document_but_for_white_space(method: str, text: str) ->
 
 
 @pytest.mark.parametrize("method", ["anchored", "sentences"])
-@no_deadline
 @given(text=any_text, size=st.integers(16, 60), encoding=st.sampled_from(ENCODINGS))
 def test_no_unit_exceeds_the_size_and_none_overlap(method: str, text: str, size: int, encoding: str) -> None:
     units = chunk(text, method=method, size=size, overlap=0, encoding=encoding)
@@ -147,7 +143,6 @@ def graphrag_windows(text: str, size: int, overlap: int, encoding: str) -> list[
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@no_deadline
 @given(text=st.text(alphabet="aB1.!? \n'-é", max_size=800), overlap=st.integers(0, 15))
 def test_windows_are_graphrags_where_no_character_is_cut(encoding: str, text: str, overlap: int) -> None:
     expected = graphrag_windows(text, 16, overlap, encoding)
@@ -167,7 +162,6 @@ def test_windows_of_a_novel_are_graphrags(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@no_deadline
 @given(text=st.text(alphabet="电信海底𓀀😀👩\u200d🚀é", min_size=1, max_size=300))
 def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str, text: str) -> None:
     units = chunk(text, method="tokens", size=16, overlap=0, encoding=encoding)
@@ -185,7 +179,6 @@ def test_one_unit_a_sentence() -> None:
 # --- anchored -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=seeds,
     place=st.floats(0, 1, exclude_max=True),
@@ -202,7 +195,7 @@ def test_an_edit_of_one_sentence_makes_at_most_three_new_units(seed: int, place:
     assert fresh.join(old, on="id", how="anti").height <= 3
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_no_edit_of_a_novella_makes_more_than_three_new_units() -> None:
     file = SHARED_DATA / "operation-dulce/input/operation-dulce.md"
     if not file.exists():
@@ -256,7 +249,7 @@ def test_text_without_white_space_is_cut_between_characters(character: str) -> N
     assert max(units["n_tokens"]) <= 100
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "text",

@@ -9,7 +9,7 @@ import leidenalg
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -83,7 +83,6 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
 
 
 @given(graphs(), st.integers(2, 10))
-@settings(max_examples=150, deadline=None)
 def test_every_entity_is_in_exactly_one_community_per_level(graph: tuple[int, list[Edge]], largest: int) -> None:
     size, edges = graph
     members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
@@ -94,7 +93,6 @@ def test_every_entity_is_in_exactly_one_community_per_level(graph: tuple[int, li
 
 
 @given(graphs(), st.integers(2, 10))
-@settings(max_examples=150, deadline=None)
 def test_children_partition_a_parent_that_was_too_large(graph: tuple[int, list[Edge]], largest: int) -> None:
     size, edges = graph
     relationships = relationships_of(edges)
@@ -117,7 +115,6 @@ def test_children_partition_a_parent_that_was_too_large(graph: tuple[int, list[E
 
 
 @given(graphs(), st.integers(2, 10))
-@settings(max_examples=150, deadline=None)
 def test_an_unsplit_community_stays_on_all_deeper_levels(graph: tuple[int, list[Edge]], largest: int) -> None:
     size, edges = graph
     members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
@@ -132,7 +129,6 @@ def test_an_unsplit_community_stays_on_all_deeper_levels(graph: tuple[int, list[
 
 
 @given(graphs(), st.integers(2, 10))
-@settings(max_examples=150, deadline=None)
 def test_every_community_is_connected(graph: tuple[int, list[Edge]], largest: int) -> None:
     size, edges = graph
     members = cluster(ids_of(size), relationships_of(edges), ClusterOptions(max_cluster_size=largest))
@@ -144,7 +140,6 @@ def test_every_community_is_connected(graph: tuple[int, list[Edge]], largest: in
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
 def test_order_and_direction_of_rows_do_not_matter(graph: tuple[int, list[Edge]], rng: random.Random) -> None:
     size, edges = graph
     shuffled = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for a, b, w in edges]

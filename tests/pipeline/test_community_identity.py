@@ -4,7 +4,7 @@ import random
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -162,7 +162,6 @@ def partitions(draw: st.DrawFn) -> list[Row]:
 
 
 @given(partitions(), partitions(), st.floats(0.01, 1.0))
-@settings(max_examples=200, deadline=None)
 def test_no_id_is_given_to_two_communities(before: list[Row], after: list[Row], threshold: float) -> None:
     previous, current = previous_of(*before), current_of(*after)
     ids = match_communities(previous, current, threshold).ids
@@ -178,7 +177,6 @@ def test_no_id_is_given_to_two_communities(before: list[Row], after: list[Row], 
 
 
 @given(partitions(), partitions())
-@settings(max_examples=200, deadline=None)
 def test_births_deaths_and_survivors_add_up(before: list[Row], after: list[Row]) -> None:
     matched = match_communities(previous_of(*before), current_of(*after))
     born, died = (set(matched.history.filter(pl.col("event") == event)["community_id"]) for event in ("born", "died"))
@@ -188,7 +186,6 @@ def test_births_deaths_and_survivors_add_up(before: list[Row], after: list[Row])
 
 
 @given(partitions(), partitions(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
 def test_order_of_rows_does_not_matter(before: list[Row], after: list[Row], rng: random.Random) -> None:
     expected = match_communities(previous_of(*before), current_of(*after))
     rng.shuffle(before)
@@ -199,7 +196,6 @@ def test_order_of_rows_does_not_matter(before: list[Row], after: list[Row], rng:
 
 
 @given(partitions())
-@settings(max_examples=50, deadline=None)
 def test_the_same_communities_again_change_nothing(rows: list[Row]) -> None:
     current = current_of(*rows)
     first = match_communities(previous_of(), current)

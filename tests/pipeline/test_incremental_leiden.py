@@ -8,7 +8,7 @@ from typing import NamedTuple
 import igraph
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -169,14 +169,12 @@ def check_partition(members: pl.DataFrame, graph: Graph, largest: int) -> None:
 
 
 @given(histories(), st.integers(2, 10))
-@settings(max_examples=50, deadline=None)
 def test_communities_are_a_connected_nested_partition_after_any_changes(history: list[Graph], largest: int) -> None:
     for graph, result in zip(history, replay(history, ClusterOptions(max_cluster_size=largest)), strict=True):
         check_partition(result.members, graph, largest)
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph]) -> None:
     for graph, result in zip(history, replay(history), strict=True):
         for names in groups(result.members, result.members["level"].max()):
@@ -189,7 +187,6 @@ def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph])
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_run(history: list[Graph]) -> None:
     for graph, result in zip(history, replay(history, tolerated_loss=MODULARITY_LOSS), strict=True):
         position = {name: place for place, name in enumerate(graph.ids)}
@@ -208,7 +205,6 @@ def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_
 
 
 @given(histories(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
 def test_without_a_change_the_same_communities_keep_their_ids(history: list[Graph], rng: random.Random) -> None:
     before = replay(history)[-1]
     rows = [(b, a, w) if rng.random() < 0.5 else (a, b, w) for (a, b), w in history[-1].edges.items()]
@@ -230,7 +226,6 @@ def test_without_a_change_the_same_communities_keep_their_ids(history: list[Grap
 
 
 @given(histories(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
 def test_order_of_rows_and_names_of_communities_do_not_matter(history: list[Graph], rng: random.Random) -> None:
     before = replay(history[:-1])[-1]
     graph = history[-1]
@@ -255,7 +250,6 @@ def test_order_of_rows_and_names_of_communities_do_not_matter(history: list[Grap
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObject) -> None:
     left, right = data.draw(graphs()), data.draw(graphs(start=100))
     before = first(Graph(left.nodes | right.nodes, left.edges | right.edges), SMALL)
@@ -269,7 +263,6 @@ def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObje
 
 
 @given(histories())
-@settings(max_examples=50, deadline=None)
 def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph]) -> None:
     for before, after in pairwise(replay(history)):
         if after.fresh:

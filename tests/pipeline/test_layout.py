@@ -5,7 +5,7 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -48,7 +48,6 @@ def graphs(draw: st.DrawFn) -> tuple[int, Edges]:
 
 
 @given(graphs())
-@settings(max_examples=80, deadline=None)
 def test_every_entity_has_one_place_between_minus_one_and_one(drawn: tuple[int, Edges]) -> None:
     entities, members, relationships = graph(*drawn)
     places = layout(entities, members, relationships, seed=3)
@@ -63,7 +62,6 @@ def test_every_entity_has_one_place_between_minus_one_and_one(drawn: tuple[int, 
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
 def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Random) -> None:
     frames = graph(*drawn)
     entities, members, relationships = (

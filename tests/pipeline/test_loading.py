@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.ids import stable_id
@@ -232,7 +232,6 @@ def test_nul_and_lone_surrogates_become_replacement_characters(tmp_path: Path) -
     assert json.loads(row["raw_data"]) == {"x\ufffd": ["\ufffd"]}
 
 
-@settings(deadline=None)
 @given(data=st.binary(max_size=200), ending=st.sampled_from(["txt", "md", "csv", "tsv", "json", "jsonl", "parquet"]))
 def test_no_bytes_whatever_raise(data: bytes, ending: str) -> None:
     loaded = load_documents("b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions())
@@ -311,7 +310,7 @@ def test_a_csv_file_that_is_one_line_of_megabytes_names_its_column_in_short(tmp_
     assert len(error["error"]) < 500
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_a_csv_file_of_50_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
     rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(105_000))
     loaded = load(tmp_path, {"a.csv": b"id,text\n" + rows})

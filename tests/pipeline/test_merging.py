@@ -2,7 +2,7 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -148,7 +148,6 @@ units = st.sampled_from(["d1#1", "d1#2", "d2#1", "d3#1"])
 words = st.sampled_from(["laid the cable", "sailed west", "was a ship", "kept the log"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(units, titles, kinds, words), max_size=12, unique_by=lambda r: r[:3]),
     st.lists(st.tuples(units, titles, titles, st.integers(1, 9).map(float)), max_size=12, unique_by=lambda r: r[:3]),

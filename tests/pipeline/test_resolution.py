@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, apply_aliases, propose_aliases
@@ -183,7 +183,6 @@ TYPES = st.sampled_from(["PERSON", "NAME", "EVENT", "CONCEPT", "ORGANIZATION", "
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), KEYS, TYPES), max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
 @given(ROWS, st.randoms())
 def test_aliases_do_not_depend_on_order_and_applying_them_twice_is_applying_them_once(
     rows: list[Row], random: object

@@ -1,7 +1,7 @@
 """Sections within one budget."""
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.context import Layout, Section, fill, fill_sections
@@ -31,7 +31,6 @@ def used(found: tuple[Section, ...]) -> int:
     return sum(section.tokens for section in found)
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 1500), st.integers(0, 400))
 def test_a_budget_is_never_exceeded_and_a_larger_one_never_holds_less(
     lengths: tuple[list[tuple[int, int]], ...], budget: int, more: int
@@ -44,7 +43,6 @@ def test_a_budget_is_never_exceeded_and_a_larger_one_never_holds_less(
     assert used(small) <= used(large)
 
 
-@settings(deadline=None, max_examples=80)
 @given(st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 1500))
 def test_a_row_is_left_out_only_if_it_does_not_fit_what_is_left(
     lengths: tuple[list[tuple[int, int]], ...], budget: int

@@ -17,7 +17,6 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import make_query_examples as examples
 
-pytestmark = pytest.mark.slow
 AGAIN = "Run `python docs/make_query_examples.py` and look at what changed in the README."
 
 

@@ -15,8 +15,6 @@ from graphrag_assets.query.results import Answer
 
 from ..conftest import SHARED_DATA, Project, indexed
 
-pytestmark = pytest.mark.slow
-
 CORPORA = Path(__file__).parent / "corpora"
 TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
 every_method = pytest.mark.parametrize("method", [*METHODS, "ask"])
@@ -132,6 +130,7 @@ def test_what_the_sample_does_not_tell_is_not_presented_as_an_answer(
     assert not is_direct(asked(sample, method, question))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("method", "least"), [("ask", 23), ("local", 23), ("basic", 22), ("drift", 15), ("global", 11)]
 )

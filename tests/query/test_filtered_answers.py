@@ -4,8 +4,6 @@ import pytest
 
 from graphrag_assets.query import METHODS, Filter, GraphRAG
 
-pytestmark = pytest.mark.slow
-
 QUESTION = "What did the Great Eastern and Cyrus Field do?"
 BATCH = "1-beginnings"
 

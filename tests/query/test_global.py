@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
@@ -71,7 +71,6 @@ def reports_of(lengths: list[int]) -> pl.DataFrame:
     )
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(100, 500), st.integers(0, 5))
 def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(lengths: list[int], limit: int, seed: int) -> None:
     batches = report_batches(reports_of(lengths), limit, seed)

@@ -1,7 +1,7 @@
 """Conversations: what is kept of them, and what it does."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
@@ -45,7 +45,6 @@ def test_turns_are_told_in_their_order_with_a_frame_of_all() -> None:
     assert TALK.section(0, True, 500) is None
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.text(min_size=1, max_size=80), max_size=8), st.integers(0, 120))
 def test_a_history_never_exceeds_its_budget(said: list[str], budget: int) -> None:
     section = ConversationHistory([Turn("user", text) for text in said]).section(9, True, budget)

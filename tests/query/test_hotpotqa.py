@@ -14,7 +14,7 @@ FOLDER = SHARED_DATA / "hotpotqa-100"
 LEAST = {"titled": (92, 92), "untitled": (78, 70)}
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/data/hotpotqa-100")
 @pytest.mark.parametrize("name", LEAST)
 def test_the_graph_finds_more_passages_than_words(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
@@ -136,7 +136,6 @@ def test_a_section_without_room_for_a_single_row_is_empty() -> None:
     assert (section.text, section.tokens, section.passages) == ("", 0, ())
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.text(max_size=60), max_size=12),
     st.integers(min_value=0, max_value=120),

@@ -183,7 +183,6 @@ def test_20_cited_rows_are_told_from_offered_ones_and_invented_ids_are_marked(in
     assert (citation.start_char, citation.end_char) == (0, 107)
 
 
-@pytest.mark.slow
 def test_21_a_search_fetches_what_it_shows_and_not_the_tables(sample_index, monkeypatch) -> None:
     """Everything is loaded into Python objects for each call."""
     rag = GraphRAG(sample_index.root / "index")

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import StoreError
@@ -223,7 +223,6 @@ def in_python(reader: Reader, words: list[str]) -> set[tuple]:
 _ENDINGS = ["", "s", "t", "ed", "ing", "er", "y", "ies", "en", "ung", "или", "а", "tion"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) -> None:
     forms = sorted(mixed.query("SELECT DISTINCT form FROM word_forms")["form"])

@@ -127,7 +127,7 @@ def _compact_again_and_again(path) -> None:
         compact(WorkingDatabase(path), always=True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_kills_while_compacting_leave_a_whole_database(working):
     held = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d").rows()
     for attempt in range(10):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import SettingsError
@@ -65,7 +65,6 @@ def test_a_summary_is_carried_into_the_next_batch():
 words = st.text(alphabet="abcd é 鲸.,", min_size=1, max_size=120)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(words, max_size=14), st.randoms(use_true_random=False))
 def test_order_and_repetition_do_not_matter(descriptions: list[str], chance):
     shuffled = [*descriptions, *descriptions[:3]]
@@ -73,7 +72,6 @@ def test_order_and_repetition_do_not_matter(descriptions: list[str], chance):
     assert summarize(descriptions) == summarize(shuffled)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(alphabet="abc 鲸é-", min_size=1, max_size=900), max_size=8))
 def test_no_request_is_over_the_limit_and_no_description_is_left_out(descriptions: list[str]):
     _, requests = summarize(descriptions)

@@ -162,20 +162,26 @@ def sample_index(shared_folder: Path) -> Iterator[Project]:
 
 
 @pytest.fixture
-def start_with(project: Project, shared_folder: Path) -> Callable[[dict[str, str]], Project]:
-    """Gives the project documents (paths and texts) and a copy of their index, built once with the default settings."""
+def start_with(project: Project, shared_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Project]:
+    """Gives the project documents, by path, and a copy of their index, built once with these settings."""
 
-    def start(documents: dict[str, str]) -> Project:
+    def start(documents: dict[str, str | bytes], **settings: str) -> Project:
+        variables = {f"GRAPHRAG_{name.upper()}": value for name, value in settings.items()}
+
         def build(root: Path) -> None:
             with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
                 _use(root, patch)
+                for name, value in variables.items():
+                    patch.setenv(name, value)
                 built = Project(root, instance)
-                for path, text in documents.items():
-                    built.write(path, text)
+                for path, content in documents.items():
+                    built.write(path, content)
                 built.index_all()
 
-        name = hashlib.sha256(repr(sorted(documents.items())).encode()).hexdigest()[:16]
+        name = hashlib.sha256(repr((sorted(documents.items()), variables)).encode()).hexdigest()[:16]
         shutil.copytree(build_once(shared_folder / name, build), project.root, symlinks=True, dirs_exist_ok=True)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
         batches = sorted({path.partition("/")[0] for path in documents})
         project.instance.add_dynamic_partitions("document_batches", batches)
         return project

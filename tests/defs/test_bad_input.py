@@ -7,28 +7,29 @@ import pytest
 GOOD = "Cyrus Field met William Thomson in London. William Thomson sailed in the Agamemnon.\n"
 
 
+MESS = {
+    "mess/good.txt": GOOD,
+    "mess/empty.txt": "",
+    "mess/binary.txt": bytes(range(256)) * 20,
+    "mess/latin.txt": "Zoë sailed to São Paulo.".encode("latin-1"),
+    "mess/long.txt": "word " * 2_500_000,
+    "mess/no-text.csv": "id,title\n1,One\n",
+    "mess/lines.jsonl": '{"text": "Samuel Canning met Robert Halpin."}\n{"text": broken\n{"text": "Ann met Bob."}\n',
+    "mess/twin-1.txt": "The Niagara met the Agamemnon in mid-ocean.",
+    "mess/twin-2.txt": "The Niagara met the Agamemnon in mid-ocean.",
+    "mess/special.md": "The marker <|endoftext|> stands in this text. William Thomson saw <|endoftext|>.",
+    "mess/picture.xyz": b"\x89PNG",
+    "mess/name 100% '; DROP TABLE x; -- 🚢.txt": "Robert'); DROP TABLE documents;-- met “Zoë” O'Neil 🚢.",
+    "other/good.txt": GOOD,
+}
+
+
 @pytest.fixture
-def mess(project):
-    project.write("mess/good.txt", GOOD)
-    project.write("mess/empty.txt", "")
-    project.write("mess/binary.txt", bytes(range(256)) * 20)
-    project.write("mess/latin.txt", "Zoë sailed to São Paulo.".encode("latin-1"))
-    project.write("mess/long.txt", "word " * 2_500_000)
-    project.write("mess/no-text.csv", "id,title\n1,One\n")
-    project.write(
-        "mess/lines.jsonl", '{"text": "Samuel Canning met Robert Halpin."}\n{"text": broken\n{"text": "Ann met Bob."}\n'
-    )
-    project.write("mess/twin-1.txt", "The Niagara met the Agamemnon in mid-ocean.")
-    project.write("mess/twin-2.txt", "The Niagara met the Agamemnon in mid-ocean.")
-    project.write("mess/special.md", "The marker <|endoftext|> stands in this text. William Thomson saw <|endoftext|>.")
-    project.write("mess/picture.xyz", b"\x89PNG")
-    project.write("mess/name 100% '; DROP TABLE x; -- 🚢.txt", "Robert'); DROP TABLE documents;-- met “Zoë” O'Neil 🚢.")
-    project.write("other/good.txt", GOOD)
-    return project
+def mess(start_with):
+    return start_with(MESS)
 
 
 def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
-    mess.index_all()
     errors = dict(mess.sql("SELECT source, error FROM index_errors"))
     assert set(errors) == {
         f"mess/{name}"
@@ -52,7 +53,6 @@ def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
 
 
 def test_documents_with_the_same_text_are_two_documents_with_units_of_their_own(mess):
-    mess.index_all()
     twins = mess.sql(
         "SELECT count(DISTINCT d.id), count(DISTINCT t.id) FROM documents d JOIN text_units t ON t.document_id = d.id WHERE d.source LIKE '%twin%'"
     )

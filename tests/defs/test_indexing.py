@@ -22,12 +22,20 @@ CSV = 'id,title,text,author\n1,Dover,"John Brett met Cyrus Field in London in 18
 INDEX_TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
 
 
+DOCUMENTS = {"one/cable.md": CABLE, "one/money.txt": MONEY, "two/letters.csv": CSV}
+
+
 @pytest.fixture
 def cables(project):
-    project.write("one/cable.md", CABLE)
-    project.write("one/money.txt", MONEY)
-    project.write("two/letters.csv", CSV)
+    for path, text in DOCUMENTS.items():
+        project.write(path, text)
     return project
+
+
+@pytest.fixture
+def indexed(start_with):
+    """The same, indexed."""
+    return start_with(DOCUMENTS)
 
 
 def contents(project, *but):
@@ -62,8 +70,7 @@ def test_a_folder_becomes_graphrags_seven_tables(cables):
     assert "commanded" in pair[0][0]
 
 
-def test_the_published_columns_include_all_of_graphrag_3(cables):
-    cables.index_all()
+def test_the_published_columns_include_all_of_graphrag_3(indexed):
     graphrag = {
         "documents": "id human_readable_id title text text_unit_ids creation_date raw_data",
         "text_units": "id human_readable_id text n_tokens document_id entity_ids relationship_ids covariate_ids",
@@ -77,15 +84,16 @@ def test_the_published_columns_include_all_of_graphrag_3(cables):
         "end_date source_text text_unit_id",
     }
     for table, columns in graphrag.items():
-        found = {row[0] for row in cables.sql(f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'")}
+        found = {
+            row[0] for row in indexed.sql(f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'")
+        }
         assert set(columns.split()) <= found, table
 
 
-def test_every_span_gives_the_text_of_its_unit_and_every_claim_quotes_its_unit(cables):
-    cables.index_all()
+def test_every_span_gives_the_text_of_its_unit_and_every_claim_quotes_its_unit(indexed):
     wrong = "SELECT count(*) FROM text_units t JOIN documents d ON d.id = t.document_id WHERE t.text <> d.text[start_char+1:end_char]"
-    assert cables.sql(wrong) == [(0,)]
-    claims = cables.sql(
+    assert indexed.sql(wrong) == [(0,)]
+    claims = indexed.sql(
         "SELECT count(*), count(*) FILTER (contains(t.text, c.source_text)) FROM covariates c JOIN text_units t ON t.id = c.text_unit_id"
     )
     assert claims[0][0] == claims[0][1] > 0
@@ -163,16 +171,15 @@ def without_numbers(tables):
     }
 
 
-def test_a_batch_that_is_gone_from_the_folder_leaves_every_table(cables):
-    cables.index_all()
-    (cables.input / "two" / "letters.csv").unlink()
-    (cables.input / "two").rmdir()
-    cables.run("scan_input")
-    cables.run("index_batches", "two")
-    cables.run("refresh_graph")
+def test_a_batch_that_is_gone_from_the_folder_leaves_every_table(indexed):
+    (indexed.input / "two" / "letters.csv").unlink()
+    (indexed.input / "two").rmdir()
+    indexed.run("scan_input")
+    indexed.run("index_batches", "two")
+    indexed.run("refresh_graph")
     for table in ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"):
-        assert cables.sql(f"SELECT count(*) FROM {table} WHERE batch = 'two'") == [(0,)]
-    assert cables.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
+        assert indexed.sql(f"SELECT count(*) FROM {table} WHERE batch = 'two'") == [(0,)]
+    assert indexed.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
 
 
 def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
@@ -204,11 +211,10 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 
-def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(cables):
-    cables.index_all()
-    cables.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
-    cables.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
-    working = cables.index.working
+def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(indexed):
+    indexed.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
+    indexed.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
+    working = indexed.index.working
     assert working.read("SELECT extracted FROM batch_state WHERE batch = 'one'").item() is False
     orphans = "SELECT count(*) FROM entity_mentions WHERE text_unit_id NOT IN (SELECT id FROM text_units)"
     assert working.read(orphans).item() == 0
@@ -239,18 +245,17 @@ def test_a_unit_whose_extraction_fails_is_a_row_of_index_errors_and_is_retried_a
     assert cables.index.working.read("SELECT count(*) FROM index_errors").item() == 0
 
 
-def test_too_many_failed_units_are_not_published(cables, monkeypatch):
+def test_too_many_failed_units_are_not_published(indexed, monkeypatch):
     from graphrag_assets.embedded import extractor, indexing
 
-    cables.index_all()
-    published = cables.sql("SELECT content_digest FROM publication")
+    published = indexed.sql("SELECT content_digest FROM publication")
     monkeypatch.setattr(indexing, "EXTRACTOR", "offline/other")
     monkeypatch.setattr(extractor, "extract_unit", lambda *unit: 1 / 0)
-    cables.run("index_batches", "one")
-    result = cables.run("refresh_graph", succeed=False)
+    indexed.run("index_batches", "one")
+    result = indexed.run("refresh_graph", succeed=False)
     failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed and e.blocking}
     assert failed == {"few_text_units_failed"}
-    assert cables.sql("SELECT content_digest FROM publication") == published
+    assert indexed.sql("SELECT content_digest FROM publication") == published
 
 
 def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(cables):

@@ -1,8 +1,11 @@
 """Purge: no byte of a deleted document stays below the data folder, and nothing that is needed goes."""
 
 import asyncio
+import shutil
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
@@ -22,7 +25,7 @@ from dagster._core.scheduler.instigation import (
 
 from graphrag_assets.cli import main
 from graphrag_assets.query import GraphRAG
-from tests.conftest import Project
+from tests.conftest import Project, build_once
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 
@@ -34,15 +37,39 @@ SECRET = (
 )
 
 
-@pytest.fixture
-def recorded(project, monkeypatch):
-    """A project whose runs Dagster records below the data folder."""
+@contextmanager
+def _recorded(project: Project) -> Iterator[Project]:
+    """The same with an instance that keeps its records below the data folder."""
     home = project.root / "dagster"
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    monkeypatch.setenv("DAGSTER_HOME", str(home))
-    with dg.DagsterInstance.get() as instance:
-        yield Project(project.root, instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(home))
+        with dg.DagsterInstance.get() as instance:
+            yield Project(project.root, instance)
+
+
+@pytest.fixture
+def recorded(project):
+    """A project whose runs Dagster records below the data folder."""
+    with _recorded(project) as project:
+        yield project
+
+
+@pytest.fixture
+def deleted(project, shared_folder, monkeypatch):
+    """The same after `index_and_delete`, which is done once and copied."""
+
+    def build(root: Path) -> None:
+        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+        with _recorded(Project(root, project.instance)) as built:
+            index_and_delete(built)
+        monkeypatch.setenv("GRAPHRAG_DATA", str(project.root))
+
+    copied = build_once(shared_folder / "index-and-delete", build)
+    shutil.copytree(copied, project.root, symlinks=True, dirs_exist_ok=True)
+    with _recorded(project) as project:
+        yield project
 
 
 def index_and_delete(project: Project) -> None:
@@ -86,37 +113,35 @@ def purge(*options: str, status: int = 0) -> str:
     return result.output
 
 
-def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(recorded):
-    index_and_delete(recorded)
-    before = places(recorded.root)
+def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
+    before = places(deleted.root)
     assert {"index/publications/graphrag-1.duckdb: text_units", "index/working.duckdb: batch_state"} <= before
     assert any(place.startswith("dagster") for place in before)
     shown = purge("--dry-run")
     assert "would be removed" in shown
     assert "graphrag-1.duckdb" in shown
     assert "Nothing was removed" in shown
-    assert places(recorded.root) == before
+    assert places(deleted.root) == before
     told = purge()
     assert "graphrag-1.duckdb, graphrag-2.duckdb" in told
     assert "batch_state" in told
-    assert places(recorded.root) == set()
-    assert "Cyrus Field" in GraphRAG(recorded.root / "index").local("Who met William Thomson in Valentia?").answer
+    assert places(deleted.root) == set()
+    assert "Cyrus Field" in GraphRAG(deleted.root / "index").local("Who met William Thomson in Valentia?").answer
 
 
-def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(recorded):
-    index_and_delete(recorded)
-    highest = recorded.index.working.read(
+def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(deleted):
+    highest = deleted.index.working.read(
         "SELECT max(human_readable_id) FROM numbers WHERE table_name = 'entities'"
     ).item()
     purge()
-    number = recorded.sql("SELECT number FROM publication")
-    recorded.run("refresh_changed")
-    assert recorded.sql("SELECT number FROM publication") == number
+    number = deleted.sql("SELECT number FROM publication")
+    deleted.run("refresh_changed")
+    assert deleted.sql("SELECT number FROM publication") == number
     assert "Nothing is left to purge" in purge("--dry-run")
-    assert recorded.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}
-    recorded.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
-    recorded.run("refresh_changed")
-    assert recorded.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
+    assert deleted.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}
+    deleted.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
+    deleted.run("refresh_changed")
+    assert deleted.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
 
 
 def remember(instance: dg.DagsterInstance) -> None:
@@ -148,16 +173,15 @@ def remember(instance: dg.DagsterInstance) -> None:
     )
 
 
-def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(recorded, monkeypatch):
-    index_and_delete(recorded)
-    remember(recorded.instance)
-    assert "dagster/schedules/schedules.db: rows" in places(recorded.root)
+def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted, monkeypatch):
+    remember(deleted.instance)
+    assert "dagster/schedules/schedules.db: rows" in places(deleted.root)
     monkeypatch.delenv("DAGSTER_HOME")
     assert "Dagster's storage is left alone" in purge()
-    assert {place.partition("/")[0] for place in places(recorded.root)} == {"dagster"}
-    monkeypatch.setenv("DAGSTER_HOME", str(recorded.root / "dagster"))
+    assert {place.partition("/")[0] for place in places(deleted.root)} == {"dagster"}
+    monkeypatch.setenv("DAGSTER_HOME", str(deleted.root / "dagster"))
     assert "1 backfills" in purge()
-    assert places(recorded.root) == set()
+    assert places(deleted.root) == set()
 
 
 def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, monkeypatch):
@@ -190,24 +214,25 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
         assert GraphRAG(recorded.root / "index").local("Who met William Thomson?").model == "openai/test-chat"
 
 
-def test_purge_refuses_what_it_cannot_judge(recorded, monkeypatch):
+def test_purge_of_an_empty_project_is_refused(recorded):
     assert "Nothing is indexed yet" in purge(status=1)
-    index_and_delete(recorded)
-    (recorded.input / "kept/cable.txt").unlink()
+
+
+def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
+    (deleted.input / "kept/cable.txt").unlink()
     assert "Batches differ from the input folder: kept. Run `python -m graphrag_assets index`" in purge(status=1)
-    recorded.write("kept/cable.txt", KEPT)
+    deleted.write("kept/cable.txt", KEPT)
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     assert "made with other models" in purge(status=1)
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
-    with recorded.index.working.exclusive("knowledge_graph"):
+    with deleted.index.working.exclusive("knowledge_graph"):
         assert "A run that holds knowledge_graph is under way" in purge(status=1)
 
 
-def test_a_shared_ledger_is_purged_only_when_asked_for(recorded, monkeypatch, tmp_path):
+def test_a_shared_ledger_is_purged_only_when_asked_for(deleted, monkeypatch, tmp_path):
     from graphrag_assets.llm.ledger import Entry, Ledger
 
     url = f"sqlite:///{tmp_path}/shared.sqlite"
-    index_and_delete(recorded)
     entry = Entry("k", "chat", "t", "openai", "m", "{}", response=WORD)
     ledger = Ledger(url)
     asyncio.run(ledger.put(entry))

@@ -49,6 +49,12 @@ def voyage(project, monkeypatch):
     return project
 
 
+@pytest.fixture
+def indexed(start_with):
+    """The same, indexed with the headings as contexts."""
+    return start_with({"ship/log.md": LOG}, chunking="sentences")
+
+
 def contexts(project) -> dict[str, str]:
     return dict(project.sql("SELECT text, context FROM text_units ORDER BY ordinal"))
 
@@ -60,21 +66,19 @@ def rows(project, *tables: str) -> dict[str, list]:
 FACTS = ("entity_mentions", "relationship_mentions", "covariates")
 
 
-def test_a_text_unit_knows_its_document_and_headings(voyage):
-    voyage.index_all()
-    found = contexts(voyage)
+def test_a_text_unit_knows_its_document_and_headings(indexed):
+    found = contexts(indexed)
     assert found["The cable parted in deep water."] == "The voyage › Out at sea › July"
     assert found["### August"] == "The voyage › Out at sea"
     assert found["# The voyage"] == "The voyage"
     assert found["Robert Halpin was honoured in London."] == "The voyage › Ashore"
 
 
-def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(voyage):
-    voyage.index_all()
+def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(indexed):
     # "August" stands in a heading only, with another text unit for the heading itself.
-    hits = [text for (text,) in voyage.sql("SELECT text FROM search_text('August', 10)")]
+    hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('August', 10)")]
     assert "William Thomson read the signals in the testing room." in hits
-    index = GraphRAG(voyage.root / "index")
+    index = GraphRAG(indexed.root / "index")
     context = index.context("basic", "What happened in August?", k=20)
     assert "|The voyage › Out at sea › August|William Thomson read the signals" in context.text
     (section,) = context.sections
@@ -88,31 +92,29 @@ def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(voyage):
 
 
 @pytest.mark.parametrize("tokens", [40, 80, 200, 1000])
-def test_a_context_with_headings_stays_within_its_tokens(voyage, tokens):
-    voyage.index_all()
+def test_a_context_with_headings_stays_within_its_tokens(indexed, tokens):
     for method in ("local", "basic"):
-        found = GraphRAG(voyage.root / "index").context(method, "Who read the signals?", max_context_tokens=tokens)
+        found = GraphRAG(indexed.root / "index").context(method, "Who read the signals?", max_context_tokens=tokens)
         assert sum(count_tokens([found.text])) <= found.tokens <= tokens
 
 
-def test_renaming_a_heading_reaches_exactly_the_units_below_it_and_extracts_nothing(voyage):
-    voyage.index_all()
-    before, facts = contexts(voyage), rows(voyage, *FACTS)
-    vectors = dict(voyage.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
-    voyage.write("ship/log.md", LOG.replace("## Out at sea", "## On the ocean"))
-    voyage.index_all()
-    after = contexts(voyage)
+def test_renaming_a_heading_reaches_exactly_the_units_below_it_and_extracts_nothing(indexed):
+    before, facts = contexts(indexed), rows(indexed, *FACTS)
+    vectors = dict(indexed.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
+    indexed.write("ship/log.md", LOG.replace("## Out at sea", "## On the ocean"))
+    indexed.index_all()
+    after = contexts(indexed)
     changed = {text for text in before.keys() & after.keys() if before[text] != after[text]}
     assert changed == {text for text, context in before.items() if SEA in context}
     assert len(changed) == 6
     assert after["The cable parted in deep water."] == "The voyage › On the ocean › July"
-    now = dict(voyage.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
+    now = dict(indexed.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
     assert {text for text in vectors.keys() & now.keys() if vectors[text] != now[text]} == changed
-    assert voyage.sql("SELECT count(*) FROM search_text('ocean', 20)") == [(7,)]
-    assert voyage.sql("SELECT count(*) FROM search_text('sea', 20)") == [(0,)]
-    own = voyage.sql("SELECT id FROM text_units WHERE text LIKE '## %'")
+    assert indexed.sql("SELECT count(*) FROM search_text('ocean', 20)") == [(7,)]
+    assert indexed.sql("SELECT count(*) FROM search_text('sea', 20)") == [(0,)]
+    own = indexed.sql("SELECT id FROM text_units WHERE text LIKE '## %'")
     kept = [row for row in facts["entity_mentions"] if row[3] not in {id_ for (id_,) in own}]
-    assert set(kept) <= set(rows(voyage, *FACTS)["entity_mentions"])
+    assert set(kept) <= set(rows(indexed, *FACTS)["entity_mentions"])
 
 
 def test_a_new_title_reaches_every_unit_of_its_document_and_no_other(project):
@@ -130,22 +132,20 @@ def test_a_new_title_reaches_every_unit_of_its_document_and_no_other(project):
     assert project.sql("SELECT count(*) FROM search_text('dover', 9)") == [(0,)]
 
 
-def test_without_contexts_the_text_alone_is_searched(voyage, monkeypatch):
-    voyage.index_all()
-    facts = rows(voyage, *FACTS)
+def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
+    facts = rows(indexed, *FACTS)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
-    voyage.index_all()
-    assert set(contexts(voyage).values()) == {""}
-    assert voyage.sql("SELECT text FROM search_text('August', 9)") == [("### August",)]
-    assert rows(voyage, *FACTS) == facts
-    assert "\n0||# The voyage" in GraphRAG(voyage.root / "index").context("basic", "voyage").text
+    indexed.index_all()
+    assert set(contexts(indexed).values()) == {""}
+    assert indexed.sql("SELECT text FROM search_text('August', 9)") == [("### August",)]
+    assert rows(indexed, *FACTS) == facts
+    assert "\n0||# The voyage" in GraphRAG(indexed.root / "index").context("basic", "voyage").text
 
 
-def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(voyage):
-    voyage.index_all()
-    expected, facts = contexts(voyage), rows(voyage, *FACTS)
-    vectors = voyage.sql("SELECT id, vector FROM embeddings ORDER BY id")
-    path = voyage.root / "index" / "working.duckdb"
+def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(indexed):
+    expected, facts = contexts(indexed), rows(indexed, *FACTS)
+    vectors = indexed.sql("SELECT id, vector FROM embeddings ORDER BY id")
+    path = indexed.root / "index" / "working.duckdb"
     with duckdb.connect(str(path)) as connection:
         for column in ("context", "context_fingerprint"):
             connection.execute(f"ALTER TABLE text_units DROP COLUMN {column}")
@@ -154,11 +154,11 @@ def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(v
     from graphrag_assets.store import working
 
     working._completed.discard(path)
-    voyage.run("scan_input")
-    voyage.index_all()
-    assert contexts(voyage) == expected
-    assert voyage.sql("SELECT id, vector FROM embeddings ORDER BY id") == vectors
-    assert rows(voyage, *FACTS) == facts
+    indexed.run("scan_input")
+    indexed.index_all()
+    assert contexts(indexed) == expected
+    assert indexed.sql("SELECT id, vector FROM embeddings ORDER BY id") == vectors
+    assert rows(indexed, *FACTS) == facts
 
 
 # --- written by the chat model --------------------------------------------------------------------------

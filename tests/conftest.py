@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,14 @@ from hypothesis import settings
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
@@ -69,12 +77,30 @@ class Project:
         assert result.success == succeed
         return result
 
-    def index_all(self, *batches: str) -> dg.ExecuteInProcessResult:
-        """Scan, index the batches (default: all registered), refresh."""
+    def run_all(self, *batches: str) -> dg.ExecuteInProcessResult:
+        """Scan, index the batches (default: all registered), refresh: as Dagster runs."""
         self.run("scan_input")
         for batch in batches or self.instance.get_dynamic_partitions("document_batches"):
             self.run("index_batches", batch)
         return self.run("refresh_graph")
+
+    def index_all(self, *batches: str) -> None:
+        """The same by calling the stages, which takes less than half the time. Registers partitions, records no run."""
+        index, run_id = self.index, uuid.uuid4().hex
+        claim_input_folder(index)
+        found = scan(index)
+        record_unusable_names(index)
+        self.instance.add_dynamic_partitions("document_batches", found.known)
+        for batch in batches or self.instance.get_dynamic_partitions("document_batches"):
+            own = index.with_run_options(batch)
+            index_batch(own, batch, own.models(batch, run_id), run_id)
+        own = index.with_run_options(None)
+        models = own.models(run_id=run_id)
+        merge_graph(own, models, run_id)
+        update_communities(own, run_id)
+        update_reports(own, models, run_id)
+        update_embeddings(own, models, run_id)
+        update_publication(own, run_id)
 
     def sql(self, query: str) -> list[tuple]:
         """Rows of the published index."""
@@ -146,8 +172,7 @@ def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
 
 @pytest.fixture(scope="session")
 def sample_index(shared_folder: Path) -> Iterator[Project]:
-    """The sample corpus of data/input, indexed once for all tests that only read it."""
-
+    """The sample corpus of data/input, indexed by Dagster runs, once for all tests that only read it."""
     with pytest.MonkeyPatch.context() as patch:
         root = shared_folder / "sample"
         _use(root, patch)
@@ -155,7 +180,7 @@ def sample_index(shared_folder: Path) -> Iterator[Project]:
 
         def build(root: Path) -> None:
             with dg.DagsterInstance.local_temp(str(root)) as instance:
-                Project(root, instance).index_all()
+                Project(root, instance).run_all()
 
         with dg.DagsterInstance.local_temp(str(build_once(root, build))) as instance:
             yield Project(root, instance)

@@ -47,7 +47,7 @@ def contents(project, *but):
 
 
 def test_a_folder_becomes_graphrags_seven_tables(cables):
-    cables.index_all()
+    cables.run_all()
     counts = {
         name: cables.sql(f"SELECT count(*) FROM {name}")[0][0]
         for name in (

@@ -43,7 +43,7 @@ def contents(project):
 
 
 def test_every_stage_is_made_by_the_models(modelled, server):
-    modelled.index_all()
+    modelled.run_all()
     assert {request.task for request in server.chats} >= {"ExtractGraph", "ExtractClaims", "CommunityReport"}
     assert modelled.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions") == [("openai/test-chat",)]
     assert modelled.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
@@ -122,7 +122,7 @@ def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled
 
 
 def test_the_key_is_nowhere_in_database_ledger_or_event_log(modelled):
-    modelled.index_all()
+    modelled.run_all()
     for path in (modelled.root / "index").rglob("*"):
         if path.is_file():
             assert b"sk-planted-secret" not in path.read_bytes(), path
@@ -146,7 +146,7 @@ def test_a_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
 def test_usage_is_metadata_of_the_materializations(modelled):
     import dagster as dg
 
-    modelled.index_all()
+    modelled.run_all()
     event = modelled.instance.get_latest_materialization_event(dg.AssetKey("entity_mentions")).asset_materialization
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0

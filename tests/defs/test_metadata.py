@@ -79,7 +79,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
         }
 
     project.write("one/a.txt", TEXT)
-    project.index_all()
+    project.run_all()
     first = numbers()
     assert set(first["entity_mentions"]) >= {
         "dagster/partition_row_count",
@@ -89,21 +89,21 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
         "failed_text_units",
         *(f"llm/{name}" for name in _USAGE),
     }
-    project.index_all()
+    project.run_all()
     assert numbers() == first
     with running() as server:
         use(monkeypatch, server)
-        project.index_all()
+        project.run_all()
     assert numbers() == first
     assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
 
 
 def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
     project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
-    project.index_all()
+    project.run_all()
     assert metadata_of(project, "entity_mentions")["without_names"].value.startswith("1 document in Chinese: ")
     project.write("one/a.txt", TEXT)
-    project.index_all()
+    project.run_all()
     assert "without_names" not in metadata_of(project, "entity_mentions")
 
 
@@ -150,7 +150,7 @@ def test_cost_is_drawn_by_task_and_day(project, monkeypatch):
     project.write("one/a.txt", TEXT)
     with running() as server:
         use(monkeypatch, server)
-        project.index_all()
+        project.run_all()
     metadata = metadata_of(project, "published_index")
     labels = {text.text for text in pictures(metadata)["cost_by_task_and_day"].iter() if text.text}
     assert {"US dollars by day and task", "extract_graph", "extract_claims"} <= labels

@@ -57,7 +57,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     caplog.set_level("INFO")
     project.write("one/a.md", TEXT)
     server.fail_next("500", "429", "closed", "malformed-body", "malformed-content")
-    project.index_all()
+    project.run_all()
     with running(api_key="sk-another") as refusing, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRAPHRAG_CHAT_BASE_URL", refusing.url)
         project.write("two/b.md", "William Thomson invented the mirror galvanometer.")
@@ -76,7 +76,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
 def test_the_search_finds_a_secret_where_there_is_one(recorded):
     project, _ = recorded
     project.write("one/a.md", TEXT + f" The key was {CHAT_KEY}.")
-    project.index_all()
+    project.run_all()
     found = {place for place, content in everything(project).items() if CHAT_KEY in content}
     assert {"input/one/a.md", "working.duckdb: documents"} <= found
 
@@ -117,7 +117,7 @@ def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):
     server.api_key = CHAT_KEY
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
     project.write("one/a.md", TEXT)
-    project.index_all()
+    project.run_all()
     database = str(project.index.database)
     resource = GraphIndex(database=database, chat_api_key="sk-wrong", embedding_api_key="sk-wrong")
     index = resource.open()

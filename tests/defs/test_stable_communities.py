@@ -38,7 +38,7 @@ def documents() -> dict[str, list[str]]:
 def indexed(project, texts):
     for path, sentences in texts.items():
         project.write(path, " ".join(sentences))
-    project.index_all()
+    project.run_all()
     return project
 
 
@@ -66,7 +66,7 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
     path = "batch-2/document-042.txt"
     edited = [*texts[path][:3], f"{person(170)} met {person(600)} on the way home.", *texts[path][4:]]
     project.write(path, " ".join(edited))
-    project.index_all("batch-2")
+    project.run_all("batch-2")
     after = communities(project)
     told = metadata(project, "communities")
     assert told["clustered_from_scratch"] == 0
@@ -84,12 +84,12 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
 def test_a_new_document_keeps_the_communities_of_the_others(small):
     before = communities(small)
     small.write("batch-9/new.txt", "Xaver Quint met Yves Quorn in Quebec. Yves Quorn wrote to Xaver Quint in Quebec.")
-    small.index_all("batch-9")
+    small.run_all("batch-9")
     after = communities(small)
     assert before.items() <= after.items()
     assert 1 <= len(after) - len(before) <= 2
     (small.input / "batch-9" / "new.txt").unlink()
-    small.index_all("batch-9")
+    small.run_all("batch-9")
     assert communities(small) == before
 
 

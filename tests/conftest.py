@@ -27,7 +27,8 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 
-SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
+TEST_DATA = Path(__file__).parent / "data"
+SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
 SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
 
 # `make test-all` asks for the thorough profile. No deadlines: the first example of a test loads models and tokenizers.

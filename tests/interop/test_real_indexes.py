@@ -10,14 +10,10 @@ import pytest
 from graphrag_assets.interop.exporting import TABLES, export
 from graphrag_assets.interop.importing import import_index
 from graphrag_assets.query import GraphRAG
-from tests.conftest import SHARED_DATA
+from tests.conftest import TEST_DATA
 
-DULCE, CAROL = SHARED_DATA / "operation-dulce", SHARED_DATA / "christmas-carol" / "graphrag-v3"
+DULCE, CAROL = TEST_DATA / "operation-dulce", TEST_DATA / "christmas-carol" / "graphrag-v3"
 V3 = [DULCE / "graphrag-v3", CAROL]
-pytestmark = [
-    pytest.mark.extended,
-    pytest.mark.skipif(not DULCE.is_dir(), reason="needs ../shared/data/operation-dulce and christmas-carol"),
-]
 
 # Rows in and out of documents, text units, entities, relationships, claims, communities, reports.
 ROWS = {

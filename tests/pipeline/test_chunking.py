@@ -1,7 +1,6 @@
 """Text units: limits, spans, GraphRAG's windows, and how little an edit changes."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
 from graphrag_assets.text import count_tokens, sentences, tokenizer
+from tests.conftest import TEST_DATA
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 ENCODINGS = ("o200k_base", "cl100k_base")
 
 any_text = st.text(alphabet="aB1.!? \n#-|电缆。😀é\u0301", max_size=600) | st.text(max_size=200)
@@ -153,9 +152,7 @@ def test_windows_are_graphrags_where_no_character_is_cut(encoding: str, text: st
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_windows_of_a_novel_are_graphrags(encoding: str) -> None:
-    file = SHARED_DATA / "christmas-carol/input/christmas-carol.txt"
-    if not file.exists():
-        pytest.skip("the shared data is not here")
+    file = TEST_DATA / "christmas-carol/input/christmas-carol.txt"
     text = file.read_text()
     units = chunk(text, method="tokens", encoding=encoding)
     assert units["text"].to_list() == graphrag_windows(text, 1200, 100, encoding)
@@ -197,9 +194,7 @@ def test_an_edit_of_one_sentence_makes_at_most_three_new_units(seed: int, place:
 
 @pytest.mark.extended
 def test_no_edit_of_a_novella_makes_more_than_three_new_units() -> None:
-    file = SHARED_DATA / "operation-dulce/input/operation-dulce.md"
-    if not file.exists():
-        pytest.skip("the shared data is not here")
+    file = TEST_DATA / "operation-dulce/input/operation-dulce.md"
     text = file.read_text()
     old = chunk(text)
     assert 350 < old["n_tokens"].mean() < 600  # type: ignore[operator]

@@ -2,7 +2,6 @@
 
 import random
 from itertools import chain, combinations
-from pathlib import Path
 
 import igraph
 import leidenalg
@@ -23,6 +22,7 @@ from graphrag_assets.pipeline.clustering import (
     edge_arrays,
     seeded,
 )
+from tests.conftest import TEST_DATA
 
 Edge = tuple[int, int, float]
 
@@ -334,9 +334,7 @@ def test_options_that_cannot_work_are_refused(wrong: dict[str, int]) -> None:
 
 
 def test_real_graph_is_clustered_with_all_its_components() -> None:
-    folder = Path(__file__).resolve().parents[2] / "../shared/data/christmas-carol/graphrag-v3"
-    if not folder.exists():
-        pytest.skip("needs the recorded index of A Christmas Carol")
+    folder = TEST_DATA / "christmas-carol" / "graphrag-v3"
     relationships = pl.read_parquet(folder / "relationships.parquet").rename(
         {"source": "source_id", "target": "target_id"}
     )

@@ -12,9 +12,9 @@ from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
 from graphrag_assets.text import encode
 
-from ..conftest import SHARED_DATA
+from ..conftest import TEST_DATA
 
-FOLDER = SHARED_DATA / "christmas-carol" / "graphrag-v3"
+FOLDER = TEST_DATA / "christmas-carol" / "graphrag-v3"
 BUDGETS = [500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 32_000]
 LAYOUTS = {layout.name: layout for layout in (REPORTS, ENTITIES, RELATIONSHIPS, CLAIMS, SOURCES)}
 QUESTIONS = [
@@ -23,8 +23,6 @@ QUESTIONS = [
     "What are the top themes in this story?",
     "goose",
 ]
-
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/data/christmas-carol/graphrag-v3")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from graphrag_assets.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 
-from ..conftest import SHARED_DATA, Project, indexed
+from ..conftest import TEST_DATA, Project, indexed
 
 CORPORA = Path(__file__).parent / "corpora"
 TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
@@ -91,9 +91,7 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
 
 @pytest.fixture(scope="module", params=list(TOLD))
 def novel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, GraphRAG]]:
-    folder = SHARED_DATA / request.param / "input"
-    if not folder.is_dir():
-        pytest.skip(f"needs ../shared/data/{request.param}")
+    folder = TEST_DATA / request.param / "input"
     with indexed(tmp_path_factory.mktemp("novel"), folder.resolve()) as project:
         yield request.param, GraphRAG(project.root / "index")
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.published import PublishedIndex
-from tests.conftest import SHARED_DATA
+from tests.conftest import TEST_DATA
 
 V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
 
@@ -17,10 +17,9 @@ def columns_of(connection, source: str) -> list[tuple[str, str]]:
     return [row[:2] for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()]
 
 
-@pytest.mark.skipif(not SHARED_DATA.exists(), reason="no indexes of GraphRAG here")
 @pytest.mark.parametrize("table", V3)
 def test_the_views_have_the_columns_and_types_of_graphrag_3(index, table):
-    theirs = columns_of(index, f"'{SHARED_DATA}/christmas-carol/graphrag-v3/{table}.parquet'")
+    theirs = columns_of(index, f"'{TEST_DATA}/christmas-carol/graphrag-v3/{table}.parquet'")
     theirs = [(name, "VARCHAR" if name == "raw_data" else kind) for name, kind in theirs]  # there it is empty
     assert columns_of(index, f"graphrag_v3.{table}") == theirs
 

@@ -72,6 +72,7 @@ class Project:
                 partition_key=partition,
                 raise_on_error=succeed,
                 run_config={**QUIET, **({"ops": ops} if ops else {})},
+                resources={"index": GraphIndex.with_sources_shown()},
                 **more,
             )
         )
@@ -109,13 +110,9 @@ class Project:
             return connection.execute(query).fetchall()
 
 
+@functools.cache
 def repository() -> dg.RepositoryDefinition:
-    """The code location as loaded with the present settings; built once for each set of them."""
-    return _repository(Path.cwd(), frozenset(item for item in os.environ.items() if item[0].startswith("GRAPHRAG_")))
-
-
-@functools.lru_cache(maxsize=8)
-def _repository(folder: Path, variables: frozenset[tuple[str, str]]) -> dg.RepositoryDefinition:
+    """The code location, loaded once. Runs get the index of the present settings, see `Project.run`."""
     return defs().get_repository_def()
 
 

@@ -2,14 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from graphrag_assets.settings import Settings
+from tests.cli import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,14 +47,8 @@ def test_the_cost_preview_prints_what_its_guide_shows(tmp_path, monkeypatch):
     models = {"CHAT": "openai/gpt-4.1-mini", "EMBEDDING": "openai/text-embedding-3-small"}
     environment = {f"GRAPHRAG_{kind}_MODEL": model for kind, model in models.items()}
     environment |= {"GRAPHRAG_DATA": str(tmp_path), "GRAPHRAG_INPUT": str(ROOT / "data/input"), "COLUMNS": "100"}
-    printed = subprocess.run(
-        [sys.executable, "-m", "graphrag_assets", "plan"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, **environment},
-    ).stdout
+    monkeypatch.chdir(tmp_path)
+    printed = run_command("plan", **environment)
     shown = blocks("docs/models.md", "")[2]
     rows = [line.rpartition("│")[0].rpartition("│")[0] for line in shown.splitlines() if line.startswith("│")]
     assert len(rows) == 8

@@ -9,10 +9,10 @@ from threading import Thread
 import dagster as dg
 import pytest
 
-from graphrag_assets.definitions import defs
 from graphrag_assets.defs import alerts
 from graphrag_assets.errors import AlertError
 from graphrag_assets.indexing.checks import CHECKS
+from tests.conftest import repository
 
 
 class Webhook:
@@ -58,9 +58,7 @@ def webhook(monkeypatch) -> Iterator[Webhook]:
 
 def tick(project, cursor: str | None = None) -> dg.SensorEvaluationContext:
     """One evaluation of the sensor, as the daemon makes it; the context has its cursor and what it logged."""
-    context = dg.build_sensor_context(
-        instance=project.instance, repository_def=defs().get_repository_def(), cursor=cursor
-    )
+    context = dg.build_sensor_context(instance=project.instance, repository_def=repository(), cursor=cursor)
     context.result = alerts.failed_runs_alert.evaluate_tick(context)
     return context
 

@@ -15,7 +15,7 @@ from graphrag_assets.defs.automation import (
     fail_orphaned_runs,
     register_batches_sensor,
 )
-from tests.conftest import QUIET
+from tests.conftest import QUIET, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -30,7 +30,7 @@ def watched(project, monkeypatch):
 
 def tick(project) -> dg.SensorResult | dg.SkipReason:
     """One evaluation of the sensor; its partitions are registered, as the daemon does."""
-    context = dg.build_sensor_context(instance=project.instance, repository_def=defs().get_repository_def())
+    context = dg.build_sensor_context(instance=project.instance, repository_def=repository())
     result = document_batches_sensor(context, index=project.resource)
     if isinstance(result, dg.SensorResult):
         for request in result.dynamic_partitions_requests or []:

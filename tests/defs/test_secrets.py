@@ -94,7 +94,7 @@ def test_what_is_typed_for_the_resource_of_a_run_is_refused_by_name_and_not_said
     project, server = recorded
     project.write("one/a.md", TEXT)
     job = defs().get_repository_def().get_job("refresh_changed")
-    config = {"resources": {"index": {"config": {"database": project.index.database, field: "typed0123"}}}}
+    config = {"resources": {"index": {"config": {"database": project.resource.database, field: "typed0123"}}}}
     with pytest.raises(dg.DagsterResourceFunctionError) as refused:
         job.execute_in_process(instance=project.instance, run_config=config)
     said = str(refused.value.__cause__)
@@ -108,7 +108,7 @@ def test_what_the_environment_says_may_be_repeated_in_a_runs_config(recorded):
     project, _ = recorded
     job = defs().get_repository_def().get_job("scan_input")
     config = {"resources": {"index": {"config": {"chat_api_key": {"env": "GRAPHRAG_CHAT_API_KEY"}}}}}
-    config["resources"]["index"]["config"]["database"] = project.index.database
+    config["resources"]["index"]["config"]["database"] = project.resource.database
     assert job.execute_in_process(instance=project.instance, run_config=config).success
 
 

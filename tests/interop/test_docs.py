@@ -2,42 +2,33 @@
 
 import os
 import re
-import subprocess
-import sys
+import shlex
 
-import pytest
-
+from tests.cli import run_command
 from tests.interop.test_real_indexes import ROWS, name_of
 from tests.test_docs import ROOT, blocks
 
 GUIDE = "docs/interop.md"
 
 
-@pytest.mark.extended
-def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path):
+def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path, monkeypatch):
     (tmp_path / "graph").mkdir()
     for name, rows in zip(("entities", "relationships"), blocks(GUIDE, "csv"), strict=True):
         (tmp_path / "graph" / f"{name}.csv").write_text(rows)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
-    environment |= {"COLUMNS": "100", "GRAPHRAG_DATA": str(sample_index.root), "PYTHONPATH": str(ROOT)}
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
+    monkeypatch.chdir(tmp_path)
     for block in blocks(GUIDE, "console"):
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             if command.startswith("export "):
                 name, value = command.removeprefix("export ").split("=")
-                environment[name] = value
+                monkeypatch.setenv(name, value)
                 continue
-            arguments = re.findall(r'"[^"]*"|\S+', command.removeprefix("python "))
-            done = subprocess.run(
-                [sys.executable, *(argument.strip('"') for argument in arguments)],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            printed = iter([line.strip() for line in done.stdout.splitlines()])
+            output = run_command(*shlex.split(command.removeprefix("python -m graphrag_assets ")), COLUMNS="100")
+            printed = iter([line.strip() for line in output.splitlines()])
             for line in (line.strip() for line in shown.splitlines() if line.strip() not in ("", "…")):
-                assert line in printed, f"{command}: {line!r} is not in\n{done.stdout}"
+                assert line in printed, f"{command}: {line!r} is not in\n{output}"
 
 
 def test_the_guides_table_of_generations_is_what_the_tests_find():

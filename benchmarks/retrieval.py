@@ -67,7 +67,7 @@ def measure(path: Path, questions: int) -> dict[str, dict[str, float]]:
     from graphrag_assets.query import GraphRAG
     from graphrag_assets.query.passages import rank_passages
     from graphrag_assets.query.retrieval import Question
-    from graphrag_assets.store.published import PublishedIndex
+    from graphrag_assets.store.publication_reader import PublishedIndex
 
     found = {"open": _times(lambda _: PublishedIndex(path).reader(), list(range(21)))}
     rag = GraphRAG(path)

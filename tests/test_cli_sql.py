@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main, sql
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 COUNT = "SELECT count(*) AS n FROM documents"
 

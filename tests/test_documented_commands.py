@@ -180,7 +180,7 @@ def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
         ("docs/models.md", "Batches to index: 4 (1-beginni"),
         ("docs/operations.md", "Failed: index_batches of batch"),
         ("docs/sql.md", "ATTACH 'data/index/graphrag.du"),
-        ("docs/snapshots.md", "Publication 1 (2026-11-21 14:3"),
+        ("docs/publications.md", "Publication 1 (2026-11-21 14:3"),
     }
 
 
@@ -215,7 +215,7 @@ class Workshop:
         self.names, self.session = {}, None
         for name in ("GRAPHRAG_DATA", "GRAPHRAG_INPUT", "DAGSTER_HOME"):
             self.patch.delenv(name, raising=False)
-        if page == "docs/snapshots.md":  # it compares three publications
+        if page == "docs/publications.md":  # it compares three publications
             self.write("data/input/reports-2024/a.txt", "Samuel Canning reported to the shareholders in London.")
             self.command("python -m graphrag_assets index")
 

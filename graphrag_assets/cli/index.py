@@ -31,7 +31,7 @@ from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.published import STABLE_NAME
+from graphrag_assets.store.publication_reader import STABLE_NAME
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"

@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.interop.exporting import export
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.interop.exporter import export
+from graphrag_assets.interop.imported_batches import hand_over, remove
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import TABLES
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
-from graphrag_assets.store.published import STABLE_NAME
+from graphrag_assets.store.publication_reader import STABLE_NAME
 
 _THEN = "Run `python -m graphrag_assets index`: it refreshes what depends on them, and publishes."
 

@@ -173,7 +173,7 @@ def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: in
 @main.command()
 def snapshots() -> None:
     """The publications that are kept for comparison and rollback."""
-    from graphrag_assets.cli.snapshots import show_snapshots
+    from graphrag_assets.cli.publications import show_snapshots
 
     show_snapshots()
 
@@ -188,7 +188,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
 
     Numbers, or: current, previous, newest, oldest.
     """
-    from graphrag_assets.cli.snapshots import show_diff
+    from graphrag_assets.cli.publications import show_diff
 
     show_diff(before, after, sql, examples)
 
@@ -197,7 +197,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
 @click.argument("publication")
 def rollback(publication: str) -> None:
     """Let readers see PUBLICATION: a number, or previous, newest, oldest."""
-    from graphrag_assets.cli.snapshots import run_rollback
+    from graphrag_assets.cli.publications import run_rollback
 
     run_rollback(publication)
 

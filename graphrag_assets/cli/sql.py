@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.errors import GraphRAGError, StoreError
-from graphrag_assets.store.published import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
 
 FORMATS = ("table", "csv", "json")
 MOST_ROWS = 200

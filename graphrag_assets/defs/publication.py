@@ -21,8 +21,8 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_books
-from graphrag_assets.store.published import STABLE_NAME
-from graphrag_assets.store.publishing import Publication, publish
+from graphrag_assets.store.publication_reader import STABLE_NAME
+from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)

@@ -28,10 +28,10 @@ from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
-from graphrag_assets.store.publishing import kept_publications, publish, remove_drafts
-from graphrag_assets.store.purging import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.index_purge import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.publication_writer import kept_publications, publish, remove_drafts
+from graphrag_assets.store.publications import current_number
 from graphrag_assets.store.schema import IMPORTED
-from graphrag_assets.store.snapshots import current_number
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")
 _RUN = "purge"

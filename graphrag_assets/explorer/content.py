@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
     "entities",

@@ -12,7 +12,7 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 PAGE_NAME = "explorer.html"
 

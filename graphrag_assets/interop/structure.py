@@ -11,8 +11,8 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.ids import stable_id
 from graphrag_assets.interop.facts import Facts, entity_ids
 from graphrag_assets.interop.hierarchy import hierarchy_of
+from graphrag_assets.interop.repair_reports import renumbered, repair_reports
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.interop.reports import renumbered, repair_reports
 from graphrag_assets.interop.source import Source
 from graphrag_assets.pipeline.clustering import ClusterOptions
 from graphrag_assets.pipeline.frontier import recluster

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.query.context import Section
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 Given = Mapping[str, Set[int]]
 """Numbers of the rows that could be cited, by table."""

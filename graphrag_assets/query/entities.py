@@ -7,7 +7,7 @@ from graphrag_assets.ids import number_of
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import title_key
 
 _TEXT_UNITS = 20  # whose entities are candidates

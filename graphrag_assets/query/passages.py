@@ -29,7 +29,7 @@ from graphrag_assets.query.retrieval import (
     vector_weight,
     word_scores,
 )
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]
 RANKING_METHODS: tuple[str, ...] = get_args(RankingMethod)

@@ -11,7 +11,7 @@ import polars as pl
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.rows import edges_of, relationship_rows
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 MOST_EXPANDED = 200
 """Entities from which a hop goes on: the best reached so far. It bounds the work, whatever the degrees."""

@@ -7,7 +7,7 @@ not be known. The macro `word_terms` is the same in SQL, which takes 20 ms to pl
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import fold, spell_out
 
 RARE = 2

@@ -18,8 +18,8 @@ from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
-from graphrag_assets.store.published import Reader
-from graphrag_assets.store.signs import signs
+from graphrag_assets.store.binary_quantization import signs
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import UNSPACED, name_key, search_words_of, title_key
 
 FUSION_K = 60
@@ -234,7 +234,7 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
-    All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
+    All of them are compared where they are few; of many those that the sign bits choose (`store.binary_quantization`).
 
     Raises:
         QueryError: the index was embedded by another model than questions are, or by one whose vectors were of another

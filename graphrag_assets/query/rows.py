@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.scoped import entities_in, relationships_in
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 MOST_CLAIMS = 200
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, eq=False)

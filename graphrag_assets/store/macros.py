@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets import text
-from graphrag_assets.store.published_schema import BASE, CHARACTER_FORMS
+from graphrag_assets.store.publication_schema import BASE, CHARACTER_FORMS
 from graphrag_assets.store.schema import literal
 
 _FILES = ("text", "search", "graph", "evidence", "lineage", "context", "spend")

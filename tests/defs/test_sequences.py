@@ -21,7 +21,7 @@ from graphrag_assets.defs.publication import update_publication
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import update_embeddings
 from graphrag_assets.defs.scanning import scan
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.text import sentences
 from tests.conftest import SAMPLE_INPUT
 

@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_assets.explorer.content import Limits, page_content
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 
 @pytest.fixture(scope="module")

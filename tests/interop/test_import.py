@@ -8,8 +8,8 @@ from graphrag_assets.defs.checks import CHECKS, results_of
 from graphrag_assets.defs.purging import purge
 from graphrag_assets.defs.scanning import scan
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.interop.imported_batches import hand_over, remove
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, RELATIONSHIPS, SECOND, tables

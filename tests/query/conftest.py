@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.postings import write_postings
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.bm25_index import write_postings
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 

@@ -15,7 +15,7 @@ from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.llm import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message
 

@@ -17,8 +17,8 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, by_words
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 

@@ -16,9 +16,10 @@ from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, search
 from graphrag_assets.query.scope import EVERYTHING, Scope
-from graphrag_assets.store import published, signs
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store import binary_quantization as signs
+from graphrag_assets.store import publication_reader as published
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 
 from .conftest import (
     AGAMEMNON,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.text import count_tokens
 
 

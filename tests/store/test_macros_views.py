@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.store.macros import write_macros
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from tests.conftest import SHARED_DATA
 
 V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")

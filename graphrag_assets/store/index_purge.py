@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.batches import inputs_of
-from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.publication_writer import kept_publications, publication_file
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 

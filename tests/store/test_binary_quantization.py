@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.store import signs as module
-from graphrag_assets.store.signs import signs, write_signs
+from graphrag_assets.store import binary_quantization as module
+from graphrag_assets.store.binary_quantization import signs, write_signs
 
 COMPARED = 200  # of 5,000: as many in a hundred as 2,000 are of 50,000
 

@@ -15,7 +15,7 @@ import duckdb
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
 from graphrag_assets.interop.source import TABLES
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.schema import literal
 
 _EMBEDDINGS = {

@@ -22,14 +22,14 @@ from filelock import FileLock
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
-from graphrag_assets.store.line_tokens import write_line_tokens
+from graphrag_assets.store.binary_quantization import write_signs
+from graphrag_assets.store.bm25_index import write_postings
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
-from graphrag_assets.store.postings import write_postings
-from graphrag_assets.store.published import POINTER, STABLE_NAME, PublishedIndex
-from graphrag_assets.store.published_schema import BASE, PUBLISHED
+from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME, PublishedIndex
+from graphrag_assets.store.publication_schema import BASE, PUBLISHED
 from graphrag_assets.store.schema import identifier, literal
-from graphrag_assets.store.signs import write_signs
+from graphrag_assets.store.token_counts import write_line_tokens
 from graphrag_assets.store.working import WorkingDatabase, is_small
 from graphrag_assets.text import count_tokens
 

@@ -7,10 +7,12 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import postings, publishing, schema
-from graphrag_assets.store.published import POINTER, STABLE_NAME
-from graphrag_assets.store.published_schema import PUBLISHED
-from graphrag_assets.store.publishing import publish, roll_back
+from graphrag_assets.store import bm25_index as postings
+from graphrag_assets.store import publication_writer as publishing
+from graphrag_assets.store import schema
+from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
+from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.publication_writer import publish, roll_back
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
 UNITS = pl.DataFrame(

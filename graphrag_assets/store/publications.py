@@ -15,8 +15,8 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.published import POINTER
-from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.publication_reader import POINTER
+from graphrag_assets.store.publication_writer import kept_publications, publication_file
 from graphrag_assets.store.schema import literal
 
 VIEWS = (

@@ -50,7 +50,7 @@ from graphrag_assets.store.imports import (
     unfinished,
     write_facts,
 )
-from graphrag_assets.store.publishing import Publication
+from graphrag_assets.store.publication_writer import Publication
 
 PREFIX = "imported-"
 _EMBEDDED = (

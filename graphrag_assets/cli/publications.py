@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.publishing import publication_file, roll_back
-from graphrag_assets.store.snapshots import Snapshot, compare, comparison_sql, current_number, resolve, snapshots
+from graphrag_assets.store.publication_writer import publication_file, roll_back
+from graphrag_assets.store.publications import Snapshot, compare, comparison_sql, current_number, resolve, snapshots
 
 _EXAMPLES = 5
 _QUOTED_CHARACTERS = 90

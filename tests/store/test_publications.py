@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.publishing import create_tables
-from graphrag_assets.store.snapshots import VIEWS, compare, resolve, snapshots
+from graphrag_assets.store.publication_writer import create_tables
+from graphrag_assets.store.publications import VIEWS, compare, resolve, snapshots
 
 
 def published(path: Path, communities: dict[str, str], level: int = 0) -> Path:

@@ -11,7 +11,7 @@ from graphrag_assets.defs.batch_index import GONE
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.interop.importing import PREFIX
+from graphrag_assets.interop.importer import PREFIX
 from graphrag_assets.pipeline.formats import format_of, is_plain_text
 from graphrag_assets.store.imports import replace_documents
 

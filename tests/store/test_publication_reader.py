@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.published import PublishedIndex
-from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 
 

@@ -102,7 +102,7 @@ def _questions(rag: Any, count: int) -> list[str]:
 
 
 def _level_with_about(rag: Any, reports: int) -> int:
-    levels = rag.sql("SELECT level, count(DISTINCT community) AS n FROM entity_communities GROUP BY level")
+    levels = rag.sql("SELECT level, count(DISTINCT community) AS n FROM search.entity_communities GROUP BY level")
     return int(min(levels.iter_rows(), key=lambda row: (abs(row[1] - reports), row[0]))[0])
 
 

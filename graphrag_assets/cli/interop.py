@@ -1,4 +1,4 @@
-"""`import` and `export`: indexes of others become batches of this one, and this one is written for others."""
+"""`import` and `export`: exchange indexes with Microsoft GraphRAG and graph tools."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.interop.exporter import export
 from graphrag_assets.interop.imported_batches import hand_over, remove
@@ -29,7 +30,7 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
     console, index = Console(), GraphIndex.of_settings()
     with console.status(f"Importing {path}"):
         imported = import_index(index, path, name, vectors_of)
-    console.print(_counts_table(imported.batch, imported.generation, imported.counts))
+    print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
     _print_repairs(console, imported.counts)
     for note in _notes(index.settings, imported.counts):
         console.print(Text(note), soft_wrap=True)
@@ -49,7 +50,7 @@ def show_imports() -> None:
             console.print(Text(f"{batch}: unfinished: run the same import again (from {origin})"), soft_wrap=True)
             continue
         counts = counts_of(working, batch)
-        console.print(_counts_table(batch, generation, counts))
+        print_table(console, _counts_table(batch, generation, counts))
         _print_repairs(console, counts)
         console.print(Text(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC"), soft_wrap=True)
 
@@ -87,9 +88,8 @@ def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[st
 
 
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
-    table = Table("table", title=f"{batch}: {generation}")
-    for heading in ("rows in", "rows out"):
-        table.add_column(heading, justify="right")
+    table = table_of("table", title=f"{batch}: {generation}")
+    add_numbers(table, "rows in", "rows out")
     rows = {step: _of(counts, step) for step in ("read", "written")}
     for name in TABLES:
         table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
@@ -105,11 +105,11 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     if repaired.is_empty():
         console.print("Nothing had to be repaired.", highlight=False)
         return
-    table = Table("table", "repaired or left out")
-    table.add_column("rows", justify="right")
+    table = table_of("table", "repaired or left out")
+    add_numbers(table, "rows")
     for name, what, n in repaired.iter_rows():
         table.add_row(name, what, f"{n:,}")
-    console.print(table)
+    print_table(console, table)
 
 
 def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:

@@ -126,9 +126,9 @@ def retrieve(
     help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
 )
 def sql(query: str | None, path: Path | None, form: str | None) -> None:
-    """Run QUERY on the published index, or the queries piped in, or open an SQL shell. Nothing is written.
+    """Run QUERY, or the queries piped in, on the current publication, read-only.
 
-    The shell is the duckdb command where there is one, else a small one.
+    Without a query, the duckdb command opens it where it is installed.
     """
     from graphrag_assets.cli.sql import run_sql
 
@@ -171,11 +171,14 @@ def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: in
 
 
 @main.command()
-def snapshots() -> None:
-    """The publications that are kept for comparison and rollback."""
-    from graphrag_assets.cli.publications import show_snapshots
+def publications() -> None:
+    """List the publications kept for comparison and rollback."""
+    from graphrag_assets.cli.publications import show_publications
 
-    show_snapshots()
+    show_publications()
+
+
+main.add_command(click.Command("snapshots", callback=publications.callback, hidden=True))  # its former name
 
 
 @main.command()
@@ -184,7 +187,7 @@ def snapshots() -> None:
 @click.option("--sql", is_flag=True, help="Print SQL that makes every change a row of a view, for the DuckDB shell.")
 @click.option("--examples", default=5, show_default=True, help="Changes of each kind that are shown.")
 def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
-    """What changed from publication BEFORE to AFTER; default: the last two.
+    """Show what changed from publication BEFORE to AFTER; default: the last two.
 
     Numbers, or: current, previous, newest, oldest.
     """
@@ -196,7 +199,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
 @main.command()
 @click.argument("publication")
 def rollback(publication: str) -> None:
-    """Let readers see PUBLICATION: a number, or previous, newest, oldest."""
+    """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
     from graphrag_assets.cli.publications import run_rollback
 
     run_rollback(publication)

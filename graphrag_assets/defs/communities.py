@@ -20,7 +20,6 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pictures.charts import community_sizes
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.citations import report_citations
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
@@ -125,7 +124,8 @@ def community_metadata(
     drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
     more: Metadata = {
         "communities": {
-            "sizes": picture("Sizes of communities by level", community_sizes(frames["communities"])),
+            "mean_size": frames["communities"]["size"].mean() or 0.0,
+            "max_size": frames["communities"]["size"].max() or 0,
             "levels": frames["communities"]["level"].n_unique(),
             "entities_free_to_move": clustering.n_free,
             "modularity": clustering.modularity,

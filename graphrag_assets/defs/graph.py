@@ -10,7 +10,6 @@ from graphrag_assets.defs.reporting import (
     Metadata,
     Updated,
     asset_spec,
-    picture,
     selected_results,
     table_metadata,
     usage_metadata,
@@ -18,7 +17,6 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pictures.charts import degree_distribution
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import propose_aliases
@@ -86,8 +84,8 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
 def graph_metadata(updated: Updated) -> Metadata:
     """Metadata of the graph's tables; the entities' with the distribution of degrees."""
     entities = updated.frames["entities"]
-    degrees = picture("Distribution of degrees", degree_distribution(entities["degree"]))
-    more = {"entities": {"degree_distribution": degrees, **usage_metadata(updated.usage)}}
+    degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
+    more = {"entities": {**degrees, **usage_metadata(updated.usage)}}
     return {
         name: table_metadata(
             name,

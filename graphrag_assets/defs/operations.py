@@ -22,7 +22,7 @@ from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.defs.retrieval import embedding_metadata, update_embeddings
 from graphrag_assets.defs.scanning import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.store.publication_writer import roll_back
+from graphrag_assets.store.publications import roll_back
 
 
 class Which(Enum):

@@ -10,17 +10,16 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.defs.checks import broken_gates
-from graphrag_assets.defs.reporting import picture
+from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import GraphIndex, alone
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.indexing.models import ledger_entries
-from graphrag_assets.pictures.charts import spending
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
-from graphrag_assets.store.compaction import compact, trim_books
+from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_reader import STABLE_NAME
 from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.working import replace_table
@@ -63,7 +62,7 @@ def update_publication(index: GraphIndex, run_id: str) -> Publication:
     inputs = recorded_inputs(index.working, "graph")
     with index.get_connection() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
-        trim_books(connection)
+        trim_records(connection)
     publication = publish(index.working, settings.index_folder, settings.keep_publications, ledger_entries(settings))
     if inputs:
         with index.get_connection() as connection:
@@ -128,7 +127,7 @@ def publication_metadata(publication: Publication, index: GraphIndex, seconds: f
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},
         "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
-        **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
+        "cost_by_task_and_day": dg.MetadataValue.md(markdown_table(spent, spent.height)),
     }
 
 

@@ -34,14 +34,16 @@ _COUNTED = {
     "documents": "documents",
     "text_units": "text_units",
 }
-_MADE_WITH = "SELECT name, value FROM index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
+_MADE_WITH = (
+    "SELECT name, value FROM operations.index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much of an index goes on a page.
 
-    The entities with most neighbours, the heaviest relationships among them, the largest communities, the claims
+    The entities with most neighbors, the heaviest relationships among them, the largest communities, the claims
     about these entities first. Of the texts, first the best one of each entity, then the second best, up to so many
     characters. `nodes` is the most that the map shows at once; above it, communities stand for their entities.
     """

@@ -29,7 +29,7 @@ class Facts(NamedTuple):
 
     frames: by table, as a batch has them. kept_numbers: table_name, id, human_readable_id wanted for rows.
     original_ids: table_name, id, original_id. references: table_name, number, id: what a number in a report of the
-    index stands for. keys: id, key: the normalised title that an entity of the index has here.
+    index stands for. keys: id, key: the normalized title that an entity of the index has here.
     """
 
     frames: dict[str, pl.DataFrame]
@@ -83,7 +83,7 @@ def _columns(table: str) -> list[str]:
 
 
 def entity_ids(keys: pl.Series) -> pl.Series:
-    """The ids of the entities with these normalised titles, as merging gives them."""
+    """The ids of the entities with these normalized titles, as merging gives them."""
     return pl.Series("id", [stable_id("entity", key) for key in keys], dtype=pl.String)
 
 

@@ -54,7 +54,7 @@ def hierarchy_of(
         return Hierarchy(
             _EMPTY, communities.select("id", "community", "level", entity_ids=pl.lit([], pl.List(pl.String))).head(0)
         )
-    joined = _join_neighbours(levels, edges, weights)
+    joined = _join_neighbors(levels, edges, weights)
     counts["entities", "without a community, joined to that of their strongest relationship"] += joined
     levels, n_pieces = _nested_and_connected(levels, edges)
     counts["communities", "pieces that are not connected with their community, made communities of their own"] += (
@@ -90,8 +90,8 @@ def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
     return levels
 
 
-def _join_neighbours(levels: list[Ints], edges: Ints, weights: np.ndarray) -> int:
-    """Give entities without a community those of the neighbours they are most strongly tied to, in place.
+def _join_neighbors(levels: list[Ints], edges: Ints, weights: np.ndarray) -> int:
+    """Give entities without a community those of the neighbors they are most strongly tied to, in place.
 
     Returns how many. What has no tie to any community stays without.
     """
@@ -104,17 +104,17 @@ def _join_neighbours(levels: list[Ints], edges: Ints, weights: np.ndarray) -> in
         if not ties.any():
             return n_joined
         table = pl.DataFrame(
-            {"entity": near[ties], "neighbour": far[ties], "community": deepest[far[ties]], "weight": both[ties]}
+            {"entity": near[ties], "neighbor": far[ties], "community": deepest[far[ties]], "weight": both[ties]}
         )
         best = (
             table.group_by("entity", "community")
-            .agg(pl.col("weight").sum(), pl.col("neighbour").min())
+            .agg(pl.col("weight").sum(), pl.col("neighbor").min())
             .sort("entity", pl.col("weight").neg(), "community")
             .unique("entity", keep="first", maintain_order=True)
         )
-        entity, neighbour = best["entity"].to_numpy(), best["neighbour"].to_numpy()
+        entity, neighbor = best["entity"].to_numpy(), best["neighbor"].to_numpy()
         for labels in levels:
-            labels[entity] = labels[neighbour]
+            labels[entity] = labels[neighbor]
         n_joined += len(entity)
 
 

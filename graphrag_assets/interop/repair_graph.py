@@ -31,7 +31,7 @@ class RepairedGraph(NamedTuple):
 def repair_graph(
     entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
 ) -> RepairedGraph:
-    """One entity per normalised title, one relationship per pair of them, each with an end to hold on to.
+    """One entity per normalized title, one relationship per pair of them, each with an end to hold on to.
 
     Rows without any text unit that exists keep an empty list.
 
@@ -52,7 +52,7 @@ def repair_graph(
 
 
 def key_of(names: pl.Series) -> pl.Series:
-    """The normalised title of each name; empty for null."""
+    """The normalized title of each name; empty for null."""
     distinct = names.drop_nulls().unique()
     keys = pl.DataFrame(
         {"name": distinct, "key": [title_key(name) for name in distinct]}, {"name": pl.String, "key": pl.String}
@@ -86,7 +86,7 @@ def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 
 
 def _joined(column: str) -> pl.Expr:
-    """The distinct texts one after the other: nothing is lost, and nothing has to be summarised by a model."""
+    """The distinct texts one after the other: nothing is lost, and nothing has to be summarized by a model."""
     text = pl.col(column)
     return text.filter(text != "").unique(maintain_order=True).str.join(" ")
 

@@ -78,7 +78,7 @@ def _log_of(path: Path) -> Path:
 _LATEST_OF_STAGE = "QUALIFY row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, run_id DESC) = 1"
 
 
-def trim_books(
+def trim_records(
     connection: duckdb.DuckDBPyConnection,
     runs: int = KEPT_RUNS,
     revisions: int = KEPT_REVISIONS,

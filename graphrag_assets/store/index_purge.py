@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.batches import inputs_of
-from graphrag_assets.store.publication_writer import kept_publications, publication_file
+from graphrag_assets.store.publications import kept_publications, publication_file
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -45,7 +45,7 @@ _GONE = {
 }
 
 
-def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
+def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
     """Delete rows of books and registers that stem from what is gone; `batches` are those in the input folder.
 
     Returns:
@@ -108,7 +108,7 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
      + (SELECT count(*) FROM file.text_units ANTI JOIN live_text_units USING (id))
      + (SELECT count(*) FROM (SELECT document_id, alias_key FROM file.entity_aliases EXCEPT FROM live_entity_aliases))
      + (SELECT count(*) FROM (
-            SELECT batch FROM file.batch_state UNION SELECT batch FROM file.index_runs
+            SELECT batch FROM file.operations.batch_state UNION SELECT batch FROM file.operations.index_runs
             UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
         ) WHERE batch NOT IN (FROM live_batches))
      + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))

@@ -36,9 +36,9 @@ _COPULAS = (
 # Between a name and its copula: a parenthesis ("(born 1950)"), an apposition between commas, a word ("also").
 _BETWEEN = r"(?:\s*\([^)]{0,120}\))?(?:,[^,.\n]{1,100},)?(?:\s[\p{L}\p{M}'’-]+)?\s"
 _WITHOUT_ARTICLE = r"\W*(?:\([^)]*\)\s*)?(?:[—–]|является|являлся|являлась|был|была|是)"
-DEFINITION = "|".join(
-    [*(rf"^{_BETWEEN}(?:{verbs}) (?:{articles})[^\p{{L}}]" for verbs, articles in _COPULAS), f"^{_WITHOUT_ARTICLE}"]
-)
+# The letter classes stand outside of the alternatives: compiling them once per language took 60 ms.
+_WITH_ARTICLE = "|".join(f"(?:{verbs}) (?:{articles})" for verbs, articles in _COPULAS)
+DEFINITION = rf"^{_BETWEEN}(?:{_WITH_ARTICLE})[^\p{{L}}]|^{_WITHOUT_ARTICLE}"
 """What follows a name that a sentence defines, as a regular expression of DuckDB.
 
 It is narrow on purpose: "Field said that the cable was a success" is no definition of Field.

@@ -158,35 +158,35 @@ class Reader:
     @cached_property
     def posting_statistics(self) -> dict[str, tuple[int, float]]:
         """For each kind of text in the inverted index: how many there are, and their mean length in terms."""
-        found = self.rows("SELECT kind, texts, mean_length FROM posting_statistics")
+        found = self.rows("SELECT kind, texts, mean_length FROM search.posting_statistics")
         return {kind: (texts, mean) for kind, texts, mean in found.iter_rows()}
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
         """For each language of the documents: how many there are in it, and its stop words."""
-        found = self.rows("SELECT language, documents, stop_words FROM languages")
+        found = self.rows("SELECT language, documents, stop_words FROM search.languages")
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 
     @cached_property
     def word_endings(self) -> dict[str, dict[str, int]]:
         """By ending of words what their terms have instead, and how many words show that."""
         endings: dict[str, dict[str, int]] = {}
-        for ending, replacement, forms in self.rows("FROM word_endings").iter_rows():
+        for ending, replacement, forms in self.rows("FROM search.word_endings").iter_rows():
             endings.setdefault(ending, {})[replacement] = forms
         return endings
 
     @cached_property
-    def signed_kinds(self) -> dict[str, np.ndarray]:
-        """The kinds whose vectors have sign bits, with their mean vectors."""
+    def quantized_kinds(self) -> dict[str, np.ndarray]:
+        """The kinds whose vectors have binary codes, with their mean vectors."""
         tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'embedding_means'")
         if tables.is_empty():
             return {}
-        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM embedding_means")
+        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM search.embedding_means")
         return {kind: np.array(mean, np.float32) for kind, mean in found.iter_rows()}
 
     def keeps_vectors(self, kind: str) -> bool:
         """Whether all vectors of a kind are compared with a question's, and small enough to be kept for that."""
-        return kind not in self.signed_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
+        return kind not in self.quantized_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
 
     def vectors(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Numbers, int32 (n,), sorted, and vectors, float32 (n, dimensions), of a kind; read once, then in memory."""
@@ -248,7 +248,7 @@ class PublishedIndex:
         if stable.is_file():
             return stable.resolve()
         raise StoreError(
-            f"Nothing is published in {self.path} yet. Run `python -m graphrag_assets index`, or materialise "
+            f"Nothing is published in {self.path} yet. Run `python -m graphrag_assets index`, or materialize "
             "the asset published_index; another place is set by GRAPHRAG_DATA or GraphRAG(path)."
         )
 

@@ -1,13 +1,14 @@
-"""Publication: a new compact file shaped for reading, switched in atomically.
+"""Writes a publication: a new compact file for readers, which takes the place of the previous one atomically.
 
-Readers open a published file read-only. They never wait for a writer, never see a half-built index, and keep
-what they have open. A publication with the content of the newest one is not made.
+Readers open a publication read-only. They never wait for a writer, never see a half-built index, and keep the file
+they have open. Without a change of content, no new publication is written.
 """
 
+import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -19,22 +20,21 @@ import duckdb
 import polars as pl
 from filelock import FileLock
 
-from graphrag_assets import __version__
-from graphrag_assets.errors import StoreError
+from graphrag_assets import __version__, text
 from graphrag_assets.languages import language_of
-from graphrag_assets.store.binary_quantization import write_signs
-from graphrag_assets.store.bm25_index import write_postings
+from graphrag_assets.store.binary_quantization import write_binary_codes
+from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
-from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME, PublishedIndex
-from graphrag_assets.store.publication_schema import BASE, PUBLISHED
-from graphrag_assets.store.schema import identifier, literal
-from graphrag_assets.store.token_counts import write_line_tokens
+from graphrag_assets.store.publication_reader import STABLE_NAME, PublishedIndex
+from graphrag_assets.store.publication_schema import MAIN, OPERATIONS, PUBLISHED
+from graphrag_assets.store.publications import FOLDER, kept_publications, point_to, publication_file
+from graphrag_assets.store.schema import WORKING, identifier, literal
+from graphrag_assets.store.token_counts import write_token_counts
 from graphrag_assets.store.working import WorkingDatabase, is_small
-from graphrag_assets.text import count_tokens
 
-FOLDER = "publications"
 _DRAFT = ".publishing-"
+_EMPTY = "empty-publication-"
 _REPORTS_AT_ONCE = 10_000
 _OPERATIONAL = {"batch_state", "index_runs", "index_errors", "imports"}
 
@@ -53,48 +53,50 @@ def publish(
     working: WorkingDatabase,
     index_folder: Path,
     keep: int = 3,
-    books: pl.DataFrame | None = None,
-    anew: bool = False,
+    llm_calls: pl.DataFrame | None = None,
+    always: bool = False,
 ) -> Publication:
     """Publish the working database into `index_folder`; keep the last `keep` publications.
 
-    `books`: the ledger's, as `Ledger.frame` gives them; they become the table llm_calls.
-    `anew`: make a new file even if its index tables are those of the newest publication.
+    `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
+    `always`: write a new file even if its content is that of the newest publication.
     """
-    folder = index_folder / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(index_folder / "publishing.lock"):  # two at once would give two files one number
+    (index_folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    with FileLock(index_folder / "publishing.lock"):  # two at the same time would give two files one number
         remove_drafts(index_folder)
         fill_languages(working)
-        return _publish(working, index_folder, folder, keep, books, anew)
+        return _publish(working, index_folder, keep, llm_calls, always)
 
 
 def _publish(
-    working: WorkingDatabase, index_folder: Path, folder: Path, keep: int, books: pl.DataFrame | None, anew: bool
+    working: WorkingDatabase, index_folder: Path, keep: int, llm_calls: pl.DataFrame | None, always: bool
 ) -> Publication:
-    newest = max(_numbers(folder), default=0)
+    newest = max(kept_publications(index_folder), default=0)
     with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
-        digest, made = _content_digest(copy), _file(folder, newest)
-        if newest and not anew and _recorded_digest(working, newest) == digest:
+        digest = _content_digest(copy)
+        if newest and not always and _recorded_digest(working, newest) == digest:
             if not (index_folder / STABLE_NAME).is_file():
-                point_to(index_folder, newest)  # otherwise people may have gone back to an earlier one, and stay there
-            return Publication(newest, made, False, _rows_of(made))
-        rows = _build(copy, draft, newest + 1, books, digest)
+                point_to(index_folder, newest)  # where the link exists, it may point to an earlier one on purpose
+            path = publication_file(index_folder, newest)
+            return Publication(newest, path, False, dict(PublishedIndex(path).reader().rows(_COUNTS).iter_rows()))
+        number, path = newest + 1, publication_file(index_folder, newest + 1)
+        _copy_empty(index_folder, _dimensions(copy), draft)
+        rows = _fill(copy, draft, number, llm_calls, digest)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
-        draft.replace(_file(folder, newest + 1))
-    point_to(index_folder, newest + 1)
+        draft.replace(path)
+    point_to(index_folder, number)
     with working.transaction() as connection:
-        _record(connection, "publications", newest + 1, digest)
-    for number in sorted(_numbers(folder))[:-keep]:
-        _file(folder, number).unlink(missing_ok=True)
-    return Publication(newest + 1, _file(folder, newest + 1), True, rows)
+        _record(connection, "publications", number, digest)
+    for old in kept_publications(index_folder)[:-keep]:
+        publication_file(index_folder, old).unlink(missing_ok=True)
+    return Publication(number, path, True, rows)
 
 
 def fill_languages(working: WorkingDatabase) -> None:
-    """Find the language of documents that were loaded before documents had one."""
+    """Detect the language of documents that were loaded before documents had one."""
     lacking = working.read("SELECT id, text FROM documents WHERE language IS NULL")
     if lacking.is_empty():
         return
@@ -106,54 +108,9 @@ def fill_languages(working: WorkingDatabase) -> None:
 
 
 def remove_drafts(index_folder: Path) -> None:
-    """Remove the folders of publications that crashed. Only behind publishing.lock: a live one looks the same."""
+    """Remove the folders of publications that crashed. Hold publishing.lock: an active one looks the same."""
     for draft in index_folder.glob(f"{_DRAFT}*"):
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def roll_back(index_folder: Path, number: int) -> None:
-    """Make an earlier publication, or a later one again, the current one.
-
-    Raises:
-        StoreError: it is not kept any more.
-    """
-    if number not in (kept := kept_publications(index_folder)):
-        raise StoreError(
-            f"Publication {number} is not there. Kept are {', '.join(map(str, kept)) or 'none'}; "
-            "GRAPHRAG_KEEP_PUBLICATIONS says how many."
-        )
-    with FileLock(index_folder / "publishing.lock"):
-        point_to(index_folder, number)
-
-
-def point_to(index_folder: Path, number: int) -> None:
-    """Make publication `number` the current one: the pointer file, then the stable name."""
-    target = Path(FOLDER) / _file(Path(), number)
-    pointer = index_folder / f".{POINTER}.new"
-    pointer.write_text(f"{target.as_posix()}\n")
-    pointer.replace(index_folder / POINTER)
-    link = index_folder / f".{STABLE_NAME}.new"
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
-    link.replace(index_folder / STABLE_NAME)
-
-
-def kept_publications(index_folder: Path) -> list[int]:
-    """The numbers of the publications that are kept, in order."""
-    return sorted(_numbers(index_folder / FOLDER))
-
-
-def publication_file(index_folder: Path, number: int) -> Path:
-    """The file of publication `number`."""
-    return _file(index_folder / FOLDER, number)
-
-
-def _file(folder: Path, number: int) -> Path:
-    return folder / f"graphrag-{number}.duckdb"
-
-
-def _numbers(folder: Path) -> Iterator[int]:
-    return (int(path.stem.removeprefix("graphrag-")) for path in folder.glob("graphrag-*.duckdb"))
 
 
 def _rows_of(file: Path) -> dict[str, int]:
@@ -161,7 +118,7 @@ def _rows_of(file: Path) -> dict[str, int]:
 
 
 def _recorded_digest(working: WorkingDatabase, number: int) -> str | None:
-    # From the working database: a reader in this process may hold the published file open in its own way.
+    # Not from the file: a reader in this process may have it open with another configuration.
     digests = working.read("SELECT content_digest FROM publications WHERE number = $number", {"number": number})
     return digests.item() if digests.height else None
 
@@ -179,13 +136,15 @@ def _record(connection: duckdb.DuckDBPyConnection, table: str, number: int, dige
     )
 
 
-_BOOKS = """
+_LLM_CALLS = """
 INSERT INTO llm_calls BY NAME
-SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM books ORDER BY created_at, key
+SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls ORDER BY created_at, key
 """
+_COUNTS = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
+_PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
 
 
-def _building(copy: Path) -> dict[str, Any]:
+def _configuration(copy: Path) -> dict[str, Any]:
     """DuckDB's configuration for work on a copy of the working database."""
     return {
         "autoinstall_known_extensions": False,
@@ -195,29 +154,59 @@ def _building(copy: Path) -> dict[str, Any]:
     }
 
 
-_COUNTS = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {identifier(t.name)}" for t in PUBLISHED)
-_PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
+def _dimensions(copy: Path) -> int:
+    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
+        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
+    return dimensions or 1
 
 
-def _build(copy: Path, draft: Path, number: int, books: pl.DataFrame | None, digest: str) -> dict[str, int]:
+def _copy_empty(index_folder: Path, dimensions: int, draft: Path) -> None:
+    """Start `draft` as a publication without rows.
+
+    Creating tables, comments and macros takes longer than filling them for a small index, so an empty publication is
+    kept in the index folder, under a name that changes with everything it is made from.
+    """
+    made_from = (_shape(), dimensions, text.FOLDED, text.SPELLED_OUT, duckdb.__version__, sys.version)
+    kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
+    if not kept.exists():
+        for outdated in index_folder.glob(f"{_EMPTY}*"):
+            outdated.unlink()
+        draft.write_bytes(_empty(dimensions))
+        draft.replace(kept)
+    shutil.copyfile(kept, draft)
+
+
+@functools.cache
+def _empty(dimensions: int) -> bytes:
+    """The file of a publication without rows."""
+    with TemporaryDirectory() as scratch:
+        file = Path(scratch) / "empty.duckdb"
+        with duckdb.connect(config=_configuration(file)) as connection:
+            connection.execute(f"ATTACH {literal(file)} AS published ({_OPTIONS}); USE published")
+            create_tables(connection, dimensions)
+            connection.execute("CHECKPOINT published")
+        return file.read_bytes()
+
+
+# Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all rows
+# twice, and an unfinished draft is thrown away.
+_OPTIONS = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
+
+
+def _fill(copy: Path, draft: Path, number: int, llm_calls: pl.DataFrame | None, digest: str) -> dict[str, int]:
     """Fill `draft` from the copy of the working database; returns the rows per table."""
-    # Row groups of this size let zone maps find the rows of an entity; only ATTACH can set it. A log would write all
-    # rows twice, and a draft that was not finished is thrown away.
-    options = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
-    config = _building(copy) | {"temp_directory": str(draft.with_suffix(".spill"))}
+    config = _configuration(copy) | {"temp_directory": str(draft.with_suffix(".spill"))}
     with duckdb.connect(config=config) as connection:
-        connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
+        connection.execute(f"ATTACH {literal(draft)} AS published ({_OPTIONS})")
         connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
         connection.execute("USE published")
-        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM working.embeddings").fetchall()
-        create_tables(connection, dimensions or 1)
         _count_report_tokens(connection)
         connection.execute(_PUBLISH)
         write_search_tables(connection)
-        if books is not None:
-            connection.register("books", books)
-            connection.execute(_BOOKS)
-            connection.unregister("books")
+        if llm_calls is not None:
+            connection.register("incoming_calls", llm_calls)
+            connection.execute(_LLM_CALLS)
+            connection.unregister("incoming_calls")
         _record(connection, "publication", number, digest)
         rows = dict(connection.execute(_COUNTS).fetchall())
         connection.execute("CHECKPOINT published")
@@ -232,8 +221,8 @@ def _count_report_tokens(connection: duckdb.DuckDBPyConnection) -> None:
     while (part := connection.sql(query, params={"n": _REPORTS_AT_ONCE, "offset": offset}).pl()).height:
         counted = part.select(
             "id",
-            content_tokens=pl.Series(count_tokens(part["full_content"].fill_null(""))),
-            summary_tokens=pl.Series(count_tokens(part["summary"].fill_null(""))),
+            content_tokens=pl.Series(text.count_tokens(part["full_content"].fill_null(""))),
+            summary_tokens=pl.Series(text.count_tokens(part["summary"].fill_null(""))),
         )
         connection.register("counted", counted)
         connection.execute("INSERT INTO report_tokens FROM counted")
@@ -242,22 +231,22 @@ def _count_report_tokens(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> None:
-    """The empty tables of a published index, for vectors of so many dimensions."""
-    for table in PUBLISHED:
-        connection.execute(table.ddl().replace("{dimensions}", str(dimensions)))
-
-
-def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """What is derived from the texts and vectors of the published index open in `connection`; macros and views."""
-    write_line_tokens(connection)
-    write_postings(connection)
-    write_passage_graph(connection)
-    write_signs(connection)
+    """Create the empty tables, macros and views of a publication, for vectors of this many dimensions."""
+    ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
+    connection.execute(f"BEGIN;{ddl}COMMIT")
     write_macros(connection)
 
 
-_COPIED = [table.name for table in BASE if table.name not in _OPERATIONAL]
-_DIGESTED = {name: f"FROM {identifier(name)}" for name in (*_COPIED, "entity_positions")} | {
+def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the tables derived from the texts and vectors of the publication open in `connection`."""
+    write_token_counts(connection)
+    write_bm25_index(connection)
+    write_passage_graph(connection)
+    write_binary_codes(connection)
+
+
+_COPIED = {table.name for table in (*MAIN, *OPERATIONS)} & {table.name for table in WORKING} - _OPERATIONAL
+_DIGESTED = {name: f"FROM {identifier(name)}" for name in sorted(_COPIED | {"entity_positions"})} | {
     "numbers": """
         SELECT table_name, id, human_readable_id FROM numbers
         WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))
@@ -270,24 +259,28 @@ _DIGESTED = {name: f"FROM {identifier(name)}" for name in (*_COPIED, "entity_pos
            OR (kind = 'entity' AND id IN (SELECT id FROM entities))
            OR (kind = 'community_report' AND id IN (SELECT id FROM community_reports))""",
 }
-"""What of the working database `publish.sql` reads, but for what tells of runs; the rest of it is derived."""
+"""By table, what `publish.sql` reads of the working database, records of runs excluded; the rest is derived."""
 
 
 def _content_digest(copy: Path) -> str:
-    """One hash over the shape of the index and all rows it is published from, in any order.
+    """One hash over the shape of a publication and all rows it is made from, in any order.
 
-    Of the working database: to find that nothing has changed, nothing is built.
+    It reads the working database only: detecting that nothing has changed builds nothing.
     """
-    # Macros belong to the shape: a mended one reaches readers with the next publication, whatever else has changed.
-    shape = hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()
-    # The sum of row hashes does not depend on the order of rows; positions of tables tell them apart.
+    # The sum of row hashes does not depend on the order of rows; positions tell the tables apart.
     parts = " UNION ALL ".join(
         f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
         for place, relation in enumerate(_DIGESTED.values())
     )
-    with duckdb.connect(str(copy), read_only=True, config=_building(copy)) as connection:
+    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
         ((digest,),) = connection.execute(
             f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
-            {"shape": shape},
+            {"shape": _shape()},
         ).fetchall()
     return str(digest)
+
+
+@functools.cache
+def _shape() -> str:
+    """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
+    return hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()

@@ -19,24 +19,31 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its name, what one row is, its key columns, and its columns in order."""
+    """A table: its name, what one row is, its key columns, its columns in order, and its schema in the file."""
 
     name: str
     comment: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    schema: str = "main"
+
+    @property
+    def sql_name(self) -> str:
+        """The table's name in SQL, with its schema where that is not `main`."""
+        return identifier(self.name) if self.schema == "main" else f"{self.schema}.{identifier(self.name)}"
 
     @property
     def column_names(self) -> list[str]:
         return [column.name for column in self.columns]
 
     def ddl(self) -> str:
-        """`CREATE TABLE IF NOT EXISTS` with comments on the table and each column."""
-        columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
-        comments = "".join(f'COMMENT ON COLUMN "{self.name}"."{c.name}" IS {literal(c.comment)};' for c in self.columns)
+        """`CREATE TABLE IF NOT EXISTS`, and its schema, with comments on the table and each column."""
+        name, columns = self.sql_name, ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        comments = "".join(f'COMMENT ON COLUMN {name}."{c.name}" IS {literal(c.comment)};' for c in self.columns)
+        create_schema = "" if self.schema == "main" else f"CREATE SCHEMA IF NOT EXISTS {self.schema};"
         return (
-            f'CREATE TABLE IF NOT EXISTS "{self.name}" ({columns});'
-            f'COMMENT ON TABLE "{self.name}" IS {literal(self.comment)};{comments}'
+            f"{create_schema}CREATE TABLE IF NOT EXISTS {name} ({columns});"
+            f"COMMENT ON TABLE {name} IS {literal(self.comment)};{comments}"
         )
 
 
@@ -51,8 +58,9 @@ def identifier(name: str) -> str:
 
 
 def table(name: str, comment: str, key: str, *columns: tuple[str, str, str]) -> Table:
-    """A `Table` written tersely: key columns separated by blanks, columns as (name, type, comment)."""
-    return Table(name, comment, tuple(key.split()), tuple(Column(*column) for column in columns))
+    """A `Table`: its name, with a schema or without, key columns separated by blanks, (name, type, comment) tuples."""
+    schema, _, name = name.rpartition(".")
+    return Table(name, comment, tuple(key.split()), tuple(Column(*column) for column in columns), schema or "main")
 
 
 ID = ("id", "VARCHAR", "Deterministic hash of what makes the row itself; the same in every run.")
@@ -127,7 +135,7 @@ ENTITY_MENTIONS = table(
     DOCUMENT_ID,
     TEXT_UNIT_ID,
     ("title", "VARCHAR", "The name as the text has it."),
-    ("title_key", "VARCHAR", "The normalised name under which mentions are grouped."),
+    ("title_key", "VARCHAR", "The normalized name under which mentions are grouped."),
     ("type", "VARCHAR", "Entity type given by this extraction."),
     ("description", "VARCHAR", "What this text unit says of the entity."),
     ("n_sentences", "BIGINT", "In how many sentences of the unit it is named."),
@@ -179,8 +187,8 @@ ENTITY_ALIASES = table(
     "Decisions of entity resolution: one name stands for another, everywhere or in one document.",
     "document_id alias_key",
     ("document_id", "VARCHAR", "The document the alias holds in; null: everywhere."),
-    ("alias_key", "VARCHAR", "The normalised name that is replaced."),
-    ("title_key", "VARCHAR", "The normalised name it stands for."),
+    ("alias_key", "VARCHAR", "The normalized name that is replaced."),
+    ("title_key", "VARCHAR", "The normalized name it stands for."),
     ("rule", "VARCHAR", "The rule that decided."),
     ("accepted", "BOOLEAN", "Only accepted aliases are applied."),
 )
@@ -196,8 +204,8 @@ ENTITIES = table(
     ("description", "VARCHAR", "Summary of the mentions' descriptions."),
     TEXT_UNIT_IDS,
     ("frequency", "BIGINT", "Number of text units that name it."),
-    ("degree", "BIGINT", "Number of distinct neighbours."),
-    ("title_key", "VARCHAR", "The normalised name."),
+    ("degree", "BIGINT", "Number of distinct neighbors."),
+    ("title_key", "VARCHAR", "The normalized name."),
     TYPES,
 )
 

@@ -34,7 +34,7 @@ _COUNTED = (
 )
 
 
-def write_line_tokens(connection: duckdb.DuckDBPyConnection) -> None:
+def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill the columns line_tokens and short_line_tokens of the published tables open in `connection`."""
     for table, column, cells in _COUNTED:
         ((rows,),) = connection.execute(f"SELECT coalesce(max(human_readable_id) + 1, 0) FROM {table}").fetchall()

@@ -53,7 +53,7 @@ def test_an_entity_is_found_by_keyboard_and_leads_to_its_relationships_and_to_it
     assert page.url.endswith(f"#entity={number}")
     expect(panel(page).locator(".description")).to_contain_text(description[:60].replace("*", ""))
     neighbours = sample_index.sql(
-        f"SELECT n.title FROM edges e JOIN entities n ON n.human_readable_id = e.neighbour JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
+        f"SELECT n.title FROM search.edges e JOIN entities n ON n.human_readable_id = e.neighbor JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
     )
     relationships = panel(page).locator("section").filter(has_text="Relationships")
     expect(relationships.locator(".line > a:first-child")).to_have_text([title for (title,) in neighbours])
@@ -192,7 +192,7 @@ def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one
     page.keyboard.press("Enter")
     expect(heading(page)).to_have_text("William Thomson")
     ((home,),) = sample_index.sql(
-        "SELECT size FROM entity_communities JOIN entities ON human_readable_id = entity JOIN communities USING (community) WHERE entities.title = 'William Thomson' AND entity_communities.level = 0"
+        "SELECT size FROM search.entity_communities JOIN entities ON human_readable_id = entity JOIN communities USING (community) WHERE entities.title = 'William Thomson' AND entity_communities.level = 0"
     )
     expect(page.locator(".place")).to_contain_text(f"{home} entities")
     page.locator(".place").get_by_role("link", name="All").click()

@@ -189,7 +189,14 @@ def test_21_a_search_fetches_what_it_shows_and_not_the_tables(sample_index, monk
     rag = GraphRAG(sample_index.root / "index")
     whole = sum(
         rag.sql(f"SELECT count(*) FROM {table}").item()
-        for table in ("entities", "relationships", "text_units", "community_reports", "covariates", "entity_text_units")
+        for table in (
+            "entities",
+            "relationships",
+            "text_units",
+            "community_reports",
+            "covariates",
+            "search.entity_text_units",
+        )
     )
     fetched = []
     rows = Reader.rows

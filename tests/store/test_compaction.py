@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
-from graphrag_assets.store.compaction import LEAST_BYTES, compact, trim_books
+from graphrag_assets.store.compaction import LEAST_BYTES, compact, trim_records
 from graphrag_assets.store.working import WorkingDatabase, replace_table
 
 MEGABYTE = 2**20
@@ -154,7 +154,7 @@ def test_books_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
             "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
         )
         connection.execute("INSERT INTO publications SELECT i, now()::TIMESTAMP, 'd', 'v' FROM range(20) t(i)")
-        trim_books(connection, runs=5, revisions=3, publications=4)
+        trim_records(connection, runs=5, revisions=3, publications=4)
     assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
         "r0",
         *(f"r{i}" for i in range(15, 20)),

@@ -161,8 +161,8 @@ def test_the_sources_of_a_report_are_the_text_units_of_what_it_cites(index):
         ).fetchall()
         expected = set()
         for table, bridge, column in (
-            ("entities", "entity_text_units", "entity"),
-            ("relationships", "relationship_text_units", "relationship"),
+            ("entities", "search.entity_text_units", "entity"),
+            ("relationships", "search.relationship_text_units", "relationship"),
             (
                 "covariates",
                 "(SELECT human_readable_id, text_unit_number AS text_unit FROM covariates)",

@@ -9,7 +9,7 @@ WITH crowded AS (
     SELECT community, level, parent FROM kept WHERE parent IN (SELECT parent FROM crowded)
 ), placed AS (
     SELECT m.entity, s.community, s.parent
-    FROM entity_communities m JOIN side_by_side s ON s.community = m.community AND s.level = m.level
+    FROM search.entity_communities m JOIN side_by_side s ON s.community = m.community AND s.level = m.level
 )
 SELECT least(a.community, b.community) AS source, greatest(a.community, b.community) AS target,
        count(*) AS relationships, round(sum(r.weight), 3) AS weight

@@ -5,6 +5,6 @@ WITH shown AS (
     SELECT community FROM communities ORDER BY size DESC, level, community LIMIT $communities
 )
 SELECT entity, level, community
-FROM entity_communities
+FROM search.entity_communities
 WHERE entity IN (FROM shown) AND community IN (FROM kept)
 ORDER BY ALL

@@ -2,7 +2,7 @@
 -- best, so that whatever is looked up can be read somewhere.
 WITH places AS (
     SELECT text_unit, row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
-    FROM entity_text_units
+    FROM search.entity_text_units
 ), best AS (
     SELECT text_unit, min(place) AS place FROM places GROUP BY ALL
 ), summed AS (

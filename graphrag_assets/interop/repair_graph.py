@@ -1,4 +1,4 @@
-"""Entities, relationships and claims of an index, mended: names that join, ends that exist, sources that are there."""
+"""Repairs entities, relationships and claims: consistent names, existing ends, existing text units."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -18,8 +18,8 @@ class RepairedGraph(NamedTuple):
     """Entities: key, id, number, title, type, description, text_unit_ids, one per key.
 
     Relationships: low_key, high_key, id, number, source, target, source_key, target_key, description, weight,
-    text_unit_ids, one per pair of keys. `keys`: id, number, key of every entity that was given. `pairs`: number,
-    low_key, high_key of every relationship that was given. Both tell what a reference to a given row means now.
+    text_unit_ids, one per pair of keys. `keys`: id, number, key of every given entity. `pairs`: number, low_key,
+    high_key of every given relationship. Both resolve references to given rows.
     """
 
     entities: pl.DataFrame
@@ -31,14 +31,14 @@ class RepairedGraph(NamedTuple):
 def repair_graph(
     entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
 ) -> RepairedGraph:
-    """One entity per normalized title, one relationship per pair of them, each with an end to hold on to.
+    """One entity per normalized title, one relationship per pair of them, with all ends present.
 
-    Rows without any text unit that exists keep an empty list.
+    Rows without any existing text unit keep an empty list.
 
     Args:
         entities, relationships: as in `Source`.
-        unit_ids: ids of the text units there are.
-        counts: what had to be done is added.
+        unit_ids: ids of the existing text units.
+        counts: repairs are added.
     """
     named = _named(entities, counts)
     keys = named.select("id", "number", "key")
@@ -86,7 +86,7 @@ def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 
 
 def _joined(column: str) -> pl.Expr:
-    """The distinct texts one after the other: nothing is lost, and nothing has to be summarized by a model."""
+    """The distinct texts, joined: nothing is lost, and no model has to summarize."""
     text = pl.col(column)
     return text.filter(text != "").unique(maintain_order=True).str.join(" ")
 
@@ -107,7 +107,7 @@ def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     counts["relationships", "of an entity with itself, left out"] += loops.height
     keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
     usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
-    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is none that is broken
+    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is valid
     counts["relationships", "without a weight above 0, given the weight 1"] += (
         0 if absent else keyed.filter(~usable).height
     )
@@ -132,7 +132,7 @@ def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 def _with_units(
     entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both without references to text units that are not there."""
+    """Both without references to missing text units."""
     found = []
     for table, frame in (("entities", entities), ("relationships", relationships)):
         kept = frame.with_columns(text_unit_ids=_UNITS.set_intersection(unit_ids.unique().implode()))
@@ -143,7 +143,7 @@ def _with_units(
 
 
 def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """`entities` with those that only relationships name, and with what relationships say where nothing else does."""
+    """`entities` with those that only relationships name, and with missing descriptions taken from relationships."""
     told = (
         pl.concat(
             [

@@ -1,7 +1,7 @@
-"""The inverted index for BM25: which texts contain which terms, and the words that a question finds the terms by.
+"""Writes the inverted index for BM25, and the word forms through which questions find its terms.
 
-A term is the stem of a word in its text's language, without diacritics. There is no stemmer in SQL: questions find
-terms by the published tables `word_forms` and `word_endings`, in Python by the same macros as everywhere.
+A term is the stem of a word in its text's language, without diacritics. SQL has no stemmer: questions find terms
+through the tables `word_forms` and `word_endings`, in Python as in the macros.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _COMMON = 500  # terms that endings are tried with
 
 
 class Postings(NamedTuple):
-    """What some texts have.
+    """Term counts of some texts.
 
     `postings`: term (hashed), number, n, length, in no order. `lengths`: one row per text, its words.
     `forms`: form, term, hashed; one row per distinct word and spelling, words of unspaced scripts left out.
@@ -68,7 +68,7 @@ def _forms(known: pl.DataFrame) -> pl.DataFrame:
 
 
 _TEXTS = {
-    # With its context: a passage often says "it" of what only the title or a heading names.
+    # With its context: a passage often says "it" for what only the title or a heading names.
     "text_unit": "SELECT human_readable_id AS number, concat_ws(' ', context, text) AS text FROM text_units",
     "entity": "SELECT human_readable_id AS number, title || ' ' || description AS text FROM entities",
     "community_report": (
@@ -104,7 +104,7 @@ INSERT INTO search.word_forms
 SELECT left(f.form, 3), f.form, f.term, coalesce(max(t.texts) FILTER (f.kind = 'text_unit'), 0)
 FROM temp.forms f LEFT JOIN search.posting_terms t ON t.term = f.hashed GROUP BY ALL ORDER BY ALL
 """
-# What the stemmers do to words, as rules for words that the texts lack. A stem differs from its word in the last
+# What the stemmers do to words, as rules for words that no text has. A stem differs from its word in the last
 # letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
 _ENDINGS = r"""
 INSERT INTO search.word_endings
@@ -167,7 +167,7 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
             connection.unregister("forms_part")
         if texts:
             connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
-    # Sorted in slices that fit in memory: one sort of everything would go through the disk, three times slower.
+    # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
     ((rows,),) = connection.execute("SELECT count(*) FROM temp.counted").fetchall()
     slices = rows // _POSTINGS_AT_ONCE + 1
     for place in range(slices):
@@ -200,9 +200,9 @@ def _write_names(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Fill languages; returns them, that of the most documents first.
+    """Fill languages; returns them, the most frequent first.
 
-    Where every document is too short to tell its language, it is that of all together, if it can be told.
+    If every document is too short to detect its language, it is detected from all of them together.
     """
     counted = connection.execute(
         "SELECT language, count(*) AS n FROM documents WHERE language <> $unknown "
@@ -233,7 +233,7 @@ def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) 
 
 
 def _language_by_number(connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str]) -> pl.DataFrame | None:
-    """number, language of the texts of a kind; None where no look-up is needed, or possible."""
+    """number, language of the texts of a kind; None where no lookup is needed or possible."""
     if len(languages) < 2 or kind not in _LANGUAGES:
         return None
     return connection.sql(_LANGUAGES[kind]).pl()

@@ -1,9 +1,9 @@
 """Derives the graph that passages are ranked through: which text units are about a thing, and which name it.
 
-A text unit is about what its document's title and its headings name, and about the first thing it names when it begins
+A text unit is about what its document's title and its headings name, and about the first thing it names if it begins
 with a definition of it ("Cyrus Field was an American …"). Only such things link text units: from one that names a thing
-to those about it. What a text merely mentions links nothing, since in most collections that is no evidence: a ranking
-through it loses to plain BM25 on news (docs/query.md has the figures).
+to those about it. Mere mentions do not link text units: a ranking through mentions loses to plain BM25 on news
+(docs/query.md has the figures).
 """
 
 from importlib.resources import files

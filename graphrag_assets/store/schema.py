@@ -279,7 +279,7 @@ COMMUNITY_HISTORY = table(
 
 CLUSTERED_EDGES = table(
     "clustered_edges",
-    "The graph as the last clustering saw it: what the next one compares with, to find out what has changed.",
+    "The graph at the last clustering, which the next one compares with to find changes.",
     "source_id target_id",
     ("source_id", "VARCHAR", "The smaller of both entity ids."),
     ("target_id", "VARCHAR", "The other entity id."),
@@ -333,7 +333,7 @@ EMBEDDINGS = table(
 
 INDEX_ERRORS = table(
     "index_errors",
-    "One row per thing that could not be indexed, with its cure. A row leaves when it is mended.",
+    "One row per thing that could not be indexed, with a hint. Rows of solved problems are deleted.",
     "batch source row_number stage error",
     BATCH,
     ("source", "VARCHAR", "File or text unit it concerns."),
@@ -408,12 +408,12 @@ PUBLICATIONS = table(
 
 NUMBERS = table(
     "numbers",
-    "The register of human_readable_ids: once given to an id they stay with it and are never reused.",
+    "The register of human_readable_ids: an id keeps its number forever, and no number is reused.",
     "table_name id",
     ("table_name", "VARCHAR", "The table."),
     ("id", "VARCHAR", "The row's id."),
     ("human_readable_id", "BIGINT", "The row's number."),
-    ("content", "VARCHAR", "Hash of what the row says, by which it is known again elsewhere; null where its id does."),
+    ("content", "VARCHAR", "Hash of the row's content, by which a moved row keeps its number; null where the id does."),
 )
 
 IMPORTS = table(
@@ -472,7 +472,7 @@ REFRESH_STATE = table(
 
 INDEX_OPTIONS = table(
     "index_options",
-    "Settings given to a run in Dagster's launchpad, which stay with what that run made.",
+    "Settings given to a run in Dagster's launchpad, which stay with what the run wrote.",
     "batch name",
     ("batch", "VARCHAR", "The batch that was indexed with it; null: communities and reports."),
     ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),

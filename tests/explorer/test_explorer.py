@@ -143,7 +143,7 @@ def test_links_open_where_they_point_and_back_returns(sample_index, sample_page,
 
 
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
-def test_it_follows_the_colour_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
+def test_it_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
     page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
     assert page.evaluate(DARK) == background
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -161,8 +161,8 @@ def test_the_map_draws_every_entity_and_a_click_selects_one(sample_index, sample
     at = page.evaluate(place, f"e{number}")
     page.locator("#graph").click(position=at)
     expect(heading(page)).to_have_text(title)
-    coloured = page.evaluate("new Set(explorer.map.nodeColours.values()).size")
-    assert coloured > 10
+    colored = page.evaluate("new Set(explorer.map.nodeColors.values()).size")
+    assert colored > 10
 
 
 def test_without_webgl_it_says_so_and_the_rest_works(sample_page, open_page):

@@ -38,6 +38,11 @@ def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, t
     assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
 
 
+def test_neighbours_is_the_british_name_of_neighbors(index):
+    call = "FROM {}('Great Eastern', 2)"
+    assert index.execute(call.format("neighbours")).fetchall() == index.execute(call.format("neighbors")).fetchall()
+
+
 def distances(graph, start: int) -> dict[int, int]:
     """Hops from an entity to all it is connected with."""
     found, queue = {start: 0}, [start]

@@ -1,5 +1,6 @@
 import multiprocessing
 import re
+from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
 
@@ -301,3 +302,54 @@ def test_documents_loaded_before_documents_had_a_language_get_one(working: Worki
     publish(older, tmp_path / "index")
     assert older.read("SELECT DISTINCT language FROM documents").rows() == [("de",)]
     assert rows(tmp_path / "index", "SELECT DISTINCT language FROM documents") == [("de",)]
+
+
+def test_main_has_the_tables_for_analysis_and_nothing_else(working, tmp_path):
+    publish(working, tmp_path)
+    found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
+    tables = dict(found)
+    assert set(tables) == {"main", "search", "operations"}
+    assert len(tables["main"]) == 17
+    assert {"postings", "character_forms", "passage_names", "edges"} <= set(tables["search"])
+
+
+@pytest.mark.parametrize(
+    ("found", "first_day", "last_day"),
+    [
+        ("1866", date(1866, 1, 1), date(1866, 12, 31)),
+        ("1866-02", date(1866, 2, 1), date(1866, 2, 28)),
+        ("1866-07-27", date(1866, 7, 27), date(1866, 7, 27)),
+        ("in summer", None, None),
+        ("1866-13", None, None),
+        (None, None, None),
+    ],
+)
+def test_dates_of_claims_are_days_beside_the_text_as_found(working, tmp_path, found, first_day, last_day):
+    with working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO covariates BY NAME SELECT 'c' AS id, 'b' AS batch, 'd' AS document_id, 'u0' AS text_unit_id, "
+            "$found AS start_date, $found AS end_date",
+            {"found": found},
+        )
+        assign_numbers(connection, "covariates", pl.DataFrame({"id": ["c"]}))
+    publish(working, tmp_path)
+    assert rows(tmp_path, "SELECT start_date, starts_on, ends_on FROM covariates") == [(found, first_day, last_day)]
+
+
+def test_creation_dates_are_times_beside_the_text(working, tmp_path):
+    with working.transaction() as connection:
+        connection.execute("UPDATE documents SET creation_date = '2026-03-01T12:30:00Z'")
+    publish(working, tmp_path)
+    expected = ("2026-03-01T12:30:00Z", datetime(2026, 3, 1, 12, 30))
+    assert rows(tmp_path, "SELECT creation_date, created_at FROM documents") == [expected]
+
+
+def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(working, tmp_path, monkeypatch):
+    publish(working, tmp_path)
+    (kept,) = tmp_path.glob("empty-publication-*")
+    publish(working, tmp_path, always=True)
+    assert list(tmp_path.glob("empty-publication-*")) == [kept]
+    monkeypatch.setattr(publication_writer, "_shape", lambda: "another")
+    publish(working, tmp_path)
+    (other,) = tmp_path.glob("empty-publication-*")
+    assert other != kept

@@ -76,7 +76,7 @@ def run_hand_over(batch: str, documents: Sequence[str]) -> None:
 
 
 def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[str], communities: Sequence[int]) -> None:
-    """Write the published index in a format of others; print the rows.
+    """Export the current publication; print the number of rows.
 
     Raises:
         InputError: a batch or community is not there.

@@ -164,7 +164,7 @@ def status() -> None:
     help="Most entities on the map at once; above it, communities stand for them.",
 )
 def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: int) -> None:
-    """Look at the published index: map, search, texts, communities and claims in one HTML page."""
+    """Write and open the explorer: map, search, texts, communities and claims in one HTML page."""
     from graphrag_assets.cli.explore import run_explore
 
     run_explore(path, output, max_nodes, not no_open)
@@ -252,7 +252,7 @@ def import_(
 @click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
 @click.option("--community", "communities", type=int, multiple=True, help="Only this community, with those inside it.")
 def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
-    """Write the published index to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
+    """Export the current publication to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
     from graphrag_assets.cli.interop import run_export
 
     run_export(kind, target, path, batches, communities)

@@ -79,9 +79,7 @@ def _sql(name: str) -> str:
 def _check_known(connection: duckdb.DuckDBPyConnection, column: str, table: str, asked: Sequence[object]) -> None:
     known = {row[0] for row in connection.execute(f"SELECT {column} FROM {table}").fetchall()}
     if missing := [str(one) for one in asked if one not in known]:
-        raise InputError(
-            f"The published index has no {column} {', '.join(missing)}. See `SELECT {column} FROM {table}`."
-        )
+        raise InputError(f"The publication has no {column} {', '.join(missing)}. See `SELECT {column} FROM {table}`.")
 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:

@@ -129,8 +129,8 @@ def _check_name(index: GraphIndex, batch: str) -> bool:
     if state.height and state.item(0, "n_documents") and is_whole:
         origin = state.item(0, "origin")
         what = f"was imported from {origin}" if origin else "is a batch of the input folder"
-        cure = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
-        raise InputError(f"{batch!r} {what}. {cure} this one another name with --name.")
+        remedy = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
+        raise InputError(f"{batch!r} {what}. {remedy} this one another name with --name.")
     return state.height > 0
 
 

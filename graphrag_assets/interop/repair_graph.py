@@ -144,7 +144,7 @@ def _with_units(
 
 def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """`entities` with those that only relationships name, and with missing descriptions taken from relationships."""
-    told = (
+    named_ends = (
         pl.concat(
             [
                 relationships.select("weight", "description", "text_unit_ids", key=f"{end}_key", title=end)
@@ -159,17 +159,17 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
             pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
         )
     )
-    phantoms = told.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
+    phantoms = named_ends.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
     counts["entities", "only named as the end of a relationship, added"] += phantoms.height
     both = pl.concat([entities, phantoms], how="diagonal").with_columns(pl.col("description").fill_null(""))
     untyped = entities.filter(pl.col("type") == "").height
-    # A graph without types is none that is broken.
+    # A graph without types is valid.
     counts["entities", "without a type, of type UNKNOWN"] += untyped if untyped < entities.height else 0
     silent = (pl.col("description") == "") & (pl.col("said").fill_null("") != "")
-    joined = both.join(told.select("key", "said"), on="key", how="left", maintain_order="left")
+    joined = both.join(named_ends.select("key", "said"), on="key", how="left", maintain_order="left")
     own = joined.join(entities, on="key", how="semi")
-    told_of = "without a description, given that of their strongest relationship"
-    counts["entities", told_of] += own.filter(silent).height
+    description_added = "without a description, given that of their strongest relationship"
+    counts["entities", description_added] += own.filter(silent).height
     return joined.with_columns(
         description=pl.when(silent).then("said").otherwise("description"),
         type=pl.when(pl.col("type") == "").then(pl.lit(UNKNOWN)).otherwise("type"),
@@ -179,7 +179,7 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
 def _placed_by_each_other(
     entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows without a text unit take those of what they are connected with, if it has any."""
+    """Rows without a text unit take those of their relationships or ends."""
     of = entities.select("key", units="text_unit_ids")
     joined = relationships.join(
         of.rename({"key": "source_key", "units": "_of_source"}), on="source_key", how="left", maintain_order="left"
@@ -189,16 +189,22 @@ def _placed_by_each_other(
         "_of_source", "_of_target"
     )
     _count_placed(relationships, placed, "relationships", "without a text unit, placed where both ends are", counts)
-    told = (
+    units_by_key = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
         .group_by("key", maintain_order=True)
-        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_told"))
+        .agg(
+            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_of_relationships")
+        )
     )
-    with_told = entities.join(told, on="key", how="left", maintain_order="left").with_columns(
-        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_told").fill_null([])).otherwise("text_unit_ids")
+    placed_entities = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
+        text_unit_ids=pl.when(_UNITS.len() == 0)
+        .then(pl.col("_of_relationships").fill_null([]))
+        .otherwise("text_unit_ids")
     )
-    _count_placed(entities, with_told, "entities", "without a text unit, placed where their relationships are", counts)
-    return with_told.drop("_told"), placed
+    _count_placed(
+        entities, placed_entities, "entities", "without a text unit, placed where their relationships are", counts
+    )
+    return placed_entities.drop("_of_relationships"), placed
 
 
 def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: str, counts: Counts) -> None:

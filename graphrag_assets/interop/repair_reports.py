@@ -18,16 +18,16 @@ Numbers = Mapping[tuple[str, int], int]
 
 def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
     """Reports with content, at most one for each of `communities`; no field is null."""
-    told = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
+    with_content = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
         pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
         pl.col("rank").fill_null(0.0),
         pl.col("findings").fill_null([]),
     )
-    counts["community_reports", "without content, left out"] += reports.height - told.height
-    at_home = told.filter(pl.col("community").is_in(communities.implode()))
-    counts["community_reports", "of communities that are not there, left out"] += told.height - at_home.height
-    distinct = at_home.unique("community", keep="first", maintain_order=True)
-    counts["community_reports", "of a community that has one, left out"] += at_home.height - distinct.height
+    counts["community_reports", "without content, left out"] += reports.height - with_content.height
+    of_known = with_content.filter(pl.col("community").is_in(communities.implode()))
+    counts["community_reports", "of communities that are not there, left out"] += with_content.height - of_known.height
+    distinct = of_known.unique("community", keep="first", maintain_order=True)
+    counts["community_reports", "of a community that has one, left out"] += of_known.height - distinct.height
     return distinct
 
 

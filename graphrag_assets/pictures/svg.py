@@ -27,7 +27,7 @@ PALETTE = [
     "#79706e",
     "#3b8132",
 ]
-"""Colors that can be told apart on white; further ones begin again."""
+"""Colors that are distinct on white; more communities repeat them."""
 INK, FAINT = "#1f2430", "#6b7280"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken

@@ -142,7 +142,7 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
     community_weights.
 
     Args:
-        connection: has the published index open, with entities, texts and bridge tables in it.
+        connection: has the publication open, with entities, texts and bridge tables in it.
     """
     _write_names(connection)
     connection.execute(_WEIGHTS)

@@ -49,7 +49,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill passage_subjects and passage_names.
 
     Args:
-        connection: has the published index open, with entities, texts, bridge tables and postings in it.
+        connection: has the publication open, with entities, texts, bridge tables and postings in it.
     """
     connection.register("given_headings", _headings(connection))
     connection.execute("CREATE TEMP TABLE headings AS FROM given_headings")

@@ -273,10 +273,10 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
         connection.close()
         if "already attached" in str(error):
             raise StoreError(
-                f"Cannot open the published index {path}: this process has it open for writing. Close that "
+                f"Cannot open the publication {path}: this process has it open for writing. Close that "
                 f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
             ) from error
-        raise StoreError(f"Cannot open the published index {path}: {error}") from error
+        raise StoreError(f"Cannot open the publication {path}: {error}") from error
     tables = {
         row[0]
         for row in connection.execute(
@@ -285,7 +285,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     }
     if "publication" not in tables:
         raise StoreError(
-            f"{path} is not a published index. Give the index folder, or its {STABLE_NAME}; the working database "
+            f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."
         )
     return connection

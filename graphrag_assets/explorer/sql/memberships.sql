@@ -1,4 +1,4 @@
--- In which community each entity of the page is, at each level.
+-- The community of each entity of the page, at each level.
 WITH shown AS (
     SELECT human_readable_id FROM entities ORDER BY coalesce(degree, 0) DESC, human_readable_id LIMIT $entities
 ), kept AS (

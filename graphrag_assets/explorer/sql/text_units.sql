@@ -1,5 +1,5 @@
--- All text units; their texts up to so many characters: the best text unit of each entity first, then the second
--- best, so that whatever is looked up can be read somewhere.
+-- All text units; their texts up to $characters: the best text unit of each entity first, then the second best, so that
+-- every entity can be read about.
 WITH places AS (
     SELECT text_unit, row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
     FROM search.entity_text_units

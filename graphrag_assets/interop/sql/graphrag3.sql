@@ -1,4 +1,4 @@
--- The tables of GraphRAG 3, column by column, of what select.sql has kept; rows that were imported under their own ids.
+-- The tables of GraphRAG 3 of the rows selected by select.sql; imported rows have their original ids.
 
 CREATE OR REPLACE TEMP TABLE names AS
 WITH rows AS (

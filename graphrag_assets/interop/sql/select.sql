@@ -1,4 +1,4 @@
--- What of the published index is exported: tables kept_* of numbers. $batches and $communities are lists or null.
+-- The rows to export: tables kept_* of numbers. $batches and $communities are lists or null.
 
 CREATE OR REPLACE TEMP TABLE asked_communities AS
 WITH RECURSIVE below AS (

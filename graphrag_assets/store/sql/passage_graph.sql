@@ -1,19 +1,19 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Before it, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
+-- Input, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
 -- heading that a text unit stands under; `name` is its hashed key, `words` are its words as in `word_forms`.
 
--- An entity has one name here, whichever of its aliases is written.
+-- An entity has one name here, for all of its aliases.
 CREATE TEMP TABLE main_names AS
 SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM search.entity_names GROUP BY name;
 
--- "The squadron" stands at the beginning of sentences too: a heading in lower case is no name, unless of an entity.
+-- "The squadron" stands at the beginning of sentences too: a heading in lower case is a name only if it is an entity's.
 DELETE FROM headings WHERE NOT is_name AND name NOT IN (SELECT written FROM main_names);
 
 CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name, h.form
 FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 
--- Of each title and heading, the two rarest of its terms; a text that has it has both.
+-- The two rarest terms of each title and heading; a text that contains it contains both.
 CREATE TEMP TABLE title_terms AS
 WITH forms AS (
     SELECT row_number() OVER () AS number, * FROM (

@@ -1,5 +1,5 @@
--- The published index from a copy of the working database, attached as `working`.
--- Sorted by the keys that searches use: zone maps then do the work of indexes.
+-- A publication from a copy of the working database, attached as `working`.
+-- Tables are sorted by the keys of searches, so that zone maps serve as indexes.
 
 INSERT INTO entities BY NAME
 SELECT e.*, p.x, p.y
@@ -66,7 +66,7 @@ WITH entities_of AS (
 ), covariates_of AS (
     SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
 )
--- Rows from before there were contexts, such as imported ones, have the title for one.
+-- Rows without a context, such as imported ones, get the title as context.
 SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings,
        coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
        coalesce(e.entity_ids, []) AS entity_ids,
@@ -104,8 +104,8 @@ ORDER BY level, community, entity_number;
 INSERT INTO search.entity_communities
 SELECT entity_number, level, community FROM community_members ORDER BY ALL;
 
--- Uncompressed: vectors hardly get smaller, and are compared a third faster. What is chosen when blocks are written
--- holds, so they are written here.
+-- Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are written,
+-- hence the checkpoints.
 CHECKPOINT;
 SET force_compression = 'uncompressed';
 INSERT INTO embeddings BY NAME
@@ -121,7 +121,7 @@ RESET force_compression;
 
 
 INSERT INTO community_history BY NAME FROM working.community_history ORDER BY ALL;
--- Mentions know what they became: an alias of the document first, then one that holds everywhere, then the name itself.
+-- The entity of each mention: by an alias of the document, else by an alias for all documents, else by its name.
 CREATE TEMP TABLE entity_of_name AS
 WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
 names AS (

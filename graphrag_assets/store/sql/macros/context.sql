@@ -1,7 +1,7 @@
--- A context to answer from, within a number of tokens.
+-- A context for an answer, within a number of tokens.
 
--- Rows are taken in order; one that does not fit is passed over, not the end of the section. What a section leaves of
--- its share goes to the next. A report that does not fit is tried by its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
+-- Rows are taken in order; one that does not fit is skipped. The unused share of a section goes to the next. A report
+-- that does not fit is tried with its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
 WITH given AS MATERIALIZED (
     SELECT md5_number_lower(title_key(t.title)) AS name, t.place

@@ -1,4 +1,4 @@
--- What stands in the documents: spans count characters of documents.text from 0, the end not included.
+-- Evidence in the documents: spans count characters of documents.text from 0, the end not included.
 
 CREATE OR REPLACE MACRO entity_evidence(title) AS TABLE
 WITH called AS MATERIALIZED (FROM entities_called(title)),

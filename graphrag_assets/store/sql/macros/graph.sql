@@ -1,4 +1,4 @@
--- Going along relationships. Recursive queries read all edges at each step; joins, one for each step, only those met.
+-- Traversal of relationships. A recursive query reads all edges at each step; one join per step reads only those met.
 
 CREATE OR REPLACE MACRO neighbors(title, hops := 1) AS TABLE
 WITH h0 AS MATERIALIZED (
@@ -49,8 +49,8 @@ CREATE OR REPLACE MACRO longer_way(way, node, relationship, weight) AS {
 };
 COMMENT ON MACRO longer_way IS 'Helper of path_between: the way with one step more.';
 
--- From both ends in turn, until they meet: f1, g1, f2, … are the entities so many hops from a and from b, each with the
--- heaviest of the shortest ways to it. What lies behind a meeting is not looked at.
+-- From both ends in turn, until they meet: f1, g1, f2, … are the entities n hops from a and from b, each with the
+-- heaviest of the shortest ways to it. The search stops where they meet.
 CREATE OR REPLACE MACRO path_between(a, b, max_hops := 4) AS TABLE
 WITH f0 AS MATERIALIZED (
     SELECT c.entity, {'nodes': [c.entity], 'relationships': []::INTEGER[], 'weight': 0::DOUBLE} AS way

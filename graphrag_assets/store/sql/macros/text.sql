@@ -1,4 +1,4 @@
--- What titles and questions are compared by, as graphrag_assets/text.py has it. A change there is a change here.
+-- How titles and questions are compared, as in graphrag_assets/text.py. Keep both the same.
 
 CREATE OR REPLACE MACRO replace_characters(text, use) AS (
     SELECT coalesce(string_agg(coalesce(f.replacement, c.character), '' ORDER BY c.place), '')

@@ -192,19 +192,13 @@ def _placed_by_each_other(
     units_by_key = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
         .group_by("key", maintain_order=True)
-        .agg(
-            pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_of_relationships")
-        )
+        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_units"))
     )
-    placed_entities = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
-        text_unit_ids=pl.when(_UNITS.len() == 0)
-        .then(pl.col("_of_relationships").fill_null([]))
-        .otherwise("text_unit_ids")
+    found = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
+        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_units").fill_null([])).otherwise("text_unit_ids")
     )
-    _count_placed(
-        entities, placed_entities, "entities", "without a text unit, placed where their relationships are", counts
-    )
-    return placed_entities.drop("_of_relationships"), placed
+    _count_placed(entities, found, "entities", "without a text unit, placed where their relationships are", counts)
+    return found.drop("_units"), placed
 
 
 def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: str, counts: Counts) -> None:

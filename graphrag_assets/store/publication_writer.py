@@ -75,14 +75,14 @@ def _publish(
     with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
-        digest = _content_digest(copy)
+        digest, dimensions = _digest_and_dimensions(copy)
         if newest and not always and _recorded_digest(working, newest) == digest:
             if not (index_folder / STABLE_NAME).is_file():
                 point_to(index_folder, newest)  # where the link exists, it may point to an earlier one on purpose
             path = publication_file(index_folder, newest)
             return Publication(newest, path, False, dict(PublishedIndex(path).reader().rows(_COUNTS).iter_rows()))
         number, path = newest + 1, publication_file(index_folder, newest + 1)
-        _copy_empty(index_folder, _dimensions(copy), draft)
+        _copy_empty(index_folder, dimensions, draft)
         rows = _fill(copy, draft, number, llm_calls, digest)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
@@ -152,12 +152,6 @@ def _configuration(copy: Path) -> dict[str, Any]:
         "memory_limit": "4GB",
         **({"threads": 1} if is_small(copy) else {}),
     }
-
-
-def _dimensions(copy: Path) -> int:
-    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
-        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
-    return dimensions or 1
 
 
 def _copy_empty(index_folder: Path, dimensions: int, draft: Path) -> None:
@@ -262,8 +256,8 @@ _DIGESTED = {name: f"FROM {identifier(name)}" for name in sorted(_COPIED | {"ent
 """By table, what `publish.sql` reads of the working database, records of runs excluded; the rest is derived."""
 
 
-def _content_digest(copy: Path) -> str:
-    """One hash over the shape of a publication and all rows it is made from, in any order.
+def _digest_and_dimensions(copy: Path) -> tuple[str, int]:
+    """One hash over the shape of a publication and all rows it is made from, in any order; dimensions of vectors.
 
     It reads the working database only: detecting that nothing has changed builds nothing.
     """
@@ -273,11 +267,12 @@ def _content_digest(copy: Path) -> str:
         for place, relation in enumerate(_DIGESTED.values())
     )
     with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
-        ((digest,),) = connection.execute(
-            f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
+        ((digest, dimensions),) = connection.execute(
+            f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)), "
+            f"(SELECT max(len(vector)) FROM embeddings) FROM ({parts})",
             {"shape": _shape()},
         ).fetchall()
-    return str(digest)
+    return str(digest), dimensions or 1
 
 
 @functools.cache

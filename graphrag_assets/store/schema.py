@@ -1,6 +1,6 @@
 """The schema, declared once: every table and column with its type and its meaning.
 
-`WORKING` is what assets write. `PUBLISHED` (in `published_schema`) is what people and the query module read.
+`WORKING` is what assets write; `PUBLISHED` (in `publication_schema`) is what people and the query module read.
 Column names follow GraphRAG 3's output tables, as a superset. There are no primary or foreign keys: batch
 replacement is 24 times slower with them, so asset checks guard keys instead (see docs/architecture.md).
 """

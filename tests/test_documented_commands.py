@@ -84,9 +84,9 @@ ELSEWHERE = {
         "it waits for input",
         "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
     ),
-    ("docs/sql.md", "python -m graphrag_assets sql"): (
-        "it waits for input",
-        "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ("docs/sql.md", "python -m graphrag_assets sql \"FROM neighbors('Great Eastern')\""): (
+        "it needs a file of queries",
+        "tests/test_cli_sql.py::test_piped_queries_run_in_turn_up_to_the_first_that_fails",
     ),
     ("README.md", ".venv/bin/python -m graphrag_assets import output"): (
         "it needs an index of GraphRAG",

@@ -74,7 +74,7 @@ def show_diff(before: str | None, after: str | None, sql: bool, examples: int = 
     kept = {one.number: one for one in list_publications(folder)}
     earlier = [number for number in kept if number < newer]
     if before is None and not earlier:
-        raise click.UsageError("There is only one publication so far; a change of the documents makes the next one.")
+        raise click.UsageError("There is only one publication so far; a second one is made when something changes.")
     older = resolve(folder, before) if before else earlier[-1]
     paths = publication_file(folder, older), publication_file(folder, newer)
     if sql:

@@ -18,9 +18,9 @@ import venv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from graphrag_assets.interop.exporting import export
+from graphrag_assets.interop.exporter import export
 from graphrag_assets.query.query_models import embedder
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 READER = Path(__file__).with_name("graphrag_reader.py")
 

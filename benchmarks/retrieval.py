@@ -67,7 +67,7 @@ def measure(path: Path, questions: int) -> dict[str, dict[str, float]]:
     from graphrag_assets.query import GraphRAG
     from graphrag_assets.query.passages import rank_passages
     from graphrag_assets.query.retrieval import Question
-    from graphrag_assets.store.published import PublishedIndex
+    from graphrag_assets.store.publication_reader import PublishedIndex
 
     found = {"open": _times(lambda _: PublishedIndex(path).reader(), list(range(21)))}
     rag = GraphRAG(path)
@@ -102,7 +102,7 @@ def _questions(rag: Any, count: int) -> list[str]:
 
 
 def _level_with_about(rag: Any, reports: int) -> int:
-    levels = rag.sql("SELECT level, count(DISTINCT community) AS n FROM entity_communities GROUP BY level")
+    levels = rag.sql("SELECT level, count(DISTINCT community) AS n FROM search.entity_communities GROUP BY level")
     return int(min(levels.iter_rows(), key=lambda row: (abs(row[1] - reports), row[0]))[0])
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.embedded.stop_words import STOP_WORDS
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.text import count_tokens
 
 VOCABULARY = 200_000
@@ -134,7 +134,7 @@ def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, enti
     first = 0
     for level, size in enumerate(_LEVELS):
         connection.execute(
-            "INSERT INTO entity_communities SELECT range, $level, $first + range // $size FROM range($n)",
+            "INSERT INTO search.entity_communities SELECT range, $level, $first + range // $size FROM range($n)",
             {"level": level, "first": first, "size": size, "n": entities},
         )
         count = -(-entities // size)
@@ -167,9 +167,9 @@ def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, enti
                 ],
             )
         first += count
-    connection.execute("CREATE TEMP TABLE sorted AS FROM entity_communities ORDER BY ALL")
-    connection.execute("DELETE FROM entity_communities")
-    connection.execute("INSERT INTO entity_communities FROM temp.sorted ORDER BY ALL")
+    connection.execute("CREATE TEMP TABLE sorted AS FROM search.entity_communities ORDER BY ALL")
+    connection.execute("DELETE FROM search.entity_communities")
+    connection.execute("INSERT INTO search.entity_communities FROM temp.sorted ORDER BY ALL")
     connection.execute("DROP TABLE temp.sorted")
 
 
@@ -208,7 +208,7 @@ SELECT row_number() OVER (ORDER BY a, b)::INT - 1 AS number, a, b FROM (
     ) WHERE s <> t
 ) ORDER BY hash(a, b) LIMIT getvariable('n') * 2;
 
-INSERT INTO relationship_text_units
+INSERT INTO search.relationship_text_units
 SELECT DISTINCT number, unit FROM (
     SELECT number, any_unit(a // 4, number % 3) AS unit FROM pairs
     UNION ALL SELECT number, any_unit(number, 3) FROM pairs WHERE number % 4 = 0
@@ -216,9 +216,10 @@ SELECT DISTINCT number, unit FROM (
 
 CREATE TEMP TABLE named AS
 SELECT DISTINCT entity, unit FROM (
-    SELECT p.a AS entity, r.text_unit AS unit FROM pairs p JOIN relationship_text_units r ON r.relationship = p.number
+    SELECT p.a AS entity, r.text_unit AS unit
+    FROM pairs p JOIN search.relationship_text_units r ON r.relationship = p.number
     UNION ALL
-    SELECT p.b, r.text_unit FROM pairs p JOIN relationship_text_units r ON r.relationship = p.number
+    SELECT p.b, r.text_unit FROM pairs p JOIN search.relationship_text_units r ON r.relationship = p.number
     UNION ALL
     SELECT range::INT, any_unit(range, 4) FROM range(getvariable('n'))
 );
@@ -240,15 +241,15 @@ FROM pairs p JOIN entities s ON s.human_readable_id = p.a JOIN entities t ON t.h
 JOIN entity_texts e ON e.number = p.number // 2
 ORDER BY p.number;
 
-INSERT INTO edges
+INSERT INTO search.edges
 SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM relationships
 UNION ALL SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM relationships
 ORDER BY ALL;
 
-INSERT INTO entity_text_units
+INSERT INTO search.entity_text_units
 WITH stated AS (
     SELECT e.entity, r.text_unit, count(*) AS n
-    FROM edges e JOIN relationship_text_units r USING (relationship) GROUP BY ALL
+    FROM search.edges e JOIN search.relationship_text_units r USING (relationship) GROUP BY ALL
 )
 SELECT b.entity, b.unit, coalesce(s.n, 0)
 FROM named b LEFT JOIN stated s ON s.entity = b.entity AND s.text_unit = b.unit ORDER BY ALL;

@@ -82,9 +82,9 @@ ELSEWHERE = {
         "it waits for input",
         "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
     ),
-    ("docs/sql.md", "python -m graphrag_assets sql"): (
-        "it waits for input",
-        "tests/test_sql_docs.py::test_duckdbs_shell_gives_the_same_answers",
+    ("docs/sql.md", "python -m graphrag_assets sql \"FROM neighbors('Great Eastern')\""): (
+        "it needs a file of queries",
+        "tests/test_cli_sql.py::test_piped_queries_run_in_turn_up_to_the_first_that_fails",
     ),
     ("README.md", ".venv/bin/python -m graphrag_assets import output"): (
         "it needs an index of GraphRAG",
@@ -178,7 +178,7 @@ def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
         ("docs/models.md", "Batches to index: 4 (1-beginni"),
         ("docs/operations.md", "Failed: index_batches of batch"),
         ("docs/sql.md", "ATTACH 'data/index/graphrag.du"),
-        ("docs/snapshots.md", "Publication 1 (2026-11-21 14:3"),
+        ("docs/publications.md", "Publication 1 (2026-11-21 14:3"),
     }
 
 
@@ -213,7 +213,7 @@ class Workshop:
         self.names, self.session = {}, None
         for name in ("GRAPHRAG_DATA", "GRAPHRAG_INPUT", "DAGSTER_HOME"):
             self.patch.delenv(name, raising=False)
-        if page == "docs/snapshots.md":  # it compares three publications
+        if page == "docs/publications.md":  # it compares three publications
             self.write("data/input/reports-2024/a.txt", "Samuel Canning reported to the shareholders in London.")
             self.command("python -m graphrag_assets index")
 

@@ -1,4 +1,4 @@
-"""`explore`: the published index as one HTML page, in the browser."""
+"""`explore`: the current publication as one HTML page, in the browser."""
 
 import webbrowser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`import` and `export`: indexes of others become batches of this one, and this one is written for others."""
+"""`import` and `export`: exchange indexes with Microsoft GraphRAG and graph tools."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.interop.exporting import export
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.interop.exporter import export
+from graphrag_assets.interop.imported_batches import hand_over, remove
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import TABLES
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
-from graphrag_assets.store.published import STABLE_NAME
+from graphrag_assets.store.publication_reader import STABLE_NAME
 
 _THEN = "Run `python -m graphrag_assets index`: it refreshes what depends on them, and publishes."
 
@@ -29,7 +30,7 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
     console, index = Console(), Index.from_environment()
     with console.status(f"Importing {path}"):
         imported = import_index(index, path, name, vectors_of)
-    console.print(_counts_table(imported.batch, imported.generation, imported.counts))
+    print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
     _print_repairs(console, imported.counts)
     for note in _notes(index.settings, imported.counts):
         console.print(Text(note), soft_wrap=True)
@@ -49,7 +50,7 @@ def show_imports() -> None:
             console.print(Text(f"{batch}: unfinished: run the same import again (from {origin})"), soft_wrap=True)
             continue
         counts = counts_of(working, batch)
-        console.print(_counts_table(batch, generation, counts))
+        print_table(console, _counts_table(batch, generation, counts))
         _print_repairs(console, counts)
         console.print(Text(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC"), soft_wrap=True)
 
@@ -75,7 +76,7 @@ def run_hand_over(batch: str, documents: Sequence[str]) -> None:
 
 
 def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[str], communities: Sequence[int]) -> None:
-    """Write the published index in a format of others; print the rows.
+    """Export the current publication; print the number of rows.
 
     Raises:
         InputError: a batch or community is not there.
@@ -87,9 +88,8 @@ def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[st
 
 
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
-    table = Table("table", title=f"{batch}: {generation}")
-    for heading in ("rows in", "rows out"):
-        table.add_column(heading, justify="right")
+    table = table_of("table", title=f"{batch}: {generation}")
+    add_numbers(table, "rows in", "rows out")
     rows = {step: _of(counts, step) for step in ("read", "written")}
     for name in TABLES:
         table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
@@ -105,11 +105,11 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     if repaired.is_empty():
         console.print("Nothing had to be repaired.", highlight=False)
         return
-    table = Table("table", "repaired or left out")
-    table.add_column("rows", justify="right")
+    table = table_of("table", "repaired or left out")
+    add_numbers(table, "rows")
     for name, what, n in repaired.iter_rows():
         table.add_row(name, what, f"{n:,}")
-    console.print(table)
+    print_table(console, table)
 
 
 def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:

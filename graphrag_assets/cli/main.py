@@ -126,9 +126,9 @@ def retrieve(
     help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
 )
 def sql(query: str | None, path: Path | None, form: str | None) -> None:
-    """Run QUERY on the published index, or the queries piped in, or open an SQL shell. Nothing is written.
+    """Run QUERY, or the queries piped in, on the current publication, read-only.
 
-    The shell is the duckdb command where there is one, else a small one.
+    Without a query, the duckdb command opens it where it is installed.
     """
     from graphrag_assets.cli.sql import run_sql
 
@@ -164,18 +164,21 @@ def status() -> None:
     help="Most entities on the map at once; above it, communities stand for them.",
 )
 def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: int) -> None:
-    """Look at the published index: map, search, texts, communities and claims in one HTML page."""
+    """Write and open the explorer: map, search, texts, communities and claims in one HTML page."""
     from graphrag_assets.cli.explore import run_explore
 
     run_explore(path, output, max_nodes, not no_open)
 
 
 @main.command()
-def snapshots() -> None:
-    """The publications that are kept for comparison and rollback."""
-    from graphrag_assets.cli.snapshots import show_snapshots
+def publications() -> None:
+    """List the publications kept for comparison and rollback."""
+    from graphrag_assets.cli.publications import show_publications
 
-    show_snapshots()
+    show_publications()
+
+
+main.add_command(click.Command("snapshots", callback=publications.callback, hidden=True))  # its former name
 
 
 @main.command()
@@ -184,11 +187,11 @@ def snapshots() -> None:
 @click.option("--sql", is_flag=True, help="Print SQL that makes every change a row of a view, for the DuckDB shell.")
 @click.option("--examples", default=5, show_default=True, help="Changes of each kind that are shown.")
 def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
-    """What changed from publication BEFORE to AFTER; default: the last two.
+    """Show what changed from publication BEFORE to AFTER; default: the last two.
 
     Numbers, or: current, previous, newest, oldest.
     """
-    from graphrag_assets.cli.snapshots import show_diff
+    from graphrag_assets.cli.publications import show_diff
 
     show_diff(before, after, sql, examples)
 
@@ -196,8 +199,8 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
 @main.command()
 @click.argument("publication")
 def rollback(publication: str) -> None:
-    """Let readers see PUBLICATION: a number, or previous, newest, oldest."""
-    from graphrag_assets.cli.snapshots import run_rollback
+    """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
+    from graphrag_assets.cli.publications import run_rollback
 
     run_rollback(publication)
 
@@ -249,7 +252,7 @@ def import_(
 @click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
 @click.option("--community", "communities", type=int, multiple=True, help="Only this community, with those inside it.")
 def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
-    """Write the published index to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
+    """Export the current publication to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
     from graphrag_assets.cli.interop import run_export
 
     run_export(kind, target, path, batches, communities)

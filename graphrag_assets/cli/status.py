@@ -1,19 +1,19 @@
 """`status`: what is indexed, what was skipped, what is published."""
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.published import POINTER
+from graphrag_assets.store.publication_reader import POINTER
 from graphrag_assets.store.working import WorkingDatabase
 
 _SHOWN_ERRORS = 20
 
 
 def show_status() -> None:
-    """Print rows per table and batch, index errors with their cures, and the current publication."""
+    """Print rows per table and batch, index errors with hints, and the current publication."""
     console = Console()
     settings = Settings.load()
     working = WorkingDatabase(settings.index_folder / "working.duckdb")
@@ -26,10 +26,10 @@ def show_status() -> None:
     print_rows(console, working)
     errors = working.read("SELECT batch, source, row_number, error, hint FROM index_errors ORDER BY ALL")
     if errors.height:
-        table = Table("batch", "source", "row", "error", "what to do", title=f"{errors.height} skipped")
-        for row in errors.head(_SHOWN_ERRORS).iter_rows():
-            table.add_row(*(Text("" if value is None else str(value)) for value in row))
-        console.print(table)
+        console.print(f"{errors.height} skipped:", highlight=False)
+        for batch, source, row, error, hint in errors.head(_SHOWN_ERRORS).iter_rows():
+            place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
+            console.print(Text(f"  {place}: {error} {hint or ''}".rstrip()), soft_wrap=True)
     pointer = settings.index_folder / POINTER
     current = pointer.read_text().strip() if pointer.exists() else "none yet"
     published_at = working.read("SELECT max(published_at) FROM publications").item()
@@ -47,25 +47,23 @@ _SHORT = {
 
 
 def print_rows(console: Console, working: WorkingDatabase) -> None:
-    """Two tables: what each batch contributes, rows of the whole index."""
+    """Print the rows of each batch and of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(
         f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b "
         "WHERE b.n_documents > 0 OR b.n_errors > 0 ORDER BY b.batch"
     )
-    batches = Table(title="what each batch contributes")
-    batches.add_column("batch", overflow="fold")
-    for label in (*_SHORT.values(), "skipped"):
-        batches.add_column(label, justify="right", no_wrap=True)
+    batches = table_of("batch", title="rows per batch")
+    add_numbers(batches, *_SHORT.values(), "skipped")
     for row in rows.iter_rows():
         batches.add_row(Text(str(row[0])), *(f"{value:,}" for value in row[1:]))
-    console.print(batches)
+    print_table(console, batches)
     totals = " UNION ALL ".join(
         f"SELECT {place} AS place, '{table.name}' AS name, count(*) AS n FROM {table.name}"
         for place, table in enumerate((*schema.BATCH_TABLES, *schema.GLOBAL_TABLES))
     )
-    whole = Table("table", title="rows per table")
-    whole.add_column("rows", justify="right")
+    whole = table_of("table", title="rows per table")
+    add_numbers(whole, "rows")
     for name, count in working.read(f"SELECT name, n FROM ({totals}) ORDER BY place").iter_rows():
         whole.add_row(name, f"{count:,}")
-    console.print(whole)
+    print_table(console, whole)

@@ -19,7 +19,6 @@ from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import StageResult
-from graphrag_assets.pictures.charts import community_sizes
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
@@ -52,7 +51,8 @@ def community_metadata(
     drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
     more: Metadata = {
         "communities": {
-            "sizes": picture("Sizes of communities by level", community_sizes(frames["communities"])),
+            "mean_size": frames["communities"]["size"].mean() or 0.0,
+            "max_size": frames["communities"]["size"].max() or 0,
             "levels": frames["communities"]["level"].n_unique(),
             "entities_free_to_move": clustering.n_free,
             "modularity": clustering.modularity,

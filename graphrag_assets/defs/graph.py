@@ -7,7 +7,6 @@ import dagster as dg
 from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
-    picture,
     selected_results,
     table_metadata,
     usage_metadata,
@@ -15,7 +14,6 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.stage import StageResult
-from graphrag_assets.pictures.charts import degree_distribution
 from graphrag_assets.store import schema
 
 
@@ -38,8 +36,8 @@ def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Ite
 def graph_metadata(updated: StageResult) -> Metadata:
     """Metadata of the graph's tables; the entities' with the distribution of degrees."""
     entities = updated.frames["entities"]
-    degrees = picture("Distribution of degrees", degree_distribution(entities["degree"]))
-    more = {"entities": {"degree_distribution": degrees, **usage_metadata(updated.usage)}}
+    degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
+    more = {"entities": {**degrees, **usage_metadata(updated.usage)}}
     return {
         name: table_metadata(
             name,

@@ -29,7 +29,7 @@ from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.store.publishing import roll_back
+from graphrag_assets.store.publications import roll_back
 
 
 class Which(Enum):

@@ -6,17 +6,16 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.reporting import picture
+from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import GraphIndex
 from graphrag_assets.errors import CheckError
 from graphrag_assets.explorer.page import page_path
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.pictures.charts import spending
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.published import STABLE_NAME
-from graphrag_assets.store.publishing import Publication
+from graphrag_assets.store.publication_reader import STABLE_NAME
+from graphrag_assets.store.publication_writer import Publication
 
 _FRESHNESS = (
     # The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure.
@@ -74,5 +73,5 @@ def publication_metadata(publication: Publication, index: Index, seconds: float)
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in publication.rows.items()},
         "cost_usd_of_recorded_runs": float(spent["cost_usd"].sum()),
-        **({"cost_by_task_and_day": picture("Cost by task and day", spending(spent))} if spent.height else {}),
+        "cost_by_task_and_day": dg.MetadataValue.md(markdown_table(spent, spent.height)),
     }

@@ -1,4 +1,4 @@
-"""The explorer: one self-contained HTML page of a published index, for looking at it without a server.
+"""The explorer: one self-contained HTML page of a publication, which needs no server.
 
-`content` reads what the page shows, `page` writes it. The page itself is made in `web/`; its bundle is in `static/`.
+`content` reads the page's content, `page` writes the page. Its source is in `web/`, its bundle in `static/`.
 """

@@ -1,7 +1,7 @@
-"""What the explorer shows of a published index, as tables of columns.
+"""The content of the explorer's page, as tables of columns.
 
-A large index does not fit on a page. What is kept is the best connected part of it, and `rows` tells of each table
-how much that is of the whole, so that the page can say what it lacks.
+A large index does not fit on a page. The page has its best connected part, and `rows` counts the rows on the page and
+in the index, so that the page can show what is left out.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
     "entities",
@@ -34,16 +34,18 @@ _COUNTED = {
     "documents": "documents",
     "text_units": "text_units",
 }
-_MADE_WITH = "SELECT name, value FROM index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
+_MADE_WITH = (
+    "SELECT name, value FROM operations.index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of an index goes on a page.
+    """How much of an index a page has.
 
-    The entities with most neighbours, the heaviest relationships among them, the largest communities, the claims
-    about these entities first. Of the texts, first the best one of each entity, then the second best, up to so many
-    characters. `nodes` is the most that the map shows at once; above it, communities stand for their entities.
+    The entities with most neighbors, the heaviest relationships among them, the largest communities, the claims
+    about these entities first. Of the texts, first the best one of each entity, then the second best, up to
+    `characters`. `nodes` is the maximum on the map; above it, communities stand for their entities.
     """
 
     nodes: int = 5_000
@@ -70,11 +72,11 @@ class Content:
 
     @property
     def left_out(self) -> dict[str, tuple[int, int]]:
-        """`rows` of the tables that are not whole."""
+        """`rows` of the tables that are not complete."""
         return {name: (shown, total) for name, (shown, total) in self.rows.items() if shown < total}
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as objects that JSON has; a table is an object of columns."""
+        """The content as JSON-compatible objects; a table is an object of columns."""
         return {
             "publication": self.publication,
             "made_with": self.made_with,
@@ -86,7 +88,7 @@ class Content:
 
 
 def page_content(reader: Reader, limits: Limits | None = None) -> Content:
-    """What goes on the page of the publication that `reader` has open.
+    """The page's content for the publication open in `reader`.
 
     Rows are known by their human_readable_id (communities by their number) throughout.
 

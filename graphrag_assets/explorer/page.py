@@ -12,14 +12,14 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 PAGE_NAME = "explorer.html"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was written: where, how large, and what is on it."""
+    """A written page: its path, size and content."""
 
     path: Path
     bytes: int
@@ -27,7 +27,7 @@ class Page:
 
 
 def write_page(index: Path | None = None, output: Path | None = None, limits: Limits | None = None) -> Page:
-    """Write the explorer of the current publication; what stood at `output` is replaced in one go.
+    """Write the explorer of the current publication; replaces `output` atomically.
 
     Args:
         index: index folder or published file; default: the index folder of the settings.
@@ -48,14 +48,14 @@ def write_page(index: Path | None = None, output: Path | None = None, limits: Li
 
 
 def page_path(index: Path) -> Path:
-    """Where the page of an index is: beside graphrag.duckdb."""
+    """The path of an index's page: beside graphrag.duckdb."""
     return (index.parent if index.is_file() else index) / PAGE_NAME
 
 
 def render(content: Content) -> bytes:
-    """The page. Whatever documents contain, it is data: compressed, never part of the markup.
+    """The page. The content is compressed data, never part of the markup.
 
-    The policy in its head allows the bundle, by its hash, and nothing else: no other script, no request.
+    The policy in its head allows only the bundle, by its hash: no other script, no request.
     """
     static = files("graphrag_assets.explorer") / "static"
     script = static.joinpath("explorer.js").read_text(encoding="utf-8").strip()
@@ -73,7 +73,7 @@ def render(content: Content) -> bytes:
 
 
 def _source_hash(source: str) -> str:
-    """As a Content-Security-Policy has it."""
+    """The hash of a source for a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 

@@ -12,8 +12,8 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
-from graphrag_assets.store.compaction import compact, trim_books
-from graphrag_assets.store.publishing import Publication, publish
+from graphrag_assets.store.compaction import compact, trim_records
+from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def update_publication(index: Index, run_id: str) -> Publication:
     inputs = recorded_inputs(index.working, "graph")
     with index.working.transaction() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
-        trim_books(connection)
+        trim_records(connection)
     publication = publish(index.working, settings.index_folder, settings.keep_publications, ledger_entries(settings))
     if inputs:
         with index.working.transaction() as connection:

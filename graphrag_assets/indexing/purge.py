@@ -26,10 +26,10 @@ from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
-from graphrag_assets.store.publishing import kept_publications, publish, remove_drafts
-from graphrag_assets.store.purging import forget_gone, live_rows, stale_publications
+from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
+from graphrag_assets.store.publication_writer import publish, remove_drafts
+from graphrag_assets.store.publications import current_number, kept_publications
 from graphrag_assets.store.schema import IMPORTED
-from graphrag_assets.store.snapshots import current_number
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")
 _RUN = "purge"
@@ -75,7 +75,7 @@ def purge(
         removed = [purge_history(_last_removal(index), batches)] if purge_history else []
         live = live_rows(index.working, batches)
         removed += _purge_ledger(index, live.batches["batch"], live.text_units["id"], dry_run, shared_ledger)
-        rows = forget_gone(index.working, batches, dry_run)
+        rows = purge_rows(index.working, batches, dry_run)
         removed += [Removed("working.duckdb", name, n) for name, n in rows.items()]
         if not dry_run:
             before, after = compact(index.working, always=True)
@@ -92,7 +92,9 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
     if stale and not dry_run:
         seen = {kept_publications(folder)[-1], current_number(folder)}
         if seen & {number for number, _ in stale}:  # readers need something to read
-            publish(index.working, folder, index.settings.keep_publications, ledger_entries(index.settings), anew=True)
+            publish(
+                index.working, folder, index.settings.keep_publications, ledger_entries(index.settings), always=True
+            )
         for _, path in stale:
             path.unlink(missing_ok=True)
         if page_path(folder).exists():

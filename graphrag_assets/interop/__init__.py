@@ -1,6 +1,6 @@
-"""Import of indexes that others made, and export in the formats that others read.
+"""Imports indexes of Microsoft GraphRAG and graphs, and exports the index for GraphRAG and graph tools.
 
-`source` reads GraphRAG's output of any generation, and plain graphs, into frames of one shape; `repair` mends what
-is broken in them; `facts` and `hierarchy` turn them into the rows of this index; `importing` writes these and has
-the ordinary stages complete them. `exporting` goes the other way.
+`source` reads GraphRAG's output of any generation, and plain graphs, into frames of one shape; `repair_texts`,
+`repair_graph` and `repair_reports` repair them; `facts`, `hierarchy` and `structure` turn them into rows of this index;
+`importer` writes these and runs the ordinary stages. `exporter` goes the other way.
 """

@@ -1,8 +1,7 @@
-"""A mended index as the facts of a batch: documents, text units, mentions and claims, as any other batch has them.
+"""Turns a repaired index into the facts of a batch: documents, text units, mentions and claims.
 
-What an index says of an entity becomes one mention in each of its text units, and what it says of a relationship
-too, the weight divided among them. So merging the mentions gives back what the index said, and a text unit that
-is deleted takes its share away.
+An entity becomes one mention in each of its text units; so does a relationship, with its weight divided among them.
+Merging the mentions restores the entity or relationship, and deleting a text unit deletes its share.
 """
 
 from typing import NamedTuple
@@ -29,7 +28,7 @@ class Facts(NamedTuple):
 
     frames: by table, as a batch has them. kept_numbers: table_name, id, human_readable_id wanted for rows.
     original_ids: table_name, id, original_id. references: table_name, number, id: what a number in a report of the
-    index stands for. keys: id, key: the normalised title that an entity of the index has here.
+    index refers to. keys: id, key: the normalized title of an entity of the index.
     """
 
     frames: dict[str, pl.DataFrame]
@@ -43,7 +42,7 @@ def facts_of(source: Source, batch: str, taken: dict[str, pl.Series], counts: Co
     """The facts of an index; what had to be repaired is added to `counts`.
 
     Args:
-        source: the index as it was found.
+        source: the index.
         batch: the name of the batch it becomes.
         taken: ids that other batches have, by table.
         counts: what was repaired.
@@ -83,7 +82,7 @@ def _columns(table: str) -> list[str]:
 
 
 def entity_ids(keys: pl.Series) -> pl.Series:
-    """The ids of the entities with these normalised titles, as merging gives them."""
+    """The ids of the entities with these normalized titles, as merging gives them."""
     return pl.Series("id", [stable_id("entity", key) for key in keys], dtype=pl.String)
 
 

@@ -15,17 +15,17 @@ _WEIGHTS = ("weight", "strength", "value")
 
 
 def is_graph(path: Path) -> bool:
-    """Whether it is a file of a graph."""
+    """Whether `path` is a GraphML file."""
     return path.is_file() and path.suffix.lower() == ".graphml"
 
 
 def read_graph(path: Path) -> dict[str, pl.DataFrame]:
     """The tables entities and relationships of a GraphML file.
 
-    Attributes are found by their usual names: title, name, label or id of a node; description; weight.
+    Attributes are read by their usual names: title, name, label or id of a node; description; weight.
 
     Raises:
-        InputError: it is no GraphML.
+        InputError: it is not GraphML.
     """
     try:
         graph = igraph.Graph.Read_GraphML(str(path))
@@ -61,11 +61,11 @@ def read_graph(path: Path) -> dict[str, pl.DataFrame]:
 
 
 def _texts(attributes: dict[str, list[object]], names: Sequence[str], n: int) -> list[str | None]:
-    """For each row the first attribute of these names that says something there, as text."""
+    """For each row the first non-empty attribute of these names, as text."""
     found = [attributes[name] for name in names if name in attributes]
-    return [next((str(values[row]) for values in found if _says_something(values[row])), None) for row in range(n)]
+    return [next((str(values[row]) for values in found if _has_value(values[row])), None) for row in range(n)]
 
 
-def _says_something(value: object) -> bool:
-    """Where a node or edge lacks an attribute, igraph has an empty text, or a number that is none."""
+def _has_value(value: object) -> bool:
+    """igraph gives missing attributes as empty texts or NaN."""
     return value is not None and value == value and bool(str(value).strip())

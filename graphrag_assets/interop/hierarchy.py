@@ -1,8 +1,8 @@
-"""The communities of an index as this project's clustering would have left them: level-complete, nested, connected.
+"""Completes the communities of an index: level-complete, nested and connected, as this project's clustering has them.
 
-Every entity is in one community at each level. What GraphRAG leaves out joins: the ends of relationships that are
-no entities there, and the small components that it drops by default. The ordinary clustering then starts from these
-communities and finds nothing that has changed.
+Every entity is in one community at each level, also those that GraphRAG leaves out: ends of relationships that are no
+entities there, and the small components that it drops by default. The ordinary clustering then starts from these
+communities and finds no change.
 """
 
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arra
 
 
 class Hierarchy(NamedTuple):
-    """`members`: level, community, entity_id, level-complete for all entities that are in any; communities have
-    their numbers of the index, pieces that came off them numbers below 0. `communities`: id, community, level,
-    entity_ids of those that came with the index and have members; by these they are known again, so entities that
-    are members of others by now are among them."""
+    """`members`: level, community, entity_id, level-complete for all entities that are in any; communities keep
+    their numbers of the index; disconnected pieces of them have numbers below 0. `communities`: id, community, level,
+    entity_ids of those of the index that have members. Communities are matched by these ids, so they include entities
+    that are now members of others."""
 
     members: pl.DataFrame
     communities: pl.DataFrame
@@ -38,7 +38,7 @@ def hierarchy_of(
         communities, members: as in `Source`.
         keys: given id and entity_id of the entities of the index; several may have become one.
         entities: id, those that are in no community yet. relationships: source_id, target_id, weight, among them.
-        counts: what had to be done is added.
+        counts: repairs are added.
     """
     placed = (
         members.join(keys, left_on="entity", right_on="id", maintain_order="left")
@@ -54,7 +54,7 @@ def hierarchy_of(
         return Hierarchy(
             _EMPTY, communities.select("id", "community", "level", entity_ids=pl.lit([], pl.List(pl.String))).head(0)
         )
-    joined = _join_neighbours(levels, edges, weights)
+    joined = _join_neighbors(levels, edges, weights)
     counts["entities", "without a community, joined to that of their strongest relationship"] += joined
     levels, n_pieces = _nested_and_connected(levels, edges)
     counts["communities", "pieces that are not connected with their community, made communities of their own"] += (
@@ -74,7 +74,7 @@ _NONE = np.iinfo(np.int64).min
 
 
 def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
-    """Per level the community of each entity; one that is not split stays its members' community below."""
+    """The community of each entity, by level; an unsplit community is its members' community at deeper levels."""
     if members.is_empty():
         return []
     entities = pl.DataFrame({"entity_id": ids})
@@ -90,10 +90,10 @@ def _levels(ids: pl.Series, members: pl.DataFrame) -> list[Ints]:
     return levels
 
 
-def _join_neighbours(levels: list[Ints], edges: Ints, weights: np.ndarray) -> int:
-    """Give entities without a community those of the neighbours they are most strongly tied to, in place.
+def _join_neighbors(levels: list[Ints], edges: Ints, weights: np.ndarray) -> int:
+    """Give entities without a community those of their most strongly related neighbors, in place.
 
-    Returns how many. What has no tie to any community stays without.
+    Returns their number. Entities without a relationship to any community get none.
     """
     n_joined = 0
     near, far = np.r_[edges[:, 0], edges[:, 1]], np.r_[edges[:, 1], edges[:, 0]]
@@ -104,24 +104,24 @@ def _join_neighbours(levels: list[Ints], edges: Ints, weights: np.ndarray) -> in
         if not ties.any():
             return n_joined
         table = pl.DataFrame(
-            {"entity": near[ties], "neighbour": far[ties], "community": deepest[far[ties]], "weight": both[ties]}
+            {"entity": near[ties], "neighbor": far[ties], "community": deepest[far[ties]], "weight": both[ties]}
         )
         best = (
             table.group_by("entity", "community")
-            .agg(pl.col("weight").sum(), pl.col("neighbour").min())
+            .agg(pl.col("weight").sum(), pl.col("neighbor").min())
             .sort("entity", pl.col("weight").neg(), "community")
             .unique("entity", keep="first", maintain_order=True)
         )
-        entity, neighbour = best["entity"].to_numpy(), best["neighbour"].to_numpy()
+        entity, neighbor = best["entity"].to_numpy(), best["neighbor"].to_numpy()
         for labels in levels:
-            labels[entity] = labels[neighbour]
+            labels[entity] = labels[neighbor]
         n_joined += len(entity)
 
 
 def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], int]:
-    """`levels` so that each community lies in one of the level above and is connected; how many pieces came off.
+    """`levels` with each community connected and within one of the level above, and the number of split-off pieces.
 
-    The largest piece of a community goes on as the community.
+    The largest piece of a community keeps its number.
     """
     above = np.zeros(len(levels[0]), dtype=np.int64)
     found: list[Ints] = []

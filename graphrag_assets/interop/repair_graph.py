@@ -1,4 +1,4 @@
-"""Entities, relationships and claims of an index, mended: names that join, ends that exist, sources that are there."""
+"""Repairs entities, relationships and claims: consistent names, existing ends, existing text units."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -18,8 +18,8 @@ class RepairedGraph(NamedTuple):
     """Entities: key, id, number, title, type, description, text_unit_ids, one per key.
 
     Relationships: low_key, high_key, id, number, source, target, source_key, target_key, description, weight,
-    text_unit_ids, one per pair of keys. `keys`: id, number, key of every entity that was given. `pairs`: number,
-    low_key, high_key of every relationship that was given. Both tell what a reference to a given row means now.
+    text_unit_ids, one per pair of keys. `keys`: id, number, key of every given entity. `pairs`: number, low_key,
+    high_key of every given relationship. Both resolve references to given rows.
     """
 
     entities: pl.DataFrame
@@ -31,14 +31,14 @@ class RepairedGraph(NamedTuple):
 def repair_graph(
     entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
 ) -> RepairedGraph:
-    """One entity per normalised title, one relationship per pair of them, each with an end to hold on to.
+    """One entity per normalized title, one relationship per pair of them, with all ends present.
 
-    Rows without any text unit that exists keep an empty list.
+    Rows without any existing text unit keep an empty list.
 
     Args:
         entities, relationships: as in `Source`.
-        unit_ids: ids of the text units there are.
-        counts: what had to be done is added.
+        unit_ids: ids of the existing text units.
+        counts: repairs are added.
     """
     named = _named(entities, counts)
     keys = named.select("id", "number", "key")
@@ -52,7 +52,7 @@ def repair_graph(
 
 
 def key_of(names: pl.Series) -> pl.Series:
-    """The normalised title of each name; empty for null."""
+    """The normalized title of each name; empty for null."""
     distinct = names.drop_nulls().unique()
     keys = pl.DataFrame(
         {"name": distinct, "key": [title_key(name) for name in distinct]}, {"name": pl.String, "key": pl.String}
@@ -86,7 +86,7 @@ def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 
 
 def _joined(column: str) -> pl.Expr:
-    """The distinct texts one after the other: nothing is lost, and nothing has to be summarised by a model."""
+    """The distinct texts, joined: nothing is lost, and no model has to summarize."""
     text = pl.col(column)
     return text.filter(text != "").unique(maintain_order=True).str.join(" ")
 
@@ -107,7 +107,7 @@ def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     counts["relationships", "of an entity with itself, left out"] += loops.height
     keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
     usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
-    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is none that is broken
+    absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is valid
     counts["relationships", "without a weight above 0, given the weight 1"] += (
         0 if absent else keyed.filter(~usable).height
     )
@@ -132,7 +132,7 @@ def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
 def _with_units(
     entities: pl.DataFrame, relationships: pl.DataFrame, unit_ids: pl.Series, counts: Counts
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both without references to text units that are not there."""
+    """Both without references to missing text units."""
     found = []
     for table, frame in (("entities", entities), ("relationships", relationships)):
         kept = frame.with_columns(text_unit_ids=_UNITS.set_intersection(unit_ids.unique().implode()))
@@ -143,8 +143,8 @@ def _with_units(
 
 
 def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """`entities` with those that only relationships name, and with what relationships say where nothing else does."""
-    told = (
+    """`entities` with those that only relationships name, and with missing descriptions taken from relationships."""
+    named_ends = (
         pl.concat(
             [
                 relationships.select("weight", "description", "text_unit_ids", key=f"{end}_key", title=end)
@@ -159,17 +159,17 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
             pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
         )
     )
-    phantoms = told.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
+    phantoms = named_ends.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
     counts["entities", "only named as the end of a relationship, added"] += phantoms.height
     both = pl.concat([entities, phantoms], how="diagonal").with_columns(pl.col("description").fill_null(""))
     untyped = entities.filter(pl.col("type") == "").height
-    # A graph without types is none that is broken.
+    # A graph without types is valid.
     counts["entities", "without a type, of type UNKNOWN"] += untyped if untyped < entities.height else 0
     silent = (pl.col("description") == "") & (pl.col("said").fill_null("") != "")
-    joined = both.join(told.select("key", "said"), on="key", how="left", maintain_order="left")
+    joined = both.join(named_ends.select("key", "said"), on="key", how="left", maintain_order="left")
     own = joined.join(entities, on="key", how="semi")
-    told_of = "without a description, given that of their strongest relationship"
-    counts["entities", told_of] += own.filter(silent).height
+    description_added = "without a description, given that of their strongest relationship"
+    counts["entities", description_added] += own.filter(silent).height
     return joined.with_columns(
         description=pl.when(silent).then("said").otherwise("description"),
         type=pl.when(pl.col("type") == "").then(pl.lit(UNKNOWN)).otherwise("type"),
@@ -179,7 +179,7 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
 def _placed_by_each_other(
     entities: pl.DataFrame, relationships: pl.DataFrame, counts: Counts
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows without a text unit take those of what they are connected with, if it has any."""
+    """Rows without a text unit take those of their relationships or ends."""
     of = entities.select("key", units="text_unit_ids")
     joined = relationships.join(
         of.rename({"key": "source_key", "units": "_of_source"}), on="source_key", how="left", maintain_order="left"
@@ -189,16 +189,16 @@ def _placed_by_each_other(
         "_of_source", "_of_target"
     )
     _count_placed(relationships, placed, "relationships", "without a text unit, placed where both ends are", counts)
-    told = (
+    units_by_key = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
         .group_by("key", maintain_order=True)
-        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_told"))
+        .agg(pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True).alias("_units"))
     )
-    with_told = entities.join(told, on="key", how="left", maintain_order="left").with_columns(
-        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_told").fill_null([])).otherwise("text_unit_ids")
+    found = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
+        text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_units").fill_null([])).otherwise("text_unit_ids")
     )
-    _count_placed(entities, with_told, "entities", "without a text unit, placed where their relationships are", counts)
-    return with_told.drop("_told"), placed
+    _count_placed(entities, found, "entities", "without a text unit, placed where their relationships are", counts)
+    return found.drop("_units"), placed
 
 
 def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: str, counts: Counts) -> None:

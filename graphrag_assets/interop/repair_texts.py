@@ -1,4 +1,4 @@
-"""Documents and text units of an index, mended: every unit in a document that exists, at its place there."""
+"""Repairs documents and text units: every unit is in an existing document, at its position there."""
 
 import json
 import re
@@ -11,23 +11,23 @@ from graphrag_assets.interop.source import Source
 from graphrag_assets.text import count_tokens
 
 Counts = Counter[tuple[str, str]]
-"""What was repaired: by table and what it was."""
+"""Number of repairs, by table and kind."""
 
 _METADATA_LINE = re.compile(r"[^\n:]{1,80}: [^\n]*\.\n")
-_MOST_METADATA_LINES = 20
+_MAX_METADATA_LINES = 20
 
 
 class Texts(NamedTuple):
     """`documents`: id, number, title, text, creation_date, raw_data. `text_units`: id, number, document_id, ordinal,
     start_char, end_char, text, n_tokens; the span is null where the unit is not literally in its document.
-    `unit_ids`: given, id: under which id each id that was given is to be found."""
+    """
 
     documents: pl.DataFrame
     text_units: pl.DataFrame
 
 
 def repair_texts(source: Source, counts: Counts) -> Texts:
-    """The documents and text units that can be used; what had to be done is added to `counts`."""
+    """The usable documents and text units; repairs are added to `counts`."""
     documents = _distinct(source.documents, "documents", counts)
     units = _distinct(source.text_units, "text_units", counts)
     empty = units.filter(pl.col("text").fill_null("").str.strip_chars() == "")
@@ -65,7 +65,7 @@ def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:
 
 
 def _with_missing(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """`documents` with those that only their text units tell of; their text is that of the units, one by one."""
+    """`documents` with those that only text units refer to; their text is that of their units."""
     texts = units.join(
         documents.filter(pl.col("text").is_not_null()), left_on="document_id", right_on="id", how="anti"
     ).group_by("document_id", maintain_order=True)
@@ -116,9 +116,9 @@ def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.
 
 
 def _find(document: str, unit: str, after: int) -> tuple[int | None, str]:
-    """Where `unit` begins in `document`, and its text there; GraphRAG may have put lines "key: value." before it."""
+    """Where `unit` begins in `document`, and its text there; GraphRAG may have prepended lines "key: value."."""
     text = unit
-    for _ in range(_MOST_METADATA_LINES):
+    for _ in range(_MAX_METADATA_LINES):
         start = document.find(text, after)
         if start < 0:
             start = document.find(text)

@@ -1,9 +1,9 @@
-"""An index as others wrote it, in frames of one shape: GraphRAG 0 to 3, and graphs of entities and relationships.
+"""Reads an index into frames of one shape: GraphRAG 0 to 3, and graphs of entities and relationships.
 
-What belongs here: file names, column names and types of each generation. What is wrong with the rows is left as it
-is; `repair` sees to that.
+This module has the file names, column names and types of each generation. It does not repair rows; the `repair_…`
+modules do.
 
-The generations differ so (GraphRAG's docs call the steps "breaking changes"):
+The generations differ as follows (GraphRAG's docs call the steps "breaking changes"):
 
 - 0: `create_final_*.parquet`; entities have a `name`, documents a `raw_content`; communities know neither members
   nor parents, which are in `create_final_nodes` (a row per entity and level); ids of text units are in lists of
@@ -100,10 +100,10 @@ REPORTS: Columns = {
 
 
 class Source(NamedTuple):
-    """An index as it was found. The frames have the columns of the schemas above; `number` is the human_readable_id.
+    """An index as read. The frames have the columns of the schemas above; `number` is the human_readable_id.
 
     `members`: community, level and entity, by id. `vectors`: kind (as in the table embeddings), id, vector.
-    `generation`: what it is, in words. `left_out`: what could not be read, by table and reason.
+    `generation`: such as "GraphRAG 3". `left_out`: the number of unreadable rows, by table and reason.
     """
 
     generation: str
@@ -128,7 +128,7 @@ class Source(NamedTuple):
         }
 
 
-# What a column was called before: the first that is there counts.
+# Former names of columns: the first that exists is used.
 _OLDER: Mapping[str, Sequence[str]] = {
     "number": ("human_readable_id",),
     "title": ("title", "name"),
@@ -144,7 +144,7 @@ def read_source(path: Path) -> Source:
     """The index or graph at `path`: a folder of parquet or csv files, or a GraphML file.
 
     Raises:
-        InputError: there is nothing in it that could be read, a file is broken, or has no names.
+        InputError: it has no readable tables, a file is broken, or lacks the columns of names.
     """
     if is_graph(path):
         return source_of(f"a graph ({path.suffix.removeprefix('.')})", read_graph(path), pl.DataFrame(schema=VECTORS))
@@ -171,7 +171,7 @@ _NEEDED: Mapping[str, Sequence[Sequence[str]]] = {
     "entities": [("title", "name")],
     "relationships": [("source",), ("target",)],
 }
-"""By table, what must be there, under one of these names: without it no row can be told from another."""
+"""By table, the required columns, each under one of these names."""
 
 
 def _check_columns(folder: Path, name: str, table: pl.DataFrame, needed: Sequence[Sequence[str]]) -> None:
@@ -200,7 +200,7 @@ TABLES = (
 
 
 def _table(folder: Path, name: str) -> pl.DataFrame | None:
-    """The table of that name, whatever its file is called; None where there is none."""
+    """The table of that name, under any of its file names; None if there is none."""
     for file in (f"{name}.parquet", f"create_final_{name}.parquet", f"{name}.csv"):
         path = folder / file
         if path.is_file():
@@ -261,7 +261,7 @@ _LEVEL = pl.col("level").fill_null(0).clip(0)
 
 
 def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
-    """`table` with the columns of `schema`, found under any of their names; what is not there is null."""
+    """`table` with the columns of `schema`, found under any of their names; missing ones are null."""
     if table is None:
         return pl.DataFrame(schema=schema)
     renamed = _renamed(table, list(schema))
@@ -270,7 +270,7 @@ def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
         if name not in renamed.columns:
             columns.append(pl.lit([] if kind == LIST else None, kind).alias(name))
         elif kind == LIST:
-            # Found under the name of a single id, it is one.
+            # Under the name of a single id, it is a single id.
             columns.append(_ids(renamed, name) if name in table.columns else _single_ids(name))
         elif kind == FINDINGS:
             columns.append(_findings(renamed, name))
@@ -295,7 +295,7 @@ _JOINED_IDS = r"^[0-9a-f]{32}(,[0-9a-f]{32})+$"
 
 
 def _ids(table: pl.DataFrame, name: str) -> pl.Expr:
-    """A list of ids: of a list as it is, of a text with a list in it. Empty where there is none.
+    """A list of ids, from a list or from a text with a list in it; empty if there is none.
 
     GraphRAG 0 has lists of texts with several ids each, joined by commas.
     """
@@ -330,7 +330,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _read(column: pl.Series, read: Callable[[str], Any], kind: Any) -> pl.Expr:
-    """What the texts of a column mean; null where `read` gives None."""
+    """The parsed texts of a column; null where `read` returns None."""
     meanings = [None if text is None else read(text) for text in column]
     return pl.lit(pl.Series(column.name, meanings, dtype=kind))
 

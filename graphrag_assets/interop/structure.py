@@ -1,6 +1,6 @@
-"""Communities, members and reports of an imported index, written as what the last run had left.
+"""Writes communities, members and reports of an imported index as if the last run had left them.
 
-The stages that follow compare the graph with it as with the result of any run, and find that nothing has changed.
+The stages that follow compare the graph with them as with the result of any run, and find no change.
 """
 
 import math
@@ -11,8 +11,8 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.facts import Facts, entity_ids
 from graphrag_assets.interop.hierarchy import hierarchy_of
+from graphrag_assets.interop.repair_reports import renumbered, repair_reports
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.interop.reports import renumbered, repair_reports
 from graphrag_assets.interop.source import Source
 from graphrag_assets.pipeline.clustering import ClusterOptions
 from graphrag_assets.pipeline.incremental_leiden import recluster
@@ -22,10 +22,10 @@ from graphrag_assets.store.imports import add_original_ids, add_rows, number_com
 
 
 def write_structure(index: Index, batch: str, source: Source, facts: Facts, counts: Counts) -> int:
-    """Communities, members and reports of the source as the last run would have left them.
+    """Write communities, members and reports of the source as the last run would have left them.
 
     Returns:
-        how many communities came with the source.
+        the number of communities of the source.
     """
     if source.members.is_empty():
         counts["communities", "without members, left out"] += source.communities.height
@@ -34,7 +34,7 @@ def write_structure(index: Index, batch: str, source: Source, facts: Facts, coun
     entities, relationships, members, edges, aliases, present = index.working.read_tables(
         "entities", "relationships", "community_members", "clustered_edges", "entity_aliases", "communities"
     )
-    # What is in a community already stays there.
+    # Entities that are in a community stay there.
     new = entities.join(members, left_on="id", right_on="entity_id", how="anti")
     inside = relationships.join(new, left_on="source_id", right_on="id", how="semi").join(
         new, left_on="target_id", right_on="id", how="semi"
@@ -65,14 +65,14 @@ def write_structure(index: Index, batch: str, source: Source, facts: Facts, coun
 
 
 def _entities_of(keys: pl.DataFrame, aliases: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
-    """id, entity_id: the entities of the index that became these; aliases that hold everywhere count."""
+    """id, entity_id: the entities here of those of the index; aliases for all documents are applied."""
     canonical = apply_aliases(keys.with_columns(document_id=pl.lit(None, pl.String)), aliases, ["key"])
     named = canonical.select("id", entity_id=entity_ids(canonical["key"]))
     return named.join(entities.select(entity_id="id"), on="entity_id", how="semi", maintain_order="left")
 
 
 def _with_free_ids(communities: pl.DataFrame, batch: str, taken: pl.Series) -> pl.DataFrame:
-    """Communities under ids that no other has; original_id is the one they came with."""
+    """Communities with unused ids; original_id is that of the source."""
     hashed = pl.Series([stable_id(batch, "community", given) for given in communities["id"]], dtype=pl.String)
     clash = communities["id"].is_in(taken.implode()) | communities["id"].is_null()
     return communities.with_columns(original_id="id", id=pl.when(clash).then(hashed).otherwise("id"))
@@ -106,7 +106,7 @@ def _level_complete(present: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFra
 
 
 def _with_new_numbers(complete: pl.DataFrame, number_of: pl.DataFrame) -> pl.DataFrame:
-    """Members with the numbers that imported communities have here; pieces keep numbers below 0 for the moment."""
+    """Members with the numbers of imported communities here; disconnected pieces keep numbers below 0 for now."""
     renamed = complete.join(number_of.select("community", "number"), on="community", how="left", maintain_order="left")
     number = pl.when("imported").then(pl.coalesce("number", "community")).otherwise("community")
     return renamed.select("level", "entity_id", community=number)
@@ -123,7 +123,7 @@ def _edges(relationships: pl.DataFrame) -> pl.DataFrame:
 def _modularity_loss(
     index: Index, entities: pl.DataFrame, relationships: pl.DataFrame, members: pl.DataFrame, edges: pl.DataFrame
 ) -> float:
-    """How far the modularity of these communities is below that of a fresh run, as a share of it."""
+    """The share by which the modularity of these communities is below that of a fresh run."""
     settings = index.settings
     name = pl.concat_str("imported", pl.lit(":"), "community")
     found = recluster(
@@ -139,7 +139,7 @@ def _modularity_loss(
 
 
 def _community_rows(communities: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the table communities that the clustering can compare its own with; it writes them whole."""
+    """Rows of the table communities for the clustering to compare with; it then writes the complete rows."""
     number = pl.col("human_readable_id").cast(pl.Int64)
     return communities.select(
         "id", "level", "entity_ids", human_readable_id=number, community=number, parent=pl.lit(-1, pl.Int64)
@@ -149,7 +149,7 @@ def _community_rows(communities: pl.DataFrame) -> pl.DataFrame:
 def _numbers_of(
     references: pl.DataFrame, numbers: pl.DataFrame, communities: pl.DataFrame
 ) -> dict[tuple[str, int], int]:
-    """By table and number of the imported index: the number that the row has here."""
+    """The number of a row here, by table and number in the imported index."""
     rows = references.join(numbers, on=["table_name", "id"]).select("table_name", "number", "human_readable_id")
     found = {(table, old): int(new) for table, old, new in rows.iter_rows()}
     reports = communities.select("community", "number").iter_rows()
@@ -157,10 +157,7 @@ def _numbers_of(
 
 
 def _report_rows(reports: pl.DataFrame, communities: pl.DataFrame) -> pl.DataFrame:
-    """Rows of community_reports without a fingerprint: the next run finds the inputs they stand for.
-
-    original_id is the one they came with.
-    """
+    """Rows of community_reports without a fingerprint, which the next run adds; original_id is that of the source."""
     own = communities.select("community", "number", community_id="id")
     placed = reports.join(own, on="community", maintain_order="left")
     ids = [stable_id("community_report", community) for community in placed["community_id"]]

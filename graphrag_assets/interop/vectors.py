@@ -1,4 +1,4 @@
-"""The vectors of an index: beside its tables as parquet, in GraphRAG 0's entities, or in a LanceDB store."""
+"""Reads the vectors of an index: parquet files beside its tables, GraphRAG 0's entities, or a LanceDB store."""
 
 import importlib.util
 from collections import Counter
@@ -20,14 +20,14 @@ _KINDS = {
     "default-entity-description": "entity",
     "default-community-full_content": "community_report",
 }
-"""What GraphRAG calls what it embeds, and the kind of row it stands for here."""
+"""GraphRAG's names of embedded columns, and the kinds of rows here."""
 
 
 _NAMELESS = ("embeddings", "in files without a column of ids and one of vectors, left out")
 
 
 def read_vectors(folder: Path, entities: pl.DataFrame | None, left_out: Counter[tuple[str, str]]) -> pl.DataFrame:
-    """kind, id, vector of every vector that is found, each once; how many cannot be used is added to `left_out`.
+    """kind, id, vector of every vector, each once; counts of unusable ones are added to `left_out`.
 
     Raises:
         InputError: a file cannot be read.
@@ -46,7 +46,7 @@ def read_vectors(folder: Path, entities: pl.DataFrame | None, left_out: Counter[
 
 
 def of_one_length(vectors: pl.DataFrame, length: int | None) -> pl.DataFrame:
-    """The vectors of finite numbers that have this length, or without one the commonest length of them."""
+    """The finite vectors of this length; default: the most common length."""
     finite = pl.col("vector").list.eval(pl.element().is_finite().fill_null(False)).list.all()
     usable = vectors.filter(finite & (pl.col("vector").list.len() > 0))
     if length is None:
@@ -76,7 +76,7 @@ def _of(table: pl.DataFrame, kind: str, left_out: Counter[tuple[str, str]]) -> p
 
 
 def _of_lance(folder: Path, left_out: Counter[tuple[str, str]]) -> list[pl.DataFrame]:
-    """Tables of a LanceDB store in or beside the folder, where pylance is there to read them."""
+    """Tables of a LanceDB store in or beside the folder, if pylance is installed."""
     if not importlib.util.find_spec("lance"):
         return []
     stores = [path for parent in (folder, folder.parent) if (path := parent / "lancedb").is_dir()]

@@ -1,4 +1,4 @@
-"""The knowledge graph's map: entities where the layout put them, coloured by community, the largest by name."""
+"""The knowledge graph's map: entities where the layout put them, colored by community, the largest by name."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def graph_map(
     Args:
         entities: id, title, degree. Of a large graph those of the highest degree are drawn.
         relationships: source_id, target_id, weight. The heaviest are drawn.
-        members: community, level, entity_id; colours are those of level 0, the largest communities first.
+        members: community, level, entity_id; colors are those of level 0, the largest communities first.
         positions: id, x, y, from -1 to 1.
     """
     drawn = _drawn(entities, members, positions)
@@ -33,31 +33,31 @@ def graph_map(
         .join(drawn.select(target_id="id", x2="px", y2="py"), on="target_id", maintain_order="left")
         .head(MOST_RELATIONSHIPS)
     )
-    shown = f"{drawn.height:,} of {entities.height:,} entities, coloured by their communities at level 0"
+    shown = f"{drawn.height:,} of {entities.height:,} entities, colored by their communities at level 0"
     parts = [_edges(lines), *_nodes(drawn), *_labels(drawn), text(12, _SIZE + 12, shown, 14, FAINT)]
     return document(_SIZE, _SIZE + _FOOT, parts, _SHOWN)
 
 
 def _drawn(entities: pl.DataFrame, members: pl.DataFrame, positions: pl.DataFrame) -> pl.DataFrame:
-    """id, title, px and py (pixels), radius, colour; the highest degree first."""
+    """id, title, px and py (pixels), radius, color; the highest degree first."""
     coarsest = members.filter(pl.col("level") == 0).select("community", id="entity_id")
     order = coarsest.group_by("community").len().sort("len", "community", descending=[True, False])
-    colours = order.with_row_index("place").select(
+    colors = order.with_row_index("place").select(
         "community",
-        colour=(pl.col("place") % len(PALETTE)).replace_strict(dict(enumerate(PALETTE)), return_dtype=pl.String),
+        color=(pl.col("place") % len(PALETTE)).replace_strict(dict(enumerate(PALETTE)), return_dtype=pl.String),
     )
     scale = (_SIZE - 2 * _MARGIN) / 2
     return (
         entities.select("id", "title", "degree")
         .join(positions, on="id")
         .join(coarsest, on="id", how="left")
-        .join(colours, on="community", how="left")
+        .join(colors, on="community", how="left")
         .sort("degree", "title", descending=[True, False])
         .head(MOST_ENTITIES)
         .with_columns(
             (_MARGIN + (pl.col("x") + 1) * scale).round(0).cast(pl.Int64).alias("px"),
             (_MARGIN + (pl.col("y") + 1) * scale).round(0).cast(pl.Int64).alias("py"),
-            pl.col("colour").fill_null(FAINT),
+            pl.col("color").fill_null(FAINT),
             radius=(2 + pl.col("degree").cast(pl.Float64).sqrt() * 0.8).clip(2.4, 14).round(0),
         )
     )
@@ -69,14 +69,14 @@ def _edges(lines: pl.DataFrame) -> str:
 
 
 def _nodes(drawn: pl.DataFrame) -> Iterator[str]:
-    """A path per colour and size: each entity is a line of no length with round ends, a tenth of a circle's text."""
+    """A path per color and size: each entity is a line of no length with round ends, a tenth of a circle's text."""
     # Large ones first, so that small ones lie upon them.
-    for (colour, radius), group in drawn.sort("radius", descending=True).group_by(
-        "colour", "radius", maintain_order=True
+    for (color, radius), group in drawn.sort("radius", descending=True).group_by(
+        "color", "radius", maintain_order=True
     ):
         points = "".join(f"M{x},{y}h0" for x, y in group.select("px", "py").iter_rows())
         yield (
-            f"<path d='{points}' stroke='{colour}' stroke-width='{2 * float(str(radius)):g}' stroke-linecap='round' "
+            f"<path d='{points}' stroke='{color}' stroke-width='{2 * float(str(radius)):g}' stroke-linecap='round' "
             "stroke-opacity='.85'/>"
         )
 

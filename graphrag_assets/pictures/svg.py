@@ -27,7 +27,7 @@ PALETTE = [
     "#79706e",
     "#3b8132",
 ]
-"""Colours that can be told apart on white; further ones begin again."""
+"""Colors that are distinct on white; more communities repeat them."""
 INK, FAINT = "#1f2430", "#6b7280"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SAFE = "/:=,;'!@$+*?-._~"  # not &: Markdown would read character references, and the XML would be broken
@@ -42,23 +42,15 @@ def document(width: float, height: float, parts: Iterable[str], scale: float = 1
     )
 
 
-def text(x: float, y: float, content: str, size: float = 12, colour: str = INK, **more: object) -> str:
+def text(x: float, y: float, content: str, size: float = 12, color: str = INK, **more: object) -> str:
     """A line of text; `more` are further attributes, with underscores for hyphens."""
     attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
-    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{colour}'{attributes}>{_written(content)}</text>"
+    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{_written(content)}</text>"
 
 
 def _written(content: str) -> str:
     """The content as XML can hold it: escaped, without control characters, lone surrogates and the like."""
     return escape(_NOT_IN_XML.sub("", content))
-
-
-def bar(x: float, y: float, width: float, height: float, colour: str, title: str = "") -> str:
-    """A rectangle; its `title` shows under the pointer where the picture is opened by itself."""
-    hint = f"<title>{_written(title)}</title>" if title else ""
-    return (
-        f"<rect x='{x:.1f}' y='{y:.1f}' width='{width:.1f}' height='{max(height, 0):.1f}' fill='{colour}'>{hint}</rect>"
-    )
 
 
 def in_markdown(svg: str, description: str) -> str:

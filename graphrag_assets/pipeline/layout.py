@@ -9,6 +9,7 @@ disc.
 import igraph
 import numpy as np
 import polars as pl
+from scipy.spatial import KDTree
 
 from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, seeded, subgraphs
 
@@ -36,8 +37,8 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
     degree = nodes["degree"].fill_null(0).to_numpy()
     edges, weights = edge_arrays(nodes["id"], relationships)
     with seeded(seed):
-        centres, radii = _place_discs(labels, edges, weights)
-        points = centres[labels] + _place_in_discs(labels, edges, weights, degree, radii)
+        centers, radii = _place_discs(labels, edges, weights)
+        points = centers[labels] + _place_in_discs(labels, edges, weights, degree, radii)
     points -= (points.max(axis=0) + points.min(axis=0)) / 2
     points /= np.abs(points).max() or 1.0
     return nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
@@ -51,7 +52,7 @@ def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Fl
     """
     sizes = np.bincount(labels)
     radii = np.sqrt(sizes.astype(np.float64))
-    centres = np.zeros((len(sizes), 2))
+    centers = np.zeros((len(sizes), 2))
     between, strength = _quotient(labels, edges, weights)
     linked, local = np.unique(between, return_inverse=True)
     reach = 0.0
@@ -63,20 +64,20 @@ def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Fl
         placed = _forces(len(linked), pairs, pull / pull.mean(), start, 500)
         area = radii[linked] ** 2
         placed = _fill_disc(placed, np.sqrt(area.sum() / _MAP_FILL), area)
-        centres[linked] = _push_apart(placed, radii[linked])
-        reach = float((np.hypot(*centres[linked].T) + radii[linked]).max())
+        centers[linked] = _push_apart(placed, radii[linked])
+        reach = float((np.hypot(*centers[linked].T) + radii[linked]).max())
     rest = np.setdiff1d(np.arange(len(sizes)), linked)
     rest = rest[np.argsort(-sizes[rest], kind="stable")]
     area = np.cumsum(sizes[rest]) - sizes[rest] / 2
     # Each disc gets as much area of the spiral as it covers, so that the density of the map is even.
     distance = np.sqrt(reach**2 + area / _MAP_FILL) + (radii[rest] if reach else 0)
     angle = np.arange(len(rest)) * _GOLDEN_ANGLE
-    centres[rest] = np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
-    return centres, radii
+    centers[rest] = np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
+    return centers, radii
 
 
 def _place_in_discs(labels: Ints, edges: Ints, weights: Floats, degree: Ints, radii: Floats) -> Floats:
-    """Position of each node relative to the centre of its disc."""
+    """Position of each node relative to the center of its disc."""
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     offsets = np.zeros((len(labels), 2))
     several = np.flatnonzero(np.bincount(labels) > 1)
@@ -106,7 +107,7 @@ def _forces(size: int, edges: Ints, weights: Floats, start: Floats, rounds: int)
 
 
 def _spiral(rank: Ints) -> Floats:
-    """Points at even density, rank 0 in the centre (phyllotaxis: Vogel 1979)."""
+    """Points at even density, rank 0 in the center (phyllotaxis: Vogel 1979)."""
     distance, angle = np.sqrt(rank + 0.5), rank * _GOLDEN_ANGLE
     return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
 
@@ -126,16 +127,17 @@ def _fill_disc(points: Floats, radius: float, area: Floats | None = None) -> Flo
     return points * (radius * wanted / np.where(distance > 0, distance, 1.0))[:, None]
 
 
-def _push_apart(centres: Floats, radii: Floats) -> Floats:
-    """`centres` after rounds in which overlapping discs push each other apart, the smaller moving more."""
-    centres = centres.copy()
+def _push_apart(centers: Floats, radii: Floats) -> Floats:
+    """`centers` after rounds in which overlapping discs push each other apart, the smaller moving more."""
+    centers = centers.copy()
     areas = radii**2
     for _ in range(_PUSH_ROUNDS):
-        # The larger disc of a pair finds the smaller one: whatever it overlaps is within twice its radius.
-        larger, smaller = _within(centres, 2 * radii)
+        # The larger disc of a pair finds the smaller one: any disc it overlaps is within twice its radius.
+        near = KDTree(centers).query_ball_point(centers, 2 * radii, return_sorted=True)
+        larger, smaller = np.repeat(np.arange(len(near)), [len(found) for found in near]), np.concatenate(near)
         pair = (radii[smaller] < radii[larger]) | ((radii[smaller] == radii[larger]) & (smaller > larger))
         larger, smaller = larger[pair], smaller[pair]
-        way = centres[smaller] - centres[larger]
+        way = centers[smaller] - centers[larger]
         distance = np.hypot(way[:, 0], way[:, 1])
         overlap = radii[larger] + radii[smaller] - distance
         hit = overlap > 1e-3 * radii[smaller]
@@ -147,26 +149,6 @@ def _push_apart(centres: Floats, radii: Floats) -> Floats:
         far = distance > 1e-9
         apart[far] = way[far] / distance[far, None]
         share = areas[larger] / (areas[larger] + areas[smaller])
-        np.add.at(centres, smaller, apart * (overlap * share)[:, None])
-        np.add.at(centres, larger, -apart * (overlap * (1 - share))[:, None])
-    return centres
-
-
-def _within(points: Floats, reach: Floats) -> tuple[Ints, Ints]:
-    """Pairs of points (a, b) that hold all with b within `reach` of a, and others that are hardly further away.
-
-    The plane is cut into strips as high as the largest reach, laid end to end; what is near a point then lies in one
-    window of its own strip and one of each strip beside it. (scipy's tree takes as long, and 0.2 s to import.)
-    """
-    height = reach.max()
-    across = points[:, 0] - points[:, 0].min()
-    length = across.max() + 2 * height  # a window that looks over the end of its strip does not see the next one
-    place = np.floor(points[:, 1] / height) * length + across
-    order = np.argsort(place, kind="stable")
-    starts = (place - reach)[:, None] + length * np.array([-1, 0, 1])
-    first = np.searchsorted(place[order], starts.ravel())
-    last = np.searchsorted(place[order], (starts + 2 * reach[:, None]).ravel(), side="right")
-    count = last - first
-    before = np.cumsum(count) - count
-    inner = np.arange(count.sum()) - np.repeat(before - first, count)
-    return np.repeat(np.repeat(np.arange(len(points)), 3), count), order[inner]
+        np.add.at(centers, smaller, apart * (overlap * share)[:, None])
+        np.add.at(centers, larger, -apart * (overlap * (1 - share))[:, None])
+    return centers

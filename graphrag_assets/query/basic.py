@@ -9,7 +9,7 @@ from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.options import check_whole
 from graphrag_assets.query.retrieval import Question, search
 from graphrag_assets.query.rows import sources
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.query.context import Section
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 Given = Mapping[str, Set[int]]
 """Numbers of the rows that could be cited, by table."""
@@ -273,12 +273,12 @@ _CITED = {
     "Entities": """
         SELECT human_readable_id AS number, id, title, text_unit,
                row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
-        FROM entities LEFT JOIN entity_text_units ON entity = human_readable_id
+        FROM entities LEFT JOIN search.entity_text_units ON entity = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Relationships": """
         SELECT human_readable_id AS number, id, source || ' – ' || target AS title, text_unit,
                row_number() OVER (PARTITION BY relationship ORDER BY text_unit) AS place
-        FROM relationships LEFT JOIN relationship_text_units ON relationship = human_readable_id
+        FROM relationships LEFT JOIN search.relationship_text_units ON relationship = human_readable_id
         WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))""",
     "Claims": """
         SELECT human_readable_id AS number, id, description AS title, text_unit_number AS text_unit, 0 AS place
@@ -289,7 +289,8 @@ _CITED = {
             FROM community_reports WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         ), units AS (
             SELECT number, text_unit, count(*) AS members
-            FROM cited JOIN entity_communities USING (community, level) JOIN entity_text_units USING (entity)
+            FROM cited JOIN search.entity_communities USING (community, level)
+            JOIN search.entity_text_units USING (entity)
             GROUP BY ALL
         )
         SELECT number, id, title, text_unit,

@@ -21,7 +21,7 @@ from graphrag_assets.query.options import check_flags, check_whole
 from graphrag_assets.query.results import Action
 from graphrag_assets.query.retrieval import Question, search
 from graphrag_assets.query.rows import report_rows
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 _SAME_QUESTION = 0.95  # cosine from which two follow-ups are one
 _MIN_SCORE = 1.0

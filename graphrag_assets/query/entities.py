@@ -7,7 +7,7 @@ from graphrag_assets.ids import number_of
 from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import title_key
 
 _TEXT_UNITS = 20  # whose entities are candidates
@@ -43,9 +43,9 @@ def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) 
         f"""
         SELECT DISTINCT written, name, rarity FROM (
             SELECT written, written AS name FROM (SELECT unnest($keys::UBIGINT[]) AS written)
-            UNION SELECT name, subject FROM entity_names
+            UNION SELECT name, subject FROM search.entity_names
             WHERE name IN (SELECT unnest($keys::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
-        ) JOIN passage_subjects USING (name)
+        ) JOIN search.passage_subjects USING (name)
         WHERE {scope.allows("text_unit", "text_unit")} ORDER BY written, name
         """,
         {"keys": list(keys), **scope.parameters("text_unit", "entity_text")},
@@ -61,7 +61,7 @@ def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str
     names = {number_of(key): key for key in keys}
     hashed = reader.rows(
         f"""
-        SELECT name, entity FROM entity_names
+        SELECT name, entity FROM search.entity_names
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("entity_text", "entity")}
         ORDER BY frequency, entity, name
         """,
@@ -138,7 +138,7 @@ def _entities_in(reader: Reader, passages: Scores, limit: int, scope: Scope) -> 
     return reader.numbers(
         f"""
         SELECT t.entity
-        FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity JOIN (
+        FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity JOIN (
             SELECT unnest($units::INT[]) AS text_unit, unnest($scores::DOUBLE[]) AS score
         ) u USING (text_unit)
         WHERE {scope.allows("entity", "t.entity")}

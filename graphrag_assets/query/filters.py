@@ -10,7 +10,7 @@ import numpy as np
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.scope import EVERYTHING, Scope, size
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 __all__ = ["EVERYTHING", "Filter", "Scope", "scope_of"]
 

@@ -15,7 +15,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.options import check_flags, check_number, check_whole
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.rows import level_reports
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
 
 _HEADING_TOKENS = 32

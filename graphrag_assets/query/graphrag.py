@@ -20,7 +20,7 @@ from graphrag_assets.query.request import METHODS, Request, request
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream, Emit, Work
 from graphrag_assets.query.search import Search
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 Begin = Callable[[str, Any, Mapping[str, Any], bool], tuple[Work[Answer], Any]]
 

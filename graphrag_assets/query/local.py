@@ -31,7 +31,7 @@ from graphrag_assets.query.rows import (
     sources,
     text_units_of,
 )
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 MOST_HOPS = 4
 

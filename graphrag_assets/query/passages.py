@@ -29,7 +29,7 @@ from graphrag_assets.query.retrieval import (
     vector_weight,
     word_scores,
 )
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]
 RANKING_METHODS: tuple[str, ...] = get_args(RankingMethod)
@@ -200,7 +200,7 @@ def _node(nodes: dict[int, int], key: int) -> int:
 
 def _naming(reader: Reader, passages: list[int]) -> Edges:
     return reader.arrays(
-        "SELECT text_unit, name, weight FROM passage_names WHERE text_unit IN (SELECT unnest($units::INT[])) "
+        "SELECT text_unit, name, weight FROM search.passage_names WHERE text_unit IN (SELECT unnest($units::INT[])) "
         "ORDER BY weight DESC, text_unit, name LIMIT $limit",
         {"units": passages, "limit": MAX_EDGES},
     )
@@ -209,7 +209,7 @@ def _naming(reader: Reader, passages: list[int]) -> Edges:
 def _about(reader: Reader, names: set[int], scope: Scope) -> Edges:
     return reader.arrays(
         f"""
-        SELECT text_unit, name, weight FROM passage_subjects
+        SELECT text_unit, name, weight FROM search.passage_subjects
         WHERE name IN (SELECT unnest($names::UBIGINT[])) AND {scope.allows("text_unit", "text_unit")}
         ORDER BY weight DESC, name, text_unit LIMIT $limit
         """,
@@ -235,7 +235,7 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
     )
     things = sorted({name for number in numbers for name in ranked.about.get(number, [])})
     titles = reader.rows(
-        "SELECT text_unit, name, title FROM passage_subjects WHERE name IN (SELECT unnest($names::UBIGINT[])) "
+        "SELECT text_unit, name, title FROM search.passage_subjects WHERE name IN (SELECT unnest($names::UBIGINT[])) "
         "AND text_unit IN (SELECT unnest($numbers::INT[]))",
         {"names": things, "numbers": numbers},
     )

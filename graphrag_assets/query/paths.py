@@ -11,7 +11,7 @@ import polars as pl
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.rows import edges_of, relationship_rows
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 MOST_EXPANDED = 200
 """Entities from which a hop goes on: the best reached so far. It bounds the work, whatever the degrees."""
@@ -51,37 +51,37 @@ def paths(
         steps = _steps(reader, question, scores, leaving, scope).with_columns(hop=pl.lit(hop, pl.Int64))
         found.append(steps)
         new = (
-            steps.filter(~pl.col("neighbour").is_in(list(scores)))
-            .group_by("neighbour")
+            steps.filter(~pl.col("neighbor").is_in(list(scores)))
+            .group_by("neighbor")
             .agg(pl.col("score").max())
-            .sort(pl.col("score").round(9).neg(), "neighbour")
+            .sort(pl.col("score").round(9).neg(), "neighbor")
         )
         scores.update(new.iter_rows())
-        leaving = new["neighbour"].head(MOST_EXPANDED).to_list()
+        leaving = new["neighbor"].head(MOST_EXPANDED).to_list()
     steps = pl.concat(found) if found else _NO_STEPS
     selected = list(entities)
-    inside = pl.col("entity").is_in(selected) & pl.col("neighbour").is_in(selected)
-    linked = steps.filter(pl.col("entity").is_in(selected)).group_by("neighbour").agg(links=pl.col("entity").n_unique())
+    inside = pl.col("entity").is_in(selected) & pl.col("neighbor").is_in(selected)
+    linked = steps.filter(pl.col("entity").is_in(selected)).group_by("neighbor").agg(links=pl.col("entity").n_unique())
     best = (
         # A relationship is met from both ends: it counts where a path meets it first, and is worth most.
         steps.sort("hop", pl.col("score").round(9).neg(), "human_readable_id", "entity")
         .unique("human_readable_id", keep="first", maintain_order=True)
         .sort(pl.col("score").round(9).neg(), "hop", "human_readable_id")
         .head(limit)
-        .join(linked, on="neighbour", how="left", maintain_order="left")
+        .join(linked, on="neighbor", how="left", maintain_order="left")
         .with_columns(in_network=inside, links=pl.when(inside).then(0).otherwise(pl.col("links").fill_null(0)))
     )
     chosen = best.select(
         "human_readable_id", "in_network", pl.col("links").cast(pl.Int64), "combined_degree", "hop", "score"
     )
-    reached = sorted(set(best["neighbour"]) - set(selected), key=lambda number: (-round(scores[number], 9), number))
+    reached = sorted(set(best["neighbor"]) - set(selected), key=lambda number: (-round(scores[number], 9), number))
     return relationship_rows(reader, chosen, scope), reached
 
 
 _NO_STEPS = pl.DataFrame(
     schema={
         "entity": pl.Int32,
-        "neighbour": pl.Int32,
+        "neighbor": pl.Int32,
         "human_readable_id": pl.Int32,
         "combined_degree": pl.Int64,
         "score": pl.Float64,
@@ -102,11 +102,11 @@ def _steps(
     )
     by_weight = (pl.col("so_far") * pl.col("part")).round(9)
     edges = edges.sort(by_weight.neg(), "human_readable_id", "entity").head(MOST_STEPS)
-    near = _similarities(reader, question, edges["neighbour"].unique().sort().to_list(), scope)
-    similar = pl.col("neighbour").replace_strict(near, default=0.0, return_dtype=pl.Float64)
+    near = _similarities(reader, question, edges["neighbor"].unique().sort().to_list(), scope)
+    similar = pl.col("neighbor").replace_strict(near, default=0.0, return_dtype=pl.Float64)
     return edges.select(
         "entity",
-        "neighbour",
+        "neighbor",
         "human_readable_id",
         "combined_degree",
         score=pl.col("so_far") * (_BY_WEIGHT * pl.col("part") + (1 - _BY_WEIGHT) * similar),

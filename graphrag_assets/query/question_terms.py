@@ -7,7 +7,7 @@ not be known. The macro `word_terms` is the same in SQL, which takes 20 ms to pl
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import fold, spell_out
 
 RARE = 2
@@ -60,7 +60,7 @@ def _own_terms(reader: Reader, forms: dict[str, set[str]]) -> dict[str, dict[str
     """By word, the terms that stand for it, with the number of their text units."""
     asked = sorted(set().union(*forms.values()))
     found = reader.rows(
-        "SELECT form, term, texts FROM word_forms WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) "
+        "SELECT form, term, texts FROM search.word_forms WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) "
         "AND form IN (SELECT unnest($forms::VARCHAR[]))",
         {"forms": asked, "beginnings": sorted({form[:_BEGINNING] for form in asked})},
     ).rows()
@@ -80,7 +80,7 @@ def _look_around(reader: Reader, rare: dict[str, set[str]], stems: dict[str, dic
     near = dict(
         reader.rows(
             """
-            SELECT term, max(texts) FROM word_forms
+            SELECT term, max(texts) FROM search.word_forms
             WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) AND list_bool_or(list_transform(
                 $bases::VARCHAR[], lambda base: abs(length(term) - length(base)) <= 3
                 AND (starts_with(term, base) OR starts_with(base, term))))

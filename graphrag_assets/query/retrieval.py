@@ -18,8 +18,8 @@ from graphrag_assets.query.at_once import later
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
-from graphrag_assets.store.published import Reader
-from graphrag_assets.store.signs import signs
+from graphrag_assets.store.binary_quantization import binary_codes
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import UNSPACED, name_key, search_words_of, title_key
 
 FUSION_K = 60
@@ -187,7 +187,7 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
             SELECT unnest($terms::UBIGINT[]) AS term, unnest($rarity::DOUBLE[]) AS rarity, unnest($words::INT[]) AS word
         ), scores AS (
             SELECT number, max(rarity * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / $mean))) AS score
-            FROM postings JOIN terms USING (term)
+            FROM search.postings JOIN terms USING (term)
             -- numbers of other kinds, which the join would drop later, may be beyond the bits of this one
             WHERE CASE WHEN kind = $kind THEN {scope.allows(searched, "number")} ELSE false END
             GROUP BY number, word
@@ -207,7 +207,7 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
         words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
         hashed = {number_of(f"{kind} {term}"): (kind, term) for kind in _SEARCHED for _, term, _ in asked}
         found = reader.rows(
-            "SELECT term, texts FROM posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[]))",
+            "SELECT term, texts FROM search.posting_terms WHERE term IN (SELECT unnest($terms::UBIGINT[]))",
             {"terms": list(hashed)},
         )
         texts = {hashed[number]: (number, n) for number, n in found.iter_rows()}
@@ -234,7 +234,7 @@ def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: 
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
-    All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
+    All of them are compared where they are few; of many those that the sign bits choose (`store.binary_quantization`).
 
     Raises:
         QueryError: the index was embedded by another model than questions are, or by one whose vectors were of another
@@ -275,14 +275,15 @@ def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope:
     searched = _SEARCHED[kind]
     given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
     condition = scope.allows(searched, "number")
-    if kind in reader.signed_kinds:
-        words = signs(vector[None, :], reader.signed_kinds[kind])[0].tolist()
+    if kind in reader.quantized_kinds:
+        words = binary_codes(vector[None, :], reader.quantized_kinds[kind])[0].tolist()
         # SMALLINT, because bit_count gives a TINYINT, which a sum of 512 bits does not fit.
         distance = " + ".join(f"bit_count(xor(bits_{i}, $bits_{i}::UBIGINT))::SMALLINT" for i in range(len(words)))
         given |= {f"bits_{i}": word for i, word in enumerate(words)}
         rows, _ = reader.posting_statistics.get(kind, (0, 1.0))
         given["compared"] = max(COMPARED, rows // 500, limit)
-        condition = f"number IN (SELECT number FROM {kind}_signs WHERE {condition} ORDER BY {distance} LIMIT $compared)"
+        codes = f"search.{kind}_binary_codes"
+        condition = f"number IN (SELECT number FROM {codes} WHERE {condition} ORDER BY {distance} LIMIT $compared)"
     found = reader.rows(
         f"""
         SELECT number, round(array_inner_product(vector, $vector::FLOAT[{len(vector)}]), 6)::DOUBLE AS similarity

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.scoped import entities_in, relationships_in
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 MOST_CLAIMS = 200
 
@@ -21,7 +21,7 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
     return reader.numbers(
         f"""
         SELECT t.text_unit
-        FROM entity_text_units t JOIN (
+        FROM search.entity_text_units t JOIN (
             SELECT unnest($entities::INT[]) AS entity, generate_subscripts($entities::INT[], 1) AS place
         ) e USING (entity)
         WHERE {scope.allows("text_unit", "t.text_unit")}
@@ -116,9 +116,9 @@ def _touching(reader: Reader, entities: list[int], limit_outside: int, ranking: 
             SELECT relationship AS human_readable_id, in_network, CASE WHEN in_network THEN 0 ELSE linked END AS links,
                    combined_degree
             FROM (
-                SELECT relationship, neighbour IN (SELECT unnest($entities::INT[])) AS in_network,
-                       count(*) OVER (PARTITION BY neighbour) AS linked, weight, combined_degree
-                FROM edges WHERE entity IN (SELECT unnest($entities::INT[]))
+                SELECT relationship, neighbor IN (SELECT unnest($entities::INT[])) AS in_network,
+                       count(*) OVER (PARTITION BY neighbor) AS linked, weight, combined_degree
+                FROM search.edges WHERE entity IN (SELECT unnest($entities::INT[]))
             )
             ORDER BY in_network DESC, links DESC, {first} DESC, {second} DESC, relationship LIMIT $limit
             """,
@@ -126,7 +126,7 @@ def _touching(reader: Reader, entities: list[int], limit_outside: int, ranking: 
         )
     edges = edges_of(reader, entities, scope)
     linked = edges.with_columns(
-        in_network=pl.col("neighbour").is_in(entities), links=pl.len().over("neighbour").cast(pl.Int64)
+        in_network=pl.col("neighbor").is_in(entities), links=pl.len().over("neighbor").cast(pl.Int64)
     )
     linked = linked.with_columns(links=pl.when("in_network").then(0).otherwise("links"))
     order = ["in_network", "links", first, second, "human_readable_id"]
@@ -138,11 +138,11 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     """The relationships of the entities, from their end.
 
     Returns:
-        entity, neighbour, human_readable_id, weight, combined_degree; by entity, then neighbour.
+        entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
     """
     found = reader.arrays(
         f"""
-        SELECT entity, neighbour, relationship AS human_readable_id, weight, combined_degree FROM edges
+        SELECT entity, neighbor, relationship AS human_readable_id, weight, combined_degree FROM search.edges
         WHERE entity IN (SELECT unnest($entities::INT[])) AND {scope.allows("relationship", "relationship")}
         ORDER BY ALL
         """,
@@ -151,7 +151,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
     edges = pl.DataFrame(found)
     if scope.is_everything or edges.is_empty():
         return edges
-    degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbour"].to_numpy()]
+    degrees = scope.degrees[edges["entity"].to_numpy()] + scope.degrees[edges["neighbor"].to_numpy()]
     edges = edges.with_columns(combined_degree=pl.Series(degrees))
     if not scope.limits_text:
         return edges
@@ -197,7 +197,7 @@ def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING
     return reader.rows(
         f"""
         WITH matched AS (
-            SELECT community, count(DISTINCT entity) AS matches FROM entity_communities
+            SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
             WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
         )
         SELECT {_REPORT}, m.matches
@@ -221,21 +221,22 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         summary_tokens, text_units, occurrence_weight; by weight, then rank.
     """
     members = f"""
-        SELECT entity, arg_min(community, level) AS community FROM entity_communities
-        WHERE level >= (SELECT least($level, max(level)) FROM entity_communities) AND community IN (
+        SELECT entity, arg_min(community, level) AS community FROM search.entity_communities
+        WHERE level >= (SELECT least($level, max(level)) FROM search.entity_communities) AND community IN (
             SELECT community FROM community_reports WHERE {scope.allows("community_report", "human_readable_id")}
         )
         GROUP BY entity
     """
     if not scope.limits_text:
         members = """
-            SELECT entity, community FROM entity_communities
-            WHERE level = (SELECT least($level, max(level)) FROM entity_communities)
+            SELECT entity, community FROM search.entity_communities
+            WHERE level = (SELECT least($level, max(level)) FROM search.entity_communities)
         """
     found = reader.frame(
         f"""
         WITH weights AS (
-            SELECT community, text_units FROM community_weights WHERE community IN (SELECT community FROM ({members}))
+            SELECT community, text_units FROM search.community_weights
+            WHERE community IN (SELECT community FROM ({members}))
         )
         SELECT r.human_readable_id, r.id, r.community, r.level, r.title, r.summary, r.full_content AS content,
                r.findings, r.rank, r.content_tokens, r.summary_tokens, w.text_units,
@@ -279,8 +280,8 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
         f"""
         WITH weights AS (
             SELECT m.community, count(DISTINCT t.text_unit) AS text_units
-            FROM (SELECT DISTINCT entity, community FROM entity_communities) m
-            JOIN entity_text_units t USING (entity)
+            FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
+            JOIN search.entity_text_units t USING (entity)
             WHERE {scope.allows("text_unit", "t.text_unit")} GROUP BY m.community
         ), reports AS (
             SELECT community, human_readable_id, rank FROM community_reports

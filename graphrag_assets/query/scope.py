@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class Scope:
         """Number of distinct neighbours in the scope, by number of the entity."""
         return self._by_number(
             "entity",
-            f"SELECT entity AS number, count(DISTINCT neighbour) AS value FROM edges "
-            f"WHERE {self.allows('relationship', 'relationship')} AND entity <> neighbour GROUP BY entity",
+            f"SELECT entity AS number, count(DISTINCT neighbor) AS value FROM search.edges "
+            f"WHERE {self.allows('relationship', 'relationship')} AND entity <> neighbor GROUP BY entity",
             np.int64,
             "relationship",
         )
@@ -82,7 +82,7 @@ class Scope:
             "relationship",
             f"""
             WITH units AS (
-                SELECT relationship AS number, count(*) AS n FROM relationship_text_units
+                SELECT relationship AS number, count(*) AS n FROM search.relationship_text_units
                 WHERE {self.allows("text_unit", "text_unit")} GROUP BY relationship
             ), stated AS (
                 SELECT relationship_number AS number, sum(strength) AS strength FROM relationship_mentions
@@ -123,11 +123,11 @@ class Scope:
 
     @cached_property
     def _whole_entities(self) -> np.ndarray | None:
-        return self._whole("entity_text_units", "entity")
+        return self._whole("search.entity_text_units", "entity")
 
     @cached_property
     def _whole_relationships(self) -> np.ndarray | None:
-        return self._whole("relationship_text_units", "relationship")
+        return self._whole("search.relationship_text_units", "relationship")
 
     def _whole(self, table: str, kind: str) -> np.ndarray | None:
         """Which rows of `kind` have no text unit outside the scope."""
@@ -150,7 +150,8 @@ class Scope:
             allowed[self._found(query, types=self.types)] = True
             return allowed
         named = self._found(
-            f"SELECT DISTINCT entity FROM entity_text_units WHERE {self.allows('text_unit', 'text_unit')}", "text_unit"
+            f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}",
+            "text_unit",
         )
         allowed[named] = True
         if self.types:
@@ -194,7 +195,7 @@ class Scope:
         if self.units is not None:
             stated = np.zeros_like(allowed)
             in_scope = self.allows("text_unit", "text_unit")
-            query = f"SELECT DISTINCT relationship FROM relationship_text_units WHERE {in_scope}"
+            query = f"SELECT DISTINCT relationship FROM search.relationship_text_units WHERE {in_scope}"
             stated[self._found(query, "text_unit")] = True
             allowed &= stated
         return allowed
@@ -212,20 +213,21 @@ class Scope:
         found = self._found(
             f"""
             WITH touched AS (
-                SELECT community FROM entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity) = 0
+                SELECT community FROM search.entity_communities WHERE get_bit($whole_entities::BLOB::BIT, entity) = 0
                 UNION
                 SELECT a.community
-                FROM edges e
-                JOIN entity_communities a ON a.entity = e.entity
-                JOIN entity_communities b ON b.entity = e.neighbour AND b.level = a.level AND b.community = a.community
+                FROM search.edges e
+                JOIN search.entity_communities a ON a.entity = e.entity
+                JOIN search.entity_communities b
+                  ON b.entity = e.neighbor AND b.level = a.level AND b.community = a.community
                 WHERE get_bit($whole_relationships::BLOB::BIT, e.relationship) = 0
                 UNION
                 SELECT m.community
-                FROM covariates c JOIN entity_communities m ON m.entity IN (c.subject_number, c.object_number)
+                FROM covariates c JOIN search.entity_communities m ON m.entity IN (c.subject_number, c.object_number)
                 WHERE NOT {self.allows("text_unit", "c.text_unit_number")}
             )
             SELECT human_readable_id FROM community_reports
-            WHERE community IN (SELECT community FROM entity_communities) AND community NOT IN (FROM touched)
+            WHERE community IN (SELECT community FROM search.entity_communities) AND community NOT IN (FROM touched)
             """,
             "text_unit",
             **whole,

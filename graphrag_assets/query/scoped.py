@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_assets.embedded.centrality import summarize
 from graphrag_assets.query.scope import Scope
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 _MENTIONS_OF_ENTITIES = """
 WITH selected AS (SELECT unnest($numbers::INT[]) AS number),

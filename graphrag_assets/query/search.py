@@ -20,7 +20,7 @@ from graphrag_assets.query.request import Request
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.running import Emit
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")

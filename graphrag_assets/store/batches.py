@@ -13,11 +13,11 @@ from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batc
 FACTS = ("entity_mentions", "relationship_mentions", "covariates")
 
 UsageByTask = Mapping[str, Mapping[str, float]]
-"""What model calls used, by task: calls, ledger_hits, prompt_tokens, … as the columns of index_runs."""
+"""Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
 
 
 def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[str, pl.DataFrame]:
-    """What is stored of the batch's text units that `extractor` has done.
+    """The stored facts of the batch's text units that `extractor` has extracted.
 
     Returns:
         text_units (id, and title and language of the document) and the tables entity_mentions,
@@ -36,7 +36,7 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
 
 
 def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:
-    """The language of each document of which `extractor` has done a text unit."""
+    """The language of each document with a text unit extracted by `extractor`."""
     return working.read(
         "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units WHERE extractor = $extractor)",
         {"extractor": extractor},
@@ -90,11 +90,11 @@ def write_batch(
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame).
 
-    `seconds` and `usage` are what it took to compute them, for index_runs; `options` the settings of this batch that
-    go before those of the environment; `origin` is that of an imported batch.
+    `seconds` and `usage` of computing them are recorded in index_runs; `options` are settings of this batch that
+    override those of the environment; `origin` is that of an imported batch.
 
-    Without mentions and claims in `frames`, those of text units that are gone are deleted and the batch is marked
-    as not extracted: facts never outlive their text.
+    Without mentions and claims in `frames`, those of deleted text units are deleted and the batch is marked as not
+    extracted: facts never outlive their text.
     """
     extracted = all(name in frames for name in FACTS)
     changes = {
@@ -148,7 +148,7 @@ def _unchanged(
     extracted: bool,
     changes: Mapping[str, Changes],
 ) -> bool:
-    """Whether the batch is in the database just as it was committed last: then it keeps its revision."""
+    """Whether the batch is unchanged since its last commit: then it keeps its revision."""
     same_state = connection.execute(
         "SELECT count(*) FROM batch_state WHERE batch = $batch AND digest = $digest AND extracted = $extracted",
         {"batch": batch, "digest": digest, "extracted": extracted},
@@ -160,9 +160,9 @@ def _unchanged(
 def replace_errors(
     connection: duckdb.DuckDBPyConnection, errors: pl.DataFrame, scope: str, parameters: Mapping[str, str]
 ) -> None:
-    """The rows of index_errors in `scope`, an SQL condition with `parameters`, become `errors`.
+    """Replace the rows of index_errors in `scope`, an SQL condition with `parameters`, by `errors`.
 
-    An error that was there before keeps the time it was first seen.
+    A known error keeps the time it was first seen.
     """
     connection.register("incoming_errors", errors)
     connection.execute(
@@ -204,7 +204,7 @@ def record_stage(
     main: str,
     usage: UsageByTask | None = None,
 ) -> None:
-    """One row of index_runs for a stage that has just written `changes`; `main` is its main table."""
+    """Add a row to index_runs for a stage that has written `changes`; `main` is its main table."""
     used = usage or {}
     values = {
         "run_id": run_id,
@@ -223,7 +223,7 @@ def record_stage(
 
 
 def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:
-    """The settings that go before those of the environment, by batch; None: for communities and reports."""
+    """The settings that override those of the environment, by batch; None: for communities and reports."""
     found: dict[str | None, dict[str, str]] = {}
     for batch, name, value in working.read("SELECT batch, name, value FROM index_options").iter_rows():
         found.setdefault(batch, {})[name] = value
@@ -231,7 +231,7 @@ def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]
 
 
 def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, options: Mapping[str, object]) -> None:
-    """Make `options` the settings that stay with a batch, or, for None, with communities and reports."""
+    """Store `options` as the settings of a batch, or, for None, of communities and reports."""
     connection.execute("DELETE FROM index_options WHERE batch IS NOT DISTINCT FROM $batch", {"batch": batch})
     for name, value in options.items():
         connection.execute(
@@ -241,12 +241,12 @@ def record_options(connection: duckdb.DuckDBPyConnection, batch: str | None, opt
 
 
 def inputs_of(batch_state: pl.DataFrame) -> str:
-    """Hash of the revisions of all batches: another one means that what is derived from them is out of date."""
+    """Hash of the revisions of all batches: a different one means that derived tables are out of date."""
     return stable_id("inputs", *batch_state.select("batch", "revision").sort("batch").iter_rows())
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
-    """Note that `stage` (graph, published) was made from these inputs."""
+    """Record the inputs that `stage` (graph, published) was made from."""
     connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
     connection.execute(
         "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",
@@ -255,11 +255,11 @@ def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str
 
 
 def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:
-    """The inputs that `stage` was last made from; None before its first time."""
+    """The inputs that `stage` was last made from; None before its first run."""
     found = working.read("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage})
     return found.item() if found.height else None
 
 
 def utc_now() -> datetime:
-    """Now in UTC, without a time zone: DuckDB's TIMESTAMP as all tables have it."""
+    """Now in UTC, without a time zone, as DuckDB's TIMESTAMP."""
     return datetime.now(UTC).replace(tzinfo=None)

@@ -1,7 +1,6 @@
-"""Space: the working database gives back what it no longer needs, and its books keep a bounded length.
+"""Keeps the working database small: rewrites a file of mostly free blocks, and trims tables that only grow.
 
-DuckDB reuses the blocks that deleted rows leave, but a file never shrinks, whatever CHECKPOINT or VACUUM do. So a
-file that is mostly free blocks is written anew, and the new one takes the old one's place.
+DuckDB reuses the blocks of deleted rows, but neither CHECKPOINT nor VACUUM shrinks a file.
 """
 
 import logging
@@ -17,26 +16,26 @@ from graphrag_assets.store.working import WorkingDatabase
 
 log = logging.getLogger(__name__)
 
-LEAST_BYTES = 64 * 2**20
-"""A smaller file is left as it is: writing it anew would win little."""
+MIN_BYTES = 64 * 2**20
+"""Smaller files are not worth rewriting."""
 KEPT_RUNS = 10_000
 KEPT_REVISIONS = 200
 KEPT_PUBLICATION_ROWS = 1_000
 
 
 class Compacted(NamedTuple):
-    """Bytes of the database file before and after; equal when it was left as it is."""
+    """Bytes of the database file before and after; equal when it was not rewritten."""
 
     before: int
     after: int
 
 
-def compact(working: WorkingDatabase, always: bool = False, least_bytes: int = LEAST_BYTES) -> Compacted:
-    """Write the database file anew if more than half of it is free, or `always`.
+def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN_BYTES) -> Compacted:
+    """Rewrite the database file if more than half of it is free, or `always`.
 
-    A crash leaves the old file or the new one, and at most a draft beside it that the next call removes. Behind
-    the database's lock; DuckDB's own lock on the old file is held until the new one is in its place, so no other
-    program can be writing into a file that is about to go.
+    A crash leaves the old file or the new one, and at most a draft that the next call removes. Holds the database's
+    lock, and DuckDB's own lock on the old file until the new one has replaced it, so that no other program writes
+    into a file that is about to be replaced.
 
     Raises:
         StoreError: another process holds the database.
@@ -47,12 +46,12 @@ def compact(working: WorkingDatabase, always: bool = False, least_bytes: int = L
         for leftover in (draft, _log_of(draft)):
             leftover.unlink(missing_ok=True)
         connection.execute("CHECKPOINT")
-        if not always and not _worth_it(connection, before, least_bytes):
+        if not always and not _worth_it(connection, before, min_bytes):
             return Compacted(before, before)
         ((name,),) = connection.execute("SELECT current_database()").fetchall()
         connection.execute(f"ATTACH {literal(draft)} AS compacted (STORAGE_VERSION 'v1.5.0')")
         connection.execute(f'COPY FROM DATABASE "{name}" TO compacted')
-        connection.execute("DETACH compacted")  # checkpoints it: all is in the file, nothing in a log
+        connection.execute("DETACH compacted")  # a checkpoint: everything is in the file, nothing in a log
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         draft.replace(working.path)
@@ -61,8 +60,8 @@ def compact(working: WorkingDatabase, always: bool = False, least_bytes: int = L
     return Compacted(before, after)
 
 
-def _worth_it(connection: duckdb.DuckDBPyConnection, size: int, least_bytes: int) -> bool:
-    if size < least_bytes:
+def _worth_it(connection: duckdb.DuckDBPyConnection, size: int, min_bytes: int) -> bool:
+    if size < min_bytes:
         return False
     blocks = connection.execute(
         "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = current_database()"
@@ -78,7 +77,7 @@ def _log_of(path: Path) -> Path:
 _LATEST_OF_STAGE = "QUALIFY row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, run_id DESC) = 1"
 
 
-def trim_books(
+def trim_records(
     connection: duckdb.DuckDBPyConnection,
     runs: int = KEPT_RUNS,
     revisions: int = KEPT_REVISIONS,
@@ -86,9 +85,8 @@ def trim_books(
 ) -> None:
     """Bound the tables that only grow: runs, the history of communities, publications.
 
-    The newest rows stay, and of index_runs the last row of each stage and batch too. `numbers` is not trimmed: a
-    number that is forgotten would be given again, and old answers cite it. It grows by about 50 bytes for each row
-    that was ever new.
+    The newest rows stay, and the last row of each stage and batch in index_runs. `numbers` is not trimmed: a deleted
+    number would be assigned again, while old answers cite it. It grows by about 50 bytes per new row.
     """
     statements: Sequence[tuple[str, int]] = (
         (

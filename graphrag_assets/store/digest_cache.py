@@ -1,7 +1,7 @@
-"""Digests of batches, remembered by size and time of their files: content is read only when one of these differs.
+"""Caches the digests of batches by the sizes and times of their files, so that unchanged files are not read.
 
-A file that was written in the same moment as it was read may change again without a new time, so what is that
-young is not remembered (git calls such entries racy). Losing the cache costs time, nothing else.
+A file written at the moment it is read may change again without a new time, so recent files are not cached (git calls
+such entries racy). Losing the cache only costs time.
 """
 
 import json
@@ -19,7 +19,7 @@ RACY_SECONDS = 2.0
 
 @dataclass
 class DigestCache:
-    """The remembered digests of an input folder, kept in the file at `path`."""
+    """The cached digests of an input folder, stored in the file at `path`."""
 
     path: Path
     location: str
@@ -28,7 +28,7 @@ class DigestCache:
 
     @classmethod
     def load(cls, path: Path, location: str) -> "DigestCache":
-        """What the file remembers of the input folder at `location`; nothing when it is not there or broken."""
+        """The cache of the input folder at `location`; empty if the file is missing or broken."""
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
             known = dict(stored["batches"]) if stored["location"] == location else {}
@@ -49,7 +49,7 @@ class DigestCache:
         return digest
 
     def save(self) -> None:
-        """Write what was used since `load`, if it differs; batches that were not asked for are forgotten."""
+        """Write the digests used since `load`, if they differ; unused ones are dropped."""
         if self._used == self._known:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)

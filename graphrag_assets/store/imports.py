@@ -1,4 +1,4 @@
-"""Imported batches in the working database: their facts and books in one transaction, then the rows that go before."""
+"""Imported batches in the working database: their facts, and the records of what was imported."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _NO_ERRORS = pl.DataFrame(
 
 
 class ImportedBatch(NamedTuple):
-    """What is known of a batch before its rows: its name, where it came from, what it was, a hash of its content."""
+    """A batch to import: its name, origin, the generation of its format, and a hash of its content."""
 
     name: str
     origin: str
@@ -25,7 +25,7 @@ class ImportedBatch(NamedTuple):
 
 
 def ids_of_others(working: WorkingDatabase, batch: str) -> dict[str, pl.Series]:
-    """The ids that batches other than `batch` have, by table."""
+    """The ids of all batches except `batch`, by table."""
     with working.connect() as connection:
         return {
             name: connection.sql(f"SELECT id FROM {name} WHERE batch <> $batch", params={"batch": batch}).pl()["id"]
@@ -43,20 +43,19 @@ def write_facts(
     run_id: str,
     seconds: float,
 ) -> None:
-    """The batch's facts, the numbers its rows keep, and the ids they had, in one transaction.
+    """Write the batch's facts, the numbers its rows keep, and their original ids, in one transaction.
 
     Args:
-        working: the database.
-        batch: which.
+        batch: the batch.
         frames: by table, as of any batch.
         wanted_numbers: table_name, id, human_readable_id.
         original_ids: table_name, id, original_id.
-        contents: by table, a query for id and content, by which numbers are known again.
+        contents: by table, a query for id and content; rows with the same content keep their number.
         run_id, seconds: for index_runs.
     """
     with working.transaction() as connection:
         write_batch(connection, batch.name, frames, _NO_ERRORS, batch.digest, run_id, seconds, origin=batch.origin)
-        forget_import(connection, batch.name)
+        delete_import_records(connection, batch.name)
         keep_numbers(connection, wanted_numbers, contents)
         add_original_ids(connection, batch.name, original_ids)
         connection.execute(
@@ -66,14 +65,14 @@ def write_facts(
         )
 
 
-def forget_import(connection: duckdb.DuckDBPyConnection, batch: str) -> None:
-    """Delete what the books say of an import; its facts are another matter."""
+def delete_import_records(connection: duckdb.DuckDBPyConnection, batch: str) -> None:
+    """Delete the records of an import; its facts stay."""
     for table in ("imports", "import_counts", "imported_ids"):
         connection.execute(f"DELETE FROM {table} WHERE batch = $batch", {"batch": batch})
 
 
 def add_original_ids(connection: duckdb.DuckDBPyConnection, batch: str, ids: pl.DataFrame) -> None:
-    """Note under which ids rows came: table_name, id, original_id. A row that several imports have keeps the first."""
+    """Record the original ids of rows: table_name, id, original_id. A row of several imports keeps the first."""
     connection.register("incoming_ids", ids)
     connection.execute(
         "INSERT INTO imported_ids BY NAME SELECT $batch AS batch, * FROM incoming_ids i "
@@ -86,12 +85,12 @@ def add_original_ids(connection: duckdb.DuckDBPyConnection, batch: str, ids: pl.
 def keep_numbers(
     connection: duckdb.DuckDBPyConnection, wanted: pl.DataFrame, contents: Mapping[str, str] | None = None
 ) -> None:
-    """Enter numbers into the register for rows that want a certain one, where no other row has or had it.
+    """Register the numbers that rows ask for, unless another row has or had them.
 
     Args:
         connection: inside the transaction.
         wanted: table_name, id, human_readable_id.
-        contents: by table, a query for id and content, by which numbers are known again.
+        contents: by table, a query for id and content; rows with the same content keep their number.
     """
     connection.register("wanted", wanted)
     content = " UNION ALL ".join(
@@ -114,7 +113,7 @@ def keep_numbers(
 
 
 def number_communities(connection: duckdb.DuckDBPyConnection, communities: pl.DataFrame) -> pl.DataFrame:
-    """`communities` (id, community) with the column human_readable_id: the number that each has from now on."""
+    """`communities` (id, community) with the column human_readable_id: the number assigned to each."""
     wanted = communities.select(table_name=pl.lit("communities"), id="id", human_readable_id="community")
     keep_numbers(connection, wanted)
     assign_numbers(connection, "communities", communities.select("id", "community"))
@@ -151,21 +150,21 @@ UNION ALL SELECT 'community_reports', count(*) FROM community_reports SEMI JOIN 
 
 
 def rows_written(working: WorkingDatabase, batch: str) -> dict[str, int]:
-    """Rows of the index that rest on the batch, by table."""
+    """Rows of the index that are derived from the batch, by table."""
     return dict(working.read(_WRITTEN, {"batch": batch}).iter_rows())
 
 
 def record_counts(working: WorkingDatabase, batch: str, counts: pl.DataFrame) -> None:
-    """Note what an import read, wrote and repaired: step, table_name, what, n."""
+    """Record what an import read, wrote and repaired: step, table_name, what, n."""
     with working.transaction() as connection:
         connection.execute("DELETE FROM import_counts WHERE batch = $batch", {"batch": batch})
         add_rows(connection, schema.IMPORT_COUNTS, counts.select(pl.lit(batch).alias("batch"), pl.all()))
 
 
 def replace_documents(working: WorkingDatabase, batch: str, gone: pl.Series, digest: str, run_id: str) -> None:
-    """Delete the documents `gone` (ids) of an imported batch with all that was extracted from them.
+    """Delete the documents `gone` (ids) of an imported batch, with everything extracted from them.
 
-    A batch without documents is no import any more.
+    A batch without documents is no longer an import.
     """
     with working.transaction() as connection:
         ((origin,),) = connection.execute(
@@ -179,11 +178,11 @@ def replace_documents(working: WorkingDatabase, batch: str, gone: pl.Series, dig
         is_left = frames["documents"].height > 0
         write_batch(connection, batch, frames, _NO_ERRORS, digest, run_id, 0.0, origin=origin if is_left else None)
         if not is_left:
-            forget_import(connection, batch)
+            delete_import_records(connection, batch)
 
 
 def imports(working: WorkingDatabase) -> pl.DataFrame:
-    """batch, origin, generation, imported_at of the imported batches there are."""
+    """batch, origin, generation, imported_at of the imported batches."""
     return working.read("SELECT batch, origin, generation, imported_at FROM imports ORDER BY batch")
 
 

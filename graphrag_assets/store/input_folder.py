@@ -136,7 +136,7 @@ def _unreadable(folder: UPath, error: OSError) -> InputError:
 def _walk(entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
     """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
     if not entry.is_dir():
-        # A broken link is a file that cannot be read. A pipe or a socket would block for ever: no file.
+        # A broken link is a file that cannot be read. A pipe or a socket would block forever: no file.
         if entry.is_file() or entry.is_symlink():
             yield _source_file(entry, path)
         return

@@ -168,7 +168,7 @@ INVARIANTS = (
         "SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example FROM embeddings GROUP BY ALL "
         "HAVING (SELECT count(DISTINCT (model, len(vector))) FROM embeddings) > 1",
         "Launch the job refresh_graph. If it stays, delete these rows from embeddings in working.duckdb first: the "
-        "next refresh makes them anew.",
+        "next refresh makes them again.",
     ),
     Invariant(
         "text_units_are_extracted",

@@ -1,6 +1,6 @@
-"""Macros and views of the published index: what people ask of it in plain SQL, from any DuckDB client.
+"""Macros and views of a publication, for use in plain SQL from any DuckDB client.
 
-The SQL is in `sql/macros/*.sql` and `sql/graphrag_v3.sql`; nothing of it needs this package once it is in the file.
+The SQL is in `sql/macros/*.sql` and `sql/graphrag_v3.sql`; once it is in the file, it does not need this package.
 """
 
 import functools
@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets import text
-from graphrag_assets.store.published_schema import BASE, CHARACTER_FORMS
+from graphrag_assets.store.publication_schema import CHARACTER_FORMS, MAIN
 from graphrag_assets.store.schema import literal
 
 _FILES = ("text", "search", "graph", "evidence", "lineage", "context", "spend")
@@ -21,13 +21,13 @@ _PLACES = ((0xA0, 0x3400), (0xA640, 0xAC00), (0xF900, 0x10000), (0x10000, 0x2000
 
 
 def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make, or replace, all macros and views in the published index that is the current database of `connection`."""
+    """Create or replace all macros and views in the publication that is the current database of `connection`."""
     connection.register("forms", _character_forms())
     connection.begin()  # one commit, not one for each of a hundred statements
     try:
         connection.execute(CHARACTER_FORMS.ddl())
-        connection.execute(f"DELETE FROM {CHARACTER_FORMS.name}")
-        connection.execute(f"INSERT INTO {CHARACTER_FORMS.name} FROM forms")
+        connection.execute(f"DELETE FROM {CHARACTER_FORMS.sql_name}")
+        connection.execute(f"INSERT INTO {CHARACTER_FORMS.sql_name} FROM forms")
         connection.execute(macros_sql())
         _comment_on_views(connection)
         connection.commit()
@@ -40,7 +40,7 @@ def write_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 @functools.cache
 def macros_sql() -> str:
-    """The statements that make all macros and views, with their comments."""
+    """The statements that create all macros and views, with their comments."""
     folder = files("graphrag_assets.store").joinpath("sql")
     given = {
         "{unspaced}": _re2(text.UNSPACED),
@@ -58,16 +58,16 @@ def macros_sql() -> str:
 
 
 def _comment_on_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """What the tables' comments say is true of the views too."""
+    """Copy the tables' comments to the views."""
     columns = connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
         "WHERE database_name = current_database() AND schema_name = 'graphrag_v3'"
     ).fetchall()
-    comments = {(table.name, column.name): column.comment for table in BASE for column in table.columns}
+    comments = {(table.name, column.name): column.comment for table in MAIN for column in table.columns}
     statements = [f"COMMENT ON COLUMN graphrag_v3.{t}.{c} IS {literal(comments[t, c])}" for t, c in columns]
     statements += [
         f"COMMENT ON VIEW graphrag_v3.{table.name} IS {literal(f'As GraphRAG 3 writes it. {table.comment}')}"
-        for table in BASE
+        for table in MAIN
         if table.name in {name for name, _ in columns}
     ]
     connection.execute(";".join(statements))
@@ -79,7 +79,7 @@ def _re2(characters: str) -> str:
 
 @functools.cache
 def _character_forms() -> pl.DataFrame:
-    """purpose, character, replacement: what DuckDB lacks to normalise text as `graphrag_assets.text` does."""
+    """purpose, character, replacement: what DuckDB lacks to normalize text as `graphrag_assets.text` does."""
     characters = pl.Series([chr(code) for first, end in _PLACES for code in range(first, end)])
     frame = pl.DataFrame({"character": characters}).with_columns(
         purpose=pl.lit("nfkc"), replacement=pl.col("character").str.normalize("NFKC")

@@ -1,6 +1,6 @@
 """The schema, declared once: every table and column with its type and its meaning.
 
-`WORKING` is what assets write. `PUBLISHED` (in `published_schema`) is what people and the query module read.
+`WORKING` is what assets write; `PUBLISHED` (in `publication_schema`) is what people and the query module read.
 Column names follow GraphRAG 3's output tables, as a superset. There are no primary or foreign keys: batch
 replacement is 24 times slower with them, so asset checks guard keys instead (see docs/architecture.md).
 """
@@ -19,24 +19,31 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its name, what one row is, its key columns, and its columns in order."""
+    """A table: its name, what one row is, its key columns, its columns in order, and its schema in the file."""
 
     name: str
     comment: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    schema: str = "main"
+
+    @property
+    def sql_name(self) -> str:
+        """The table's name in SQL, with its schema where that is not `main`."""
+        return identifier(self.name) if self.schema == "main" else f"{self.schema}.{identifier(self.name)}"
 
     @property
     def column_names(self) -> list[str]:
         return [column.name for column in self.columns]
 
     def ddl(self) -> str:
-        """`CREATE TABLE IF NOT EXISTS` with comments on the table and each column."""
-        columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
-        comments = "".join(f'COMMENT ON COLUMN "{self.name}"."{c.name}" IS {literal(c.comment)};' for c in self.columns)
+        """`CREATE TABLE IF NOT EXISTS`, and its schema, with comments on the table and each column."""
+        name, columns = self.sql_name, ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        comments = "".join(f'COMMENT ON COLUMN {name}."{c.name}" IS {literal(c.comment)};' for c in self.columns)
+        create_schema = "" if self.schema == "main" else f"CREATE SCHEMA IF NOT EXISTS {self.schema};"
         return (
-            f'CREATE TABLE IF NOT EXISTS "{self.name}" ({columns});'
-            f'COMMENT ON TABLE "{self.name}" IS {literal(self.comment)};{comments}'
+            f"{create_schema}CREATE TABLE IF NOT EXISTS {name} ({columns});"
+            f"COMMENT ON TABLE {name} IS {literal(self.comment)};{comments}"
         )
 
 
@@ -51,8 +58,9 @@ def identifier(name: str) -> str:
 
 
 def table(name: str, comment: str, key: str, *columns: tuple[str, str, str]) -> Table:
-    """A `Table` written tersely: key columns separated by blanks, columns as (name, type, comment)."""
-    return Table(name, comment, tuple(key.split()), tuple(Column(*column) for column in columns))
+    """A `Table`: its name, with a schema or without, key columns separated by blanks, (name, type, comment) tuples."""
+    schema, _, name = name.rpartition(".")
+    return Table(name, comment, tuple(key.split()), tuple(Column(*column) for column in columns), schema or "main")
 
 
 ID = ("id", "VARCHAR", "Deterministic hash of what makes the row itself; the same in every run.")
@@ -127,7 +135,7 @@ ENTITY_MENTIONS = table(
     DOCUMENT_ID,
     TEXT_UNIT_ID,
     ("title", "VARCHAR", "The name as the text has it."),
-    ("title_key", "VARCHAR", "The normalised name under which mentions are grouped."),
+    ("title_key", "VARCHAR", "The normalized name under which mentions are grouped."),
     ("type", "VARCHAR", "Entity type given by this extraction."),
     ("description", "VARCHAR", "What this text unit says of the entity."),
     ("n_sentences", "BIGINT", "In how many sentences of the unit it is named."),
@@ -179,8 +187,8 @@ ENTITY_ALIASES = table(
     "Decisions of entity resolution: one name stands for another, everywhere or in one document.",
     "document_id alias_key",
     ("document_id", "VARCHAR", "The document the alias holds in; null: everywhere."),
-    ("alias_key", "VARCHAR", "The normalised name that is replaced."),
-    ("title_key", "VARCHAR", "The normalised name it stands for."),
+    ("alias_key", "VARCHAR", "The normalized name that is replaced."),
+    ("title_key", "VARCHAR", "The normalized name it stands for."),
     ("rule", "VARCHAR", "The rule that decided."),
     ("accepted", "BOOLEAN", "Only accepted aliases are applied."),
 )
@@ -196,8 +204,8 @@ ENTITIES = table(
     ("description", "VARCHAR", "Summary of the mentions' descriptions."),
     TEXT_UNIT_IDS,
     ("frequency", "BIGINT", "Number of text units that name it."),
-    ("degree", "BIGINT", "Number of distinct neighbours."),
-    ("title_key", "VARCHAR", "The normalised name."),
+    ("degree", "BIGINT", "Number of distinct neighbors."),
+    ("title_key", "VARCHAR", "The normalized name."),
     TYPES,
 )
 
@@ -271,7 +279,7 @@ COMMUNITY_HISTORY = table(
 
 CLUSTERED_EDGES = table(
     "clustered_edges",
-    "The graph as the last clustering saw it: what the next one compares with, to find out what has changed.",
+    "The graph at the last clustering, which the next one compares with to find changes.",
     "source_id target_id",
     ("source_id", "VARCHAR", "The smaller of both entity ids."),
     ("target_id", "VARCHAR", "The other entity id."),
@@ -325,7 +333,7 @@ EMBEDDINGS = table(
 
 INDEX_ERRORS = table(
     "index_errors",
-    "One row per thing that could not be indexed, with its cure. A row leaves when it is mended.",
+    "One row per thing that could not be indexed, with a hint. Rows of solved problems are deleted.",
     "batch source row_number stage error",
     BATCH,
     ("source", "VARCHAR", "File or text unit it concerns."),
@@ -400,12 +408,12 @@ PUBLICATIONS = table(
 
 NUMBERS = table(
     "numbers",
-    "The register of human_readable_ids: once given to an id they stay with it and are never reused.",
+    "The register of human_readable_ids: an id keeps its number forever, and no number is reused.",
     "table_name id",
     ("table_name", "VARCHAR", "The table."),
     ("id", "VARCHAR", "The row's id."),
     ("human_readable_id", "BIGINT", "The row's number."),
-    ("content", "VARCHAR", "Hash of what the row says, by which it is known again elsewhere; null where its id does."),
+    ("content", "VARCHAR", "Hash of the row's content, by which a moved row keeps its number; null where the id does."),
 )
 
 IMPORTS = table(
@@ -464,7 +472,7 @@ REFRESH_STATE = table(
 
 INDEX_OPTIONS = table(
     "index_options",
-    "Settings given to a run in Dagster's launchpad, which stay with what that run made.",
+    "Settings given to a run in Dagster's launchpad, which stay with what the run wrote.",
     "batch name",
     ("batch", "VARCHAR", "The batch that was indexed with it; null: communities and reports."),
     ("name", "VARCHAR", "Setting, as in GRAPHRAG_<NAME>."),

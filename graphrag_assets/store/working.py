@@ -1,8 +1,8 @@
-"""The working database: what assets write, in short transactions behind one cross-process lock.
+"""The working database: written by assets, in short transactions behind one cross-process lock.
 
-DuckDB lets one process at a time open a file for writing, and while it is open nobody else can even read it. So
-a connection lives only for one read or one transaction, never while something is computed, and a file lock makes
-writers queue instead of failing (2.7 times faster than retrying on lock errors, and no starvation).
+DuckDB lets one process at a time open a file for writing, and no other process can read it meanwhile. So a connection
+lives for one read or one transaction, never during a computation, and a file lock makes writers queue instead of
+failing (2.7 times faster than retrying on lock errors, and no starvation).
 """
 
 import contextlib
@@ -35,7 +35,7 @@ LOCK_TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a write did to a table: rows now in it, rows inserted (new or changed), rows deleted (gone or changed)."""
+    """The effect of a write on a table: rows now in it, rows inserted (new or changed), rows deleted (or changed)."""
 
     rows: int
     inserted: int
@@ -71,13 +71,13 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """An open connection, alone in holding the database. For short work only."""
+        """An open connection that holds the database exclusively. For short work only."""
         with self.lock(), _attached(self.path) as connection:
             yield connection
 
     @contextlib.contextmanager
     def exclusive(self, stage: str) -> Iterator[None]:
-        """Keep all other runs of `stage` waiting, in any process, while this one reads, computes and writes.
+        """Let one run of `stage` at a time, in any process, read, compute and write.
 
         The database itself is not held.
         """
@@ -86,7 +86,7 @@ class WorkingDatabase:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            log.info("Another run is executing %s; waiting for it to finish.", stage)
+            log.info("%s is running in another process; waiting for it to finish", stage)
             lock.acquire()
         try:
             yield
@@ -94,7 +94,7 @@ class WorkingDatabase:
             lock.release()
 
     def copy_to(self, target: Path) -> None:
-        """A copy of the database file as of now, for work that takes longer than the lock may be held."""
+        """Copy the database file, for work that takes longer than the lock may be held."""
         with self.lock():
             with _attached(self.path) as connection:
                 connection.execute("CHECKPOINT")
@@ -103,7 +103,7 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction: all of it happens, or, on an exception or a crash, nothing."""
+        """A connection inside one transaction, rolled back on an exception or a crash."""
         with self.connect() as connection:
             connection.execute("BEGIN")
             try:
@@ -133,16 +133,16 @@ _SMALL_FILE = 64 * 2**20
 
 
 def is_small(path: Path) -> bool:
-    """Whether a database file is worth one thread only: of short statements, handing out the work costs the most."""
+    """Whether one thread is fastest for a database file: for short statements, distributing work costs the most."""
     return not path.exists() or path.stat().st_size < _SMALL_FILE
 
 
 _instances: queue.LifoQueue[duckdb.DuckDBPyConnection] = queue.LifoQueue()
-"""DuckDB instances in memory that are not in use. To attach the file to one takes 2 ms, to open it by itself 15."""
+"""Idle in-memory DuckDB instances. Attaching the file to one takes 2 ms, opening the file takes 15."""
 _completed: set[Path] = set()
-"""Files that this process has completed: looking at every column takes 18 ms."""
+"""Files whose tables this process has completed: checking every column takes 18 ms."""
 _inherited: list[duckdb.DuckDBPyConnection] = []
-"""Of the process this one was forked from: their threads are not here, so they are neither used nor closed."""
+"""Instances of the parent process: after a fork their threads are missing, so they are neither used nor closed."""
 
 
 def _after_fork() -> None:
@@ -155,7 +155,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @contextlib.contextmanager
 def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection whose database is the file at `path`, which is closed again afterwards."""
+    """A connection with the file at `path` attached for the duration of the context."""
     try:
         instance = _instances.get_nowait()
     except queue.Empty:
@@ -175,7 +175,7 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             _completed.add(path)
         yield connection
         connection.execute(f"USE memory; DETACH {name}")
-    except BaseException:  # whatever was left open is closed with its instance
+    except BaseException:  # closes everything left open
         connection.close()
         instance.close()
         raise
@@ -184,7 +184,7 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the file is not a new one under an old name: tables are created all at once."""
+    """Whether the file still has its tables: it may have been replaced by a new one of the same name."""
     try:
         connection.execute(f'SELECT 1 FROM "{WORKING[-1].name}" LIMIT 0').fetchall()
     except duckdb.CatalogException:
@@ -193,7 +193,7 @@ def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _complete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the tables and columns that the database lacks: all of a new one, the newer ones of an older one."""
+    """Create missing tables and columns: all in a new database, the newer ones in an older database."""
     found = connection.execute(
         "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE database_name = current_database() GROUP BY 1"
     ).fetchall()
@@ -213,12 +213,12 @@ def _complete(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:
-    """Make the rows of `batch` in `table` those of `frame`; rows that are equal already are not touched."""
+    """Replace the rows of `batch` in `table` by `frame`; equal rows are not touched."""
     return _replace(connection, table, frame, "WHERE batch = $batch", {"batch": batch})
 
 
 def replace_table(connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame) -> Changes:
-    """Make the rows of `table` those of `frame`; rows that are equal already are not touched."""
+    """Replace the rows of `table` by `frame`; equal rows are not touched."""
     return _replace(connection, table, frame, "", {})
 
 
@@ -245,7 +245,7 @@ def _replace(
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE stale AS SELECT {key} FROM "
         f"((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
-        f"UNION SELECT {key} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # a row that is there twice
+        f"UNION SELECT {key} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
         parameters,
     )
     restriction = scope or "WHERE true"
@@ -269,11 +269,11 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 
 
 def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame) -> None:
-    """Give each new id of `ids` (columns id, content if there is one, and the columns that order it) the next number.
+    """Assign the next numbers to the new ids of `ids`: columns id, optionally content, and columns to order by.
 
-    Numbers count from 0 as in GraphRAG. An id that was numbered before keeps its number, for ever. A new id with
-    the `content` of one that is gone takes over its number: a claim in an edited text unit, a document in another
-    batch, are what they were, and what was written about them stays true.
+    Numbers count from 0 as in GraphRAG. An id keeps its number forever. A new id with the `content` of a deleted one
+    takes over its number, such as a claim in an edited text unit or a document moved to another batch, so that
+    citations of it stay true.
     """
     content = "content" if "content" in ids.columns else "NULL::VARCHAR"
     order = ", ".join(f'"{c}"' for c in ids.columns if c not in ("id", "content")) or "id"
@@ -312,7 +312,7 @@ def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: 
 
 
 def numbered(connection: duckdb.DuckDBPyConnection, table_name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` with the column human_readable_id of its `id`s; every id must have been numbered."""
+    """`frame` with the column human_readable_id; every id must have a number."""
     numbers = connection.sql(
         "SELECT id, human_readable_id FROM numbers WHERE table_name = $name", params={"name": table_name}
     ).pl()

@@ -163,12 +163,12 @@ def test_spend_is_sql(modelled, server):
     assert by_batch == [("one", "extract_graph", 2), ("two", "extract_graph", 1)]
     (run,) = modelled.sql(
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
-        "FROM index_runs WHERE stage = 'index_batch' AND batch = 'one'"
+        "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
     tasks = ["extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
     assert run == (8, 0, True, tasks)
     assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
-        "SELECT sum(prompt_tokens) FROM index_runs WHERE batch = 'one'"
+        "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )
 
 

@@ -26,7 +26,9 @@ def test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked(do
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     documents.index_all()
     assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
-    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in documents.sql("SELECT name, value FROM index_settings")
+    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in documents.sql(
+        "SELECT name, value FROM operations.index_settings"
+    )
     for setting in ("onnx:minilm", "", "openai/another", "onnx:/nowhere"):
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", setting)
         found = GraphRAG().context("basic", "Which scientist built a measuring device?", k=1)

@@ -116,13 +116,14 @@ def test_the_numbers_of_models_are_those_of_the_meter():
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     labels = {text.text for text in pictures(metadata_of(sample_index, "entity_positions"))["map"].iter() if text.text}
     assert {"Great Eastern", "Cyrus Field", "William Thomson"} <= labels
-    degrees = pictures(metadata_of(sample_index, "entities"))["degree_distribution"]
-    counts = sample_index.sql("SELECT count(*) FILTER (degree = 1), count(*) FILTER (degree = 2) FROM entities")[0]
-    assert {f"{count}" for count in counts} <= {text.text for text in degrees.iter()}
-    sizes = {text.text for text in pictures(metadata_of(sample_index, "communities"))["sizes"].iter()}
-    for level, n in sample_index.sql("SELECT level, count(*) FROM communities GROUP BY ALL"):
-        assert f"level {level}: {n} communities by number of members" in sizes
-    assert set(pictures(metadata_of(sample_index, "published_index"))) == {"map"}  # no model, so no cost
+    assert set(pictures(metadata_of(sample_index, "published_index"))) == {"map"}
+
+
+def test_degrees_and_sizes_are_numbers_that_dagster_plots(sample_index):
+    for asset, column, name in (("entities", "degree", "degree"), ("communities", "size", "size")):
+        metadata = metadata_of(sample_index, asset)
+        ((mean, largest),) = sample_index.sql(f"SELECT mean({column}), max({column}) FROM {asset}")
+        assert (metadata[f"mean_{name}"].value, metadata[f"max_{name}"].value) == (pytest.approx(mean), largest)
 
 
 def test_an_event_stays_below_100_kb(sample_index):
@@ -144,7 +145,7 @@ def test_private_columns_are_the_texts_of_the_schema():
     assert {column for table in TABLES.values() for column in table.column_names} >= _PRIVATE
 
 
-def test_cost_is_drawn_by_task_and_day(project, monkeypatch):
+def test_cost_is_shown_by_task_and_day(project, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "10")
     project.write("one/a.txt", TEXT)
@@ -152,8 +153,9 @@ def test_cost_is_drawn_by_task_and_day(project, monkeypatch):
         use(monkeypatch, server)
         project.run_all()
     metadata = metadata_of(project, "published_index")
-    labels = {text.text for text in pictures(metadata)["cost_by_task_and_day"].iter() if text.text}
-    assert {"US dollars by day and task", "extract_graph", "extract_claims"} <= labels
+    costs = metadata["cost_by_task_and_day"].value
+    assert "| extract_graph |" in costs
+    assert "| extract_claims |" in costs
     spent = project.sql("SELECT sum(cost_usd) FROM llm_calls")[0][0]
     assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
     table = metadata_of(project, "entity_mentions")["llm/by_task"].value

@@ -76,7 +76,9 @@ def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, p
     project.run("refresh_graph")
     assert project.index.working.read("SELECT community, full_content FROM community_reports ORDER BY ALL").equals(made)
     kept = dict(
-        project.sql("SELECT name, value FROM index_settings WHERE name IN ('max_cluster_size', 'report_input_tokens')")
+        project.sql(
+            "SELECT name, value FROM operations.index_settings WHERE name IN ('max_cluster_size', 'report_input_tokens')"
+        )
     )
     assert kept == {"max_cluster_size": "5", "report_input_tokens": "400"}
 

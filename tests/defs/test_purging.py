@@ -95,11 +95,13 @@ def places(root: Path) -> set[str]:
             found.add(name)
         if file.suffix == ".duckdb":
             with duckdb.connect(str(file), read_only=True) as connection:
-                tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
+                tables = connection.execute(
+                    "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal"
+                ).fetchall()
                 for (table,) in tables:
-                    query = f'SELECT count(*) FROM "{table}" t WHERE contains(lower(t::VARCHAR), ?)'
+                    query = f"SELECT count(*) FROM {table} t WHERE contains(lower(t::VARCHAR), ?)"
                     if connection.execute(query, [WORD]).fetchone() != (0,):
-                        found.add(f"{name}: {table}")
+                        found.add(f"{name}: {table.removeprefix('main.')}")
         if file.suffix in (".sqlite", ".db"):
             with sqlite3.connect(file) as connection:
                 if any(WORD in line.lower() for line in connection.iterdump()):

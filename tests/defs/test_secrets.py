@@ -42,10 +42,12 @@ def everything(project: Project) -> dict[str, str]:
         found[str(file.relative_to(project.root))] = file.read_bytes().decode("latin-1")
         if file.suffix == ".duckdb":
             with duckdb.connect(str(file), read_only=True) as connection:
-                tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
+                tables = connection.execute(
+                    "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal"
+                ).fetchall()
                 for (table,) in tables:
-                    rows = connection.execute(f'SELECT string_agg(t::VARCHAR, chr(10)) FROM "{table}" t').fetchone()
-                    found[f"{file.name}: {table}"] = str(rows)
+                    rows = connection.execute(f"SELECT string_agg(t::VARCHAR, chr(10)) FROM {table} t").fetchone()
+                    found[f"{file.name}: {table.removeprefix('main.')}"] = str(rows)
         if file.suffix in (".sqlite", ".db"):
             with sqlite3.connect(file) as connection:
                 found[f"{file.name}: rows"] = "\n".join(connection.iterdump())

@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_assets.explorer.content import Limits, page_content
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_texts_up_to_the_limit_leave_no_entity_without_one_before_another_has_tw
     assert 0 < len(shown) < 61
     assert texts.height == 61
     order = sample_index.sql("""
-        WITH places AS (SELECT *, row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place FROM entity_text_units)
+        WITH places AS (SELECT *, row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place FROM search.entity_text_units)
         SELECT human_readable_id, length(text) FROM text_units LEFT JOIN (SELECT text_unit, min(place) p FROM places GROUP BY 1) ON text_unit = human_readable_id ORDER BY p NULLS LAST, 1
     """)
     expected, room = set(), 30_000
@@ -108,7 +108,7 @@ def test_a_community_is_never_without_its_parent(reader):
 def test_links_between_communities_count_every_relationship_between_their_members(sample_index, reader):
     # Only five entities are on the page, yet all count; none above the map's size, no link.
     content = page_content(reader, Limits(nodes=30, entities=5))
-    level0 = dict(sample_index.sql("SELECT entity, community FROM entity_communities WHERE level = 0"))
+    level0 = dict(sample_index.sql("SELECT entity, community FROM search.entity_communities WHERE level = 0"))
     expected: dict[tuple[int, int], int] = {}
     for source, target in sample_index.sql("SELECT source_number, target_number FROM relationships"):
         pair = tuple(sorted((level0[source], level0[target])))

@@ -53,7 +53,7 @@ def test_an_entity_is_found_by_keyboard_and_leads_to_its_relationships_and_to_it
     assert page.url.endswith(f"#entity={number}")
     expect(panel(page).locator(".description")).to_contain_text(description[:60].replace("*", ""))
     neighbours = sample_index.sql(
-        f"SELECT n.title FROM edges e JOIN entities n ON n.human_readable_id = e.neighbour JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
+        f"SELECT n.title FROM search.edges e JOIN entities n ON n.human_readable_id = e.neighbor JOIN relationships r ON r.human_readable_id = e.relationship WHERE e.entity = {number} ORDER BY r.weight DESC, r.human_readable_id LIMIT 12"
     )
     relationships = panel(page).locator("section").filter(has_text="Relationships")
     expect(relationships.locator(".line > a:first-child")).to_have_text([title for (title,) in neighbours])
@@ -143,7 +143,7 @@ def test_links_open_where_they_point_and_back_returns(sample_index, sample_page,
 
 
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
-def test_it_follows_the_colour_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
+def test_it_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
     page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
     assert page.evaluate(DARK) == background
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -161,8 +161,8 @@ def test_the_map_draws_every_entity_and_a_click_selects_one(sample_index, sample
     at = page.evaluate(place, f"e{number}")
     page.locator("#graph").click(position=at)
     expect(heading(page)).to_have_text(title)
-    coloured = page.evaluate("new Set(explorer.map.nodeColours.values()).size")
-    assert coloured > 10
+    colored = page.evaluate("new Set(explorer.map.nodeColors.values()).size")
+    assert colored > 10
 
 
 def test_without_webgl_it_says_so_and_the_rest_works(sample_page, open_page):
@@ -192,7 +192,7 @@ def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one
     page.keyboard.press("Enter")
     expect(heading(page)).to_have_text("William Thomson")
     ((home,),) = sample_index.sql(
-        "SELECT size FROM entity_communities JOIN entities ON human_readable_id = entity JOIN communities USING (community) WHERE entities.title = 'William Thomson' AND entity_communities.level = 0"
+        "SELECT size FROM search.entity_communities JOIN entities ON human_readable_id = entity JOIN communities USING (community) WHERE entities.title = 'William Thomson' AND entity_communities.level = 0"
     )
     expect(page.locator(".place")).to_contain_text(f"{home} entities")
     page.locator(".place").get_by_role("link", name="All").click()

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from graphrag_assets.interop.importing import Imported, import_index
+from graphrag_assets.interop.importer import Imported, import_index
 from tests.conftest import Project
 from tests.interop.small_index import write_small_index
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from graphrag_assets.interop.facts import entity_ids, facts_of
 from graphrag_assets.interop.hierarchy import hierarchy_of
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.reports import renumbered, repair_reports
+from graphrag_assets.interop.importer import import_index
+from graphrag_assets.interop.repair_reports import renumbered, repair_reports
 from graphrag_assets.interop.source import source_of
 from graphrag_assets.interop.vectors import VECTORS
 from graphrag_assets.pipeline.merging import merge

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.exporting import TABLES, export
-from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.exporter import TABLES, export
+from graphrag_assets.interop.importer import import_index
 from tests.interop.small_index import ENTITIES, FIRST, RELATIONSHIPS, entity_id, relationship_id, tables
 
 COLUMNS = {

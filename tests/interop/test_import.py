@@ -8,8 +8,8 @@ from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.removing import hand_over, remove
+from graphrag_assets.interop.imported_batches import hand_over, remove
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.interop.small_index import FIRST, PREFIX, RELATIONSHIPS, SECOND, tables
@@ -59,7 +59,7 @@ def test_every_row_is_written_or_counted(small):
         "community_reports citations of rows that are not there, left out": 1,
         "community_reports written by the embedded default, where there was none": 2,
     }
-    published = small.sql("SELECT step, table_name, what, n FROM import_counts ORDER BY ALL")
+    published = small.sql("SELECT step, table_name, what, n FROM operations.import_counts ORDER BY ALL")
     assert published == sorted(small.imported.counts.rows())
 
 
@@ -190,7 +190,7 @@ def test_a_removed_import_is_gone_from_every_table(project, import_small):
     assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
     assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-2"}
     for table in ("imports", "import_counts", "imported_ids"):
-        assert project.sql(f"SELECT count(*) FROM {table}") == [(0,)]
+        assert project.sql(f"SELECT count(*) FROM operations.{table}") == [(0,)]
 
 
 def test_a_document_that_is_handed_over_is_a_file_like_any_other(project, import_small):
@@ -337,7 +337,9 @@ def test_purge_leaves_an_import_alone(project, import_small):
 
 def test_the_tables_of_an_import_tell_where_it_came_from(small):
     with duckdb.connect(str(small.root / "index" / "graphrag.duckdb"), read_only=True) as connection:
-        batch, origin, generation = connection.execute("SELECT batch, origin, generation FROM imports").fetchone()
+        batch, origin, generation = connection.execute(
+            "SELECT batch, origin, generation FROM operations.imports"
+        ).fetchone()
     assert (batch, generation) == ("imported-small", "GraphRAG 3")
     assert origin == str(small.root / "small")
     assert len(RELATIONSHIPS) == 8

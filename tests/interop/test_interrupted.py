@@ -6,9 +6,9 @@ from click.testing import CliRunner
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.checks import Check, failed_blocking_checks
-from graphrag_assets.interop import importing
-from graphrag_assets.interop.importing import import_index
-from graphrag_assets.interop.removing import remove
+from graphrag_assets.interop import importer as importing
+from graphrag_assets.interop.imported_batches import remove
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.store import schema
 from graphrag_assets.store.imports import counts_of, unfinished
 from tests.interop.small_index import write_small_index

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_assets.interop.exporting import TABLES, export
-from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.exporter import TABLES, export
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from tests.conftest import TEST_DATA
 

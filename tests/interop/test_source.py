@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.exporting import export
-from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.exporter import export
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import read_source
 from tests.interop.small_index import tables
 

@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.postings import write_postings
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.bm25_index import write_bm25_index
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 
@@ -208,7 +208,7 @@ def _rows() -> dict[str, list[dict[str, Any]]]:
         "edges": [
             {
                 "entity": one,
-                "neighbour": other,
+                "neighbor": other,
                 "relationship": number,
                 "weight": weight,
                 "combined_degree": degree(one) + degree(other),
@@ -272,12 +272,12 @@ def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", str(hashed_embeddings.DIMENSIONS)))
-        for name, content in rows.items():
-            frame = pl.DataFrame(content, infer_schema_length=None)  # noqa: F841 (DuckDB reads it by its name)
-            connection.execute(f"INSERT INTO {name} BY NAME FROM frame")
+        for table in (table for table in PUBLISHED if table.name in rows):
+            frame = pl.DataFrame(rows[table.name], infer_schema_length=None)  # noqa: F841 (DuckDB reads it by name)
+            connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")
         vectors = _embeddings(rows, model)  # noqa: F841
         connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
-        write_postings(connection)
+        write_bm25_index(connection)
     return path
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.interop.importing import import_index
+from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.citations import Checked, Reference, references, resolve
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 EVERYTHING = {name: set(range(10)) for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")}
 

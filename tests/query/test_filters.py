@@ -32,8 +32,8 @@ from graphrag_assets.query.rows import (
     text_units_of,
 )
 from graphrag_assets.store import schema
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.publishing import publish
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
 # document: batch, raw_data

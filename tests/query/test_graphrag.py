@@ -14,7 +14,7 @@ from graphrag_assets.answering import NO_ANSWER, Evidence, Mapped, Point, Reply,
 from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
-from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.text import count_tokens
 
 from .conftest import write_index

@@ -19,7 +19,7 @@ from graphrag_assets.query.local import (
     text_units_of,
 )
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import tokenizer
 
 from .conftest import AGAMEMNON, GREAT_EASTERN, HUDSON, NIAGARA, PENGUIN, VALENTIA

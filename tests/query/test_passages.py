@@ -109,7 +109,7 @@ def news(tmp_path_factory):
 
 def test_where_no_passage_is_about_what_others_name_the_ranking_is_that_of_the_text(news: tuple[Project, object]):
     project, made = news
-    assert project.sql("SELECT count(*) FROM passage_names") == [(0,)]
+    assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]
     rag = GraphRAG(project.root / "index")
     for question, _ in made.questions:
         by_graph, by_text = rag.retrieve(question, 20), rag.retrieve(question, 20, "text")

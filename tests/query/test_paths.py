@@ -9,7 +9,7 @@ from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.rows import relationships_around
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 
 from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA
 

@@ -15,7 +15,7 @@ from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.llm import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
-from graphrag_assets.store.published import Reader
+from graphrag_assets.store.publication_reader import Reader
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message
 
@@ -188,7 +188,14 @@ def test_21_a_search_fetches_what_it_shows_and_not_the_tables(sample_index, monk
     rag = GraphRAG(sample_index.root / "index")
     whole = sum(
         rag.sql(f"SELECT count(*) FROM {table}").item()
-        for table in ("entities", "relationships", "text_units", "community_reports", "covariates", "entity_text_units")
+        for table in (
+            "entities",
+            "relationships",
+            "text_units",
+            "community_reports",
+            "covariates",
+            "search.entity_text_units",
+        )
     )
     fetched = []
     rows = Reader.rows

@@ -17,8 +17,8 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, by_words
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 
@@ -225,7 +225,7 @@ _ENDINGS = ["", "s", "t", "ed", "ing", "er", "y", "ies", "en", "ung", "или", 
 
 @given(st.data())
 def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) -> None:
-    forms = sorted(mixed.query("SELECT DISTINCT form FROM word_forms")["form"])
+    forms = sorted(mixed.query("SELECT DISTINCT form FROM search.word_forms")["form"])
     known = st.sampled_from(forms)
     changed = st.builds(
         lambda form, cut, ending: form[: len(form) - cut] + ending or "x",
@@ -241,7 +241,7 @@ def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) 
 
 def test_terms_of_the_sample_corpus_are_the_same_in_sql(sample_index) -> None:
     reader = PublishedIndex(sample_index.root / "index").reader()
-    forms = sorted(reader.query("SELECT DISTINCT form FROM word_forms")["form"])
+    forms = sorted(reader.query("SELECT DISTINCT form FROM search.word_forms")["form"])
     words = random.Random(0).sample(forms, 200)
     words = list(dict.fromkeys(word[: len(word) - n % 4] + _ENDINGS[n % 11] for n, word in enumerate(words)))
     for start in range(0, len(words), 10):
@@ -258,7 +258,7 @@ def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> 
 def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path / "graphrag.duckdb", ENGLISH)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("DROP TABLE word_forms")
+        connection.execute("DROP TABLE search.word_forms")
     with pytest.raises(StoreError, match=r"older version.*Publish again: `python -m graphrag_assets index`"):
         GraphRAG(path).retrieve("customer")
     assert GraphRAG(path).sql("SELECT count(*) FROM text_units").item() == len(ENGLISH)

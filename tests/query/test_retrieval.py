@@ -16,9 +16,10 @@ from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
 from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, search
 from graphrag_assets.query.scope import EVERYTHING, Scope
-from graphrag_assets.store import published, signs
-from graphrag_assets.store.published import PublishedIndex, Reader
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store import binary_quantization
+from graphrag_assets.store import publication_reader as published
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 
 from .conftest import (
     AGAMEMNON,
@@ -99,13 +100,13 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
 def test_sign_bits_choose_what_exact_comparison_finds(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, limit: int
 ) -> None:
-    monkeypatch.setattr(signs, "EXACT_UP_TO", 3)
+    monkeypatch.setattr(binary_quantization, "EXACT_UP_TO", 3)
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:
-        signs.write_signs(connection)
+        binary_quantization.write_binary_codes(connection)
     signed = PublishedIndex(path).reader()
-    assert set(signed.signed_kinds) == {"text_unit", "entity", "community_report"}
-    assert reader.signed_kinds == {}
+    assert set(signed.quantized_kinds) == {"text_unit", "entity", "community_report"}
+    assert reader.quantized_kinds == {}
     assert by_vector(signed, "text_unit", Question(text), limit) == by_vector(
         reader, "text_unit", Question(text), limit
     )

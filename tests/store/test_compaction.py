@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
-from graphrag_assets.store.compaction import LEAST_BYTES, compact, trim_books
+from graphrag_assets.store.compaction import MIN_BYTES, compact, trim_records
 from graphrag_assets.store.working import WorkingDatabase, replace_table
 
 MEGABYTE = 2**20
@@ -71,7 +71,7 @@ def test_a_file_of_free_blocks_is_written_anew_with_all_it_holds(working):
         return tables, comments, views
 
     held = content()
-    before, after = compact(working, least_bytes=MEGABYTE)
+    before, after = compact(working, min_bytes=MEGABYTE)
     assert after < before / 2
     assert size(working) == after
     assert content() == held
@@ -81,11 +81,11 @@ def test_a_file_of_free_blocks_is_written_anew_with_all_it_holds(working):
 
 def test_a_small_file_and_one_without_free_blocks_are_left_as_they_are(working, tmp_path):
     assert compact(working) == (size(working), size(working))
-    assert size(working) < LEAST_BYTES
+    assert size(working) < MIN_BYTES
     full = WorkingDatabase(tmp_path / "full" / "working.duckdb")
     write(full, documents(0))
     before = full.path.stat().st_ino
-    compact(full, least_bytes=1)
+    compact(full, min_bytes=1)
     assert full.path.stat().st_ino == before
 
 
@@ -95,7 +95,7 @@ def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
     live, sizes = size(working), []
     for revision in range(1, 30):
         write(working, documents(revision, 4000 if revision % 3 else 400))
-        compact(working, least_bytes=MEGABYTE)
+        compact(working, min_bytes=MEGABYTE)
         sizes.append(size(working))
     assert max(sizes) < 4 * live
     assert max(sizes[15:]) <= 1.5 * max(sizes[:15])
@@ -154,7 +154,7 @@ def test_books_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
             "INSERT INTO community_history BY NAME SELECT i // 2 AS revision, 'born' AS event, i::VARCHAR AS community_id FROM range(20) t(i)"
         )
         connection.execute("INSERT INTO publications SELECT i, now()::TIMESTAMP, 'd', 'v' FROM range(20) t(i)")
-        trim_books(connection, runs=5, revisions=3, publications=4)
+        trim_records(connection, runs=5, revisions=3, publications=4)
     assert working.read("SELECT run_id FROM index_runs ORDER BY committed_at")["run_id"].to_list() == [
         "r0",
         *(f"r{i}" for i in range(15, 20)),

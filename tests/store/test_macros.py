@@ -7,7 +7,7 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.text import count_tokens
 
 
@@ -36,6 +36,11 @@ def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, t
     ).fetchall()[0]
     assert (titles[title],) in index.execute("FROM entities_called(?)", [alias.upper()]).fetchall()
     assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
+
+
+def test_neighbours_is_the_british_name_of_neighbors(index):
+    call = "FROM {}('Great Eastern', 2)"
+    assert index.execute(call.format("neighbours")).fetchall() == index.execute(call.format("neighbors")).fetchall()
 
 
 def distances(graph, start: int) -> dict[int, int]:
@@ -161,8 +166,8 @@ def test_the_sources_of_a_report_are_the_text_units_of_what_it_cites(index):
         ).fetchall()
         expected = set()
         for table, bridge, column in (
-            ("entities", "entity_text_units", "entity"),
-            ("relationships", "relationship_text_units", "relationship"),
+            ("entities", "search.entity_text_units", "entity"),
+            ("relationships", "search.relationship_text_units", "relationship"),
             (
                 "covariates",
                 "(SELECT human_readable_id, text_unit_number AS text_unit FROM covariates)",

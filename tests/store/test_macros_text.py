@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.retrieval import Question, by_words
-from graphrag_assets.store.published import PublishedIndex
-from graphrag_assets.store.publishing import create_tables, write_search_tables
+from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.text import CJK, count_tokens, search_words, title_key
 
 QUESTIONS = [

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.store.macros import write_macros
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from tests.conftest import TEST_DATA
 
 V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
@@ -74,7 +74,7 @@ def test_macros_of_an_attached_index_need_it_to_be_used(attached, index, query):
 
 def test_macros_of_an_attached_index_work_beside_tables_of_ones_own(attached):
     attached.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name UNION ALL SELECT 'Great Eastern'")
-    attached.execute("SET search_path = 'memory.main,g.main'")
+    attached.execute("SET search_path = 'memory.main,g.main,g.search'")
     found = attached.execute(
         "SELECT name, count(*) FROM mine, neighbors(mine.name, 1) GROUP BY name ORDER BY name"
     ).fetchall()
@@ -90,7 +90,9 @@ def test_macros_are_written_into_a_file_that_has_none(sample_index, index, tmp_p
     path = tmp_path / "older.duckdb"
     shutil.copy(PublishedIndex(sample_index.root / "index").reader().path, path)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("DROP TABLE character_forms; DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors")
+        connection.execute(
+            "DROP TABLE search.character_forms; DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors"
+        )
         write_macros(connection)
         for query in (*MACROS, "FROM graphrag_v3.entities"):
             assert connection.execute(query).fetchall() == index.execute(query).fetchall()

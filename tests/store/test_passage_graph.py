@@ -82,7 +82,7 @@ def row(project, n: int) -> int:
 
 def subjects(project) -> dict[str, set[int]]:
     found = defaultdict(set)
-    for title, unit in project.sql("SELECT title, text_unit FROM passage_subjects"):
+    for title, unit in project.sql("SELECT title, text_unit FROM search.passage_subjects"):
         found[title].add(unit)
     return found
 
@@ -90,7 +90,7 @@ def subjects(project) -> dict[str, set[int]]:
 def links(project) -> set[tuple[int, str]]:
     return set(
         project.sql(
-            "SELECT DISTINCT n.text_unit, s.title FROM passage_names n JOIN passage_subjects s ON s.name = n.name"
+            "SELECT DISTINCT n.text_unit, s.title FROM search.passage_names n JOIN search.passage_subjects s ON s.name = n.name"
         )
     )
 
@@ -117,7 +117,9 @@ def test_titles_are_found_in_the_text_of_others_as_they_are_written(project):
 
 
 def test_no_text_unit_leads_to_itself(project):
-    own = project.sql("SELECT count(*) FROM passage_names n JOIN passage_subjects s USING (name, text_unit)")
+    own = project.sql(
+        "SELECT count(*) FROM search.passage_names n JOIN search.passage_subjects s USING (name, text_unit)"
+    )
     assert own == [(0,)]
 
 
@@ -134,7 +136,7 @@ def test_a_title_of_one_word_is_as_common_as_the_word(tmp_path):
     lines = [json.dumps({"id": str(n), "title": title, "text": text}) for n, (title, text) in enumerate(rows)]
     (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
     with indexed(tmp_path, tmp_path / "input") as made:
-        assert made.sql("SELECT round(pow(2, 1 / rarity)) FROM passage_subjects WHERE title = 'Cost'") == [(23,)]
+        assert made.sql("SELECT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Cost'") == [(23,)]
         found = GraphRAG(tmp_path / "index").retrieve("What did the second tram line in Leeds cost?", 2)
     assert found["document"][0] == "Trams of Leeds"
 
@@ -147,7 +149,7 @@ def test_numbered_titles_lead_to_their_own_mentions_alone(tmp_path):
     ]
     (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
     with indexed(tmp_path, tmp_path / "input") as made:
-        assert made.sql("SELECT count(*), count(DISTINCT text_unit) FROM passage_names") == [(299, 299)]
+        assert made.sql("SELECT count(*), count(DISTINCT text_unit) FROM search.passage_names") == [(299, 299)]
 
 
 def test_names_in_scripts_without_spaces_link_passages(tmp_path):
@@ -172,8 +174,8 @@ def test_a_title_within_a_longer_word_does_not_hide_a_later_mention(tmp_path):
     (tmp_path / "input" / "rows.jsonl").write_text("\n".join(lines))
     with indexed(tmp_path, tmp_path / "input") as made:
         named = made.sql(
-            "SELECT d.title FROM passage_names n JOIN text_units t ON t.human_readable_id = n.text_unit "
-            "JOIN documents d ON d.id = t.document_id JOIN passage_subjects s USING (name) WHERE s.title = 'Art'"
+            "SELECT d.title FROM search.passage_names n JOIN text_units t ON t.human_readable_id = n.text_unit "
+            "JOIN documents d ON d.id = t.document_id JOIN search.passage_subjects s USING (name) WHERE s.title = 'Art'"
         )
     assert named == [("Fans",)]
 
@@ -186,18 +188,20 @@ def test_a_text_unit_is_about_the_headings_that_begin_in_it(tmp_path):
     (tmp_path / "input" / "letter.txt").write_text("The money came from Moses Taylor.")
     with indexed(tmp_path, tmp_path / "input") as made:
         found = made.sql(
-            "SELECT t.text FROM passage_subjects s JOIN text_units t ON t.human_readable_id = s.text_unit "
+            "SELECT t.text FROM search.passage_subjects s JOIN text_units t ON t.human_readable_id = s.text_unit "
             "WHERE s.title = 'Moses Taylor'"
         )
         assert len(found) == 1
         assert "## Moses Taylor" in found[0][0]
-        assert made.sql("SELECT count(*) FROM passage_names") == [(1,)]
+        assert made.sql("SELECT count(*) FROM search.passage_names") == [(1,)]
 
 
 def test_weights_are_shares(project):
-    assert project.sql("SELECT DISTINCT round(sum(weight), 9) FROM passage_subjects GROUP BY name") == [(1.0,)]
-    assert project.sql("SELECT count(*) FROM passage_names GROUP BY text_unit HAVING sum(weight) > 1 + 1e-9") == []
+    assert project.sql("SELECT DISTINCT round(sum(weight), 9) FROM search.passage_subjects GROUP BY name") == [(1.0,)]
+    assert (
+        project.sql("SELECT count(*) FROM search.passage_names GROUP BY text_unit HAVING sum(weight) > 1 + 1e-9") == []
+    )
     # Tarnby: named by its own unit, by those of Mira Holt, of the rules, of the Esk and of the visit.
-    assert project.sql("SELECT DISTINCT round(pow(2, 1 / rarity)) FROM passage_subjects WHERE title = 'Tarnby'") == [
-        (6,)
-    ]
+    assert project.sql(
+        "SELECT DISTINCT round(pow(2, 1 / rarity)) FROM search.passage_subjects WHERE title = 'Tarnby'"
+    ) == [(6,)]

@@ -1,4 +1,4 @@
--- The entities of the page, those with most neighbours first.
+-- The entities of the page, those with most neighbors first.
 SELECT human_readable_id AS number, title, type, description, degree, frequency,
        round(x::DOUBLE, 4) AS x, round(y::DOUBLE, 4) AS y
 FROM entities

@@ -1,5 +1,5 @@
--- How strongly communities are related that the map shows side by side: the children of one that has more entities
--- than fit on the map, or, when the whole graph does not fit, those of level 0. All entities count.
+-- How strongly communities are related that the map shows side by side: the children of one with more entities than
+-- the map's limit, or, when the whole graph exceeds it, those of level 0. All entities count.
 WITH crowded AS (
     SELECT community AS parent FROM communities WHERE size > $nodes
     UNION ALL SELECT -1 WHERE (SELECT count(*) FROM entities) > $nodes
@@ -9,7 +9,7 @@ WITH crowded AS (
     SELECT community, level, parent FROM kept WHERE parent IN (SELECT parent FROM crowded)
 ), placed AS (
     SELECT m.entity, s.community, s.parent
-    FROM entity_communities m JOIN side_by_side s ON s.community = m.community AND s.level = m.level
+    FROM search.entity_communities m JOIN side_by_side s ON s.community = m.community AND s.level = m.level
 )
 SELECT least(a.community, b.community) AS source, greatest(a.community, b.community) AS target,
        count(*) AS relationships, round(sum(r.weight), 3) AS weight

@@ -8,5 +8,5 @@ WITH shown AS (
     FROM entity_mentions WHERE entity_number IN (SELECT entity FROM shown) GROUP BY ALL
 )
 SELECT entity, text_unit AS unit, CASE WHEN n.names <> [s.title] THEN n.names END AS names
-FROM entity_text_units u JOIN shown s USING (entity) LEFT JOIN named n USING (entity, text_unit)
+FROM search.entity_text_units u JOIN shown s USING (entity) LEFT JOIN named n USING (entity, text_unit)
 ORDER BY entity, n_relationships DESC, text_unit

@@ -6,4 +6,4 @@ WITH shown AS (
     WHERE source_number IN (FROM shown) AND target_number IN (FROM shown)
     ORDER BY weight DESC, human_readable_id LIMIT $relationships
 )
-SELECT relationship, text_unit AS unit FROM relationship_text_units WHERE relationship IN (FROM kept) ORDER BY ALL
+SELECT relationship, text_unit AS unit FROM search.relationship_text_units WHERE relationship IN (FROM kept) ORDER BY ALL

@@ -1,8 +1,8 @@
--- All text units; their texts up to so many characters: the best text unit of each entity first, then the second
--- best, so that whatever is looked up can be read somewhere.
+-- All text units; their texts up to $characters: the best text unit of each entity first, then the second best, so that
+-- every entity can be read about.
 WITH places AS (
     SELECT text_unit, row_number() OVER (PARTITION BY entity ORDER BY n_relationships DESC, text_unit) AS place
-    FROM entity_text_units
+    FROM search.entity_text_units
 ), best AS (
     SELECT text_unit, min(place) AS place FROM places GROUP BY ALL
 ), summed AS (

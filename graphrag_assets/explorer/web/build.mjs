@@ -1,5 +1,5 @@
 // Bundles src/ into ../static/explorer.js and explorer.css; `node build.mjs FOLDER` into another folder.
-// The licences of what is bundled stand at the head of the script.
+// The licenses of what is bundled stand at the head of the script.
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -34,19 +34,19 @@ const packages = [
   ),
 ].sort();
 
-const licences = packages.map((name) => {
+const licenses = packages.map((name) => {
   const folder = join(here, "node_modules", name);
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
   return `${name} ${version}, ${license}\n\n${readFileSync(join(folder, file), "utf8").trim()}`;
 });
 
-// What the bundle was made from, so that a test can tell a bundle that was not made anew.
+// What the bundle was made from, so that a test can tell a bundle that was not rebuilt.
 const sources = createHash("sha256");
 for (const file of ["package-lock.json", "build.mjs", ...readdirSync(join(here, "src")).sort().map((name) => `src/${name}`)]) {
   sources.update(readFileSync(join(here, file)));
 }
-const banner = `/*! sources ${sources.digest("hex")}\n\nThis file contains:\n\n${licences.join("\n\n----\n\n").replaceAll("*/", "* /")}\n*/\n`;
+const banner = `/*! sources ${sources.digest("hex")}\n\nThis file contains:\n\n${licenses.join("\n\n----\n\n").replaceAll("*/", "* /")}\n*/\n`;
 
 for (const { path, text } of result.outputFiles) {
   writeFileSync(join(target, path.split("/").at(-1)), path.endsWith(".js") ? banner + text : text);

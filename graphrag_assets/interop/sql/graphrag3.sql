@@ -1,4 +1,4 @@
--- The tables of GraphRAG 3, column by column, of what select.sql has kept; rows that were imported under their own ids.
+-- The tables of GraphRAG 3 of the rows selected by select.sql; imported rows have their original ids.
 
 CREATE OR REPLACE TEMP TABLE names AS
 WITH rows AS (
@@ -11,7 +11,7 @@ WITH rows AS (
     UNION ALL SELECT 'community_reports', community, id FROM community_reports
 )
 SELECT r.table_name, r.number, r.id AS own_id, coalesce(i.original_id, r.id) AS id
-FROM rows r LEFT JOIN imported_ids i ON i.table_name = r.table_name AND i.id = r.id;
+FROM rows r LEFT JOIN operations.imported_ids i ON i.table_name = r.table_name AND i.id = r.id;
 
 -- Dates as GraphRAG asks its models for them.
 CREATE OR REPLACE TEMP MACRO stated_date(d) AS
@@ -40,10 +40,10 @@ ORDER BY d.human_readable_id;
 CREATE OR REPLACE TEMP VIEW v3_text_units AS
 WITH entities_of AS (
     SELECT b.text_unit AS number, list(n.id ORDER BY n.number) AS ids
-    FROM entity_text_units b JOIN entity_names_of n ON n.number = b.entity GROUP BY ALL
+    FROM search.entity_text_units b JOIN entity_names_of n ON n.number = b.entity GROUP BY ALL
 ), relationships_of AS (
     SELECT b.text_unit AS number, list(n.id ORDER BY n.number) AS ids
-    FROM relationship_text_units b JOIN relationship_names n ON n.number = b.relationship GROUP BY ALL
+    FROM search.relationship_text_units b JOIN relationship_names n ON n.number = b.relationship GROUP BY ALL
 ), covariates_of AS (
     SELECT c.text_unit_number AS number, list(n.id ORDER BY n.number) AS ids
     FROM covariates c JOIN kept_covariates k ON k.number = c.human_readable_id
@@ -60,13 +60,13 @@ LEFT JOIN covariates_of c ON c.number = n.number
 ORDER BY t.human_readable_id;
 
 CREATE OR REPLACE TEMP VIEW degrees AS
-SELECT e.entity AS number, count(DISTINCT e.neighbour) AS degree
-FROM edges e JOIN kept_relationships r ON r.number = e.relationship GROUP BY ALL;
+SELECT e.entity AS number, count(DISTINCT e.neighbor) AS degree
+FROM search.edges e JOIN kept_relationships r ON r.number = e.relationship GROUP BY ALL;
 
 CREATE OR REPLACE TEMP VIEW v3_entities AS
 WITH units AS (
     SELECT b.entity AS number, list(n.id ORDER BY n.number) AS text_unit_ids
-    FROM entity_text_units b JOIN unit_names n ON n.number = b.text_unit GROUP BY ALL
+    FROM search.entity_text_units b JOIN unit_names n ON n.number = b.text_unit GROUP BY ALL
 )
 SELECT n.id, e.human_readable_id, upper(e.title) AS title, e.type, e.description, u.text_unit_ids,
        len(u.text_unit_ids)::BIGINT AS frequency, coalesce(d.degree, 0) AS degree
@@ -79,7 +79,7 @@ ORDER BY e.human_readable_id;
 CREATE OR REPLACE TEMP VIEW v3_relationships AS
 WITH units AS (
     SELECT b.relationship AS number, list(n.id ORDER BY n.number) AS text_unit_ids
-    FROM relationship_text_units b JOIN unit_names n ON n.number = b.text_unit GROUP BY ALL
+    FROM search.relationship_text_units b JOIN unit_names n ON n.number = b.text_unit GROUP BY ALL
 )
 SELECT n.id, r.human_readable_id, upper(r.source) AS source, upper(r.target) AS target, r.description, r.weight,
        s.degree + t.degree AS combined_degree, u.text_unit_ids
@@ -120,7 +120,7 @@ members AS (
     SELECT community, list(id ORDER BY id) AS text_unit_ids
     FROM (
         SELECT DISTINCT i.community, u.id
-        FROM inside i JOIN relationship_text_units b ON b.relationship = i.number
+        FROM inside i JOIN search.relationship_text_units b ON b.relationship = i.number
         JOIN unit_names u ON u.number = b.text_unit
     ) GROUP BY ALL
 )

@@ -1,4 +1,4 @@
--- What of the published index is exported: tables kept_* of numbers. $batches and $communities are lists or null.
+-- The rows to export: tables kept_* of numbers. $batches and $communities are lists or null.
 
 CREATE OR REPLACE TEMP TABLE asked_communities AS
 WITH RECURSIVE below AS (
@@ -13,20 +13,20 @@ SELECT human_readable_id AS number FROM text_units
 WHERE $batches::VARCHAR[] IS NULL OR list_contains($batches::VARCHAR[], batch);
 
 CREATE OR REPLACE TEMP TABLE kept_entities AS
-SELECT DISTINCT b.entity AS number FROM entity_text_units b JOIN kept_units u ON u.number = b.text_unit
+SELECT DISTINCT b.entity AS number FROM search.entity_text_units b JOIN kept_units u ON u.number = b.text_unit
 WHERE $communities::BIGINT[] IS NULL
    OR b.entity IN (SELECT entity_number FROM community_members SEMI JOIN asked_communities USING (community));
 
 DELETE FROM kept_units
 WHERE $communities::BIGINT[] IS NOT NULL
-  AND number NOT IN (SELECT b.text_unit FROM entity_text_units b JOIN kept_entities e ON e.number = b.entity);
+  AND number NOT IN (SELECT b.text_unit FROM search.entity_text_units b JOIN kept_entities e ON e.number = b.entity);
 
 CREATE OR REPLACE TEMP TABLE kept_relationships AS
 SELECT DISTINCT r.human_readable_id AS number
 FROM relationships r
 JOIN kept_entities s ON s.number = r.source_number
 JOIN kept_entities t ON t.number = r.target_number
-JOIN relationship_text_units b ON b.relationship = r.human_readable_id
+JOIN search.relationship_text_units b ON b.relationship = r.human_readable_id
 JOIN kept_units u ON u.number = b.text_unit;
 
 CREATE OR REPLACE TEMP TABLE kept_covariates AS

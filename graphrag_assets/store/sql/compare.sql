@@ -1,6 +1,6 @@
--- What differs between two publications, attached as `before` and `after`. Rows that are equal in both are not shown.
+-- Differences between two publications, attached as `before` and `after`. Equal rows are not shown.
 
--- A document's id is a hash of its path: the same text under another path has moved, it was not removed and added.
+-- A document's id is a hash of its path: the same text under another path was moved, not removed and added.
 CREATE TEMP VIEW changed_documents AS
 WITH gone AS (
     SELECT *, row_number() OVER (PARTITION BY md5(text) ORDER BY source, row_number, id) AS place
@@ -45,8 +45,8 @@ WHERE (b.id, b.source, b.target, b.type, b.weight, b.description)
 
 -- The same rules as in community_history, but between any two publications:
 -- split: at least two communities come mainly (more than half of their members) from one of the same level before;
--- merged: a community has taken in more than half of the members of at least two of its level;
--- changed: the id stayed, members or level did not; renamed: the id stayed, the title of the report did not.
+-- merged: a community contains more than half of the members of at least two of its level;
+-- changed: same id, other members or level; renamed: same id, other title of the report.
 CREATE TEMP VIEW changed_communities AS
 WITH old AS (
     SELECT c.id, c.level, c.entity_ids, len(c.entity_ids) AS size, coalesce(r.title, c.title) AS title
@@ -94,7 +94,7 @@ SELECT CASE WHEN b.id IS NULL THEN 'written' WHEN a.id IS NULL THEN 'removed' EL
 FROM before.community_reports b FULL JOIN after.community_reports a ON a.id = b.id
 WHERE (b.id, b.fingerprint, b.full_content, b.rank) IS DISTINCT FROM (a.id, a.fingerprint, a.full_content, a.rank);
 
--- How many of each; `kept` are rows that are the same in both.
+-- The number of each; `kept` rows are equal in both.
 CREATE TEMP VIEW change_counts AS
 WITH changes AS (
     SELECT 1 AS place, 'documents' AS what, change, id FROM changed_documents

@@ -1,19 +1,19 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Before it, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
+-- Input, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
 -- heading that a text unit stands under; `name` is its hashed key, `words` are its words as in `word_forms`.
 
--- An entity has one name here, whichever of its aliases is written.
+-- An entity has one name here, for all of its aliases.
 CREATE TEMP TABLE main_names AS
-SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM entity_names GROUP BY name;
+SELECT name AS written, arg_max(subject, (frequency, -entity)) AS name FROM search.entity_names GROUP BY name;
 
--- "The squadron" stands at the beginning of sentences too: a heading in lower case is no name, unless of an entity.
+-- "The squadron" stands at the beginning of sentences too: a heading in lower case is a name only if it is an entity's.
 DELETE FROM headings WHERE NOT is_name AND name NOT IN (SELECT written FROM main_names);
 
 CREATE TEMP TABLE headed AS
 SELECT DISTINCT h.text_unit, coalesce(m.name, h.name) AS name, h.form
 FROM headings h LEFT JOIN main_names m ON m.written = h.name;
 
--- Of each title and heading, the two rarest of its terms; a text that has it has both.
+-- The two rarest terms of each title and heading; a text that contains it contains both.
 CREATE TEMP TABLE title_terms AS
 WITH forms AS (
     SELECT row_number() OVER () AS number, * FROM (
@@ -25,10 +25,10 @@ WITH forms AS (
 ), terms AS (
     SELECT w.number,
            md5_number_lower('text_unit ' || coalesce(arg_max(f.term, (f.texts, f.term)), any_value(w.word))) AS term
-    FROM words w LEFT JOIN word_forms f ON f.form = w.word GROUP BY w.number, w.word
+    FROM words w LEFT JOIN search.word_forms f ON f.form = w.word GROUP BY w.number, w.word
 ), ranked AS (
     SELECT s.number, min(t.texts) AS texts, arg_min(t.term, (t.texts, t.term), 2) AS rarest
-    FROM terms s JOIN posting_terms t USING (term) GROUP BY s.number
+    FROM terms s JOIN search.posting_terms t USING (term) GROUP BY s.number
 )
 SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FROM forms f JOIN ranked r USING (number);
 
@@ -36,12 +36,12 @@ SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FRO
 CREATE TEMP TABLE titles_in_text AS
 WITH with_rarest AS (
     SELECT t.name, t.form, t.second, p.number AS text_unit
-    FROM title_terms t JOIN postings p ON p.term = t.rarest WHERE t.texts <= $max_texts
+    FROM title_terms t JOIN search.postings p ON p.term = t.rarest WHERE t.texts <= $max_texts
 ), candidates AS (
     SELECT name, form, text_unit FROM with_rarest WHERE second IS NULL
     UNION ALL
     SELECT name, form, text_unit FROM with_rarest w
-    SEMI JOIN postings p ON p.term = w.second AND p.number = w.text_unit
+    SEMI JOIN search.postings p ON p.term = w.second AND p.number = w.text_unit
 ), texts AS (
     SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
     FROM text_units WHERE human_readable_id IN (SELECT text_unit FROM candidates)
@@ -61,7 +61,7 @@ END;
 
 CREATE TEMP TABLE mentioned AS
 SELECT md5_number_lower(e.title_key) AS name, t.text_unit
-FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
 UNION SELECT name, text_unit FROM titles_in_text;
 
 -- A text unit that begins with a definition of the first thing it names is about that thing.
@@ -75,7 +75,7 @@ WITH openings AS (
     FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
     UNION
     SELECT t.text_unit, e.title, md5_number_lower(e.title_key)
-    FROM entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+    FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
 ), placed AS (
     SELECT text_unit, name, form, opening, instr(opening, form) AS place, length(form) AS length
     FROM written JOIN openings USING (text_unit)
@@ -87,7 +87,7 @@ WITH openings AS (
 SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition)
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
 
-INSERT INTO passage_subjects
+INSERT INTO search.passage_subjects
 WITH subjects AS (
     SELECT name, text_unit, min(form) AS title FROM (
         FROM (SELECT *, count(DISTINCT text_unit) OVER (PARTITION BY name) AS n FROM headed) SELECT name, text_unit, form
@@ -105,11 +105,11 @@ SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name),
        1 / log2(1 + greatest(frequency, coalesce(texts, 0)))
 FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name) ORDER BY name, text_unit;
 
-INSERT INTO passage_names
+INSERT INTO search.passage_names
 WITH led AS (
     SELECT m.text_unit, m.name, s.rarity
-    FROM mentioned m JOIN (SELECT DISTINCT name, rarity FROM passage_subjects) s USING (name)
-    ANTI JOIN passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
+    FROM mentioned m JOIN (SELECT DISTINCT name, rarity FROM search.passage_subjects) s USING (name)
+    ANTI JOIN search.passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
 )
 SELECT text_unit, name, rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1) FROM led
 ORDER BY text_unit, name;

@@ -1,5 +1,5 @@
--- The published index from a copy of the working database, attached as `working`.
--- Sorted by the keys that searches use: zone maps then do the work of indexes.
+-- A publication from a copy of the working database, attached as `working`.
+-- Tables are sorted by the keys of searches, so that zone maps serve as indexes.
 
 INSERT INTO entities BY NAME
 SELECT e.*, p.x, p.y
@@ -16,22 +16,22 @@ ORDER BY r.human_readable_id;
 CREATE TEMP TABLE unit_numbers AS
 SELECT id, human_readable_id AS number FROM working.numbers WHERE table_name = 'text_units';
 
-INSERT INTO relationship_text_units
+INSERT INTO search.relationship_text_units
 SELECT r.human_readable_id, n.number
 FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.relationships) r
 JOIN unit_numbers n ON n.id = r.unit
 ORDER BY ALL;
 
-INSERT INTO edges
+INSERT INTO search.edges
 SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM relationships
 UNION ALL
 SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM relationships
 ORDER BY ALL;
 
-INSERT INTO entity_text_units
+INSERT INTO search.entity_text_units
 WITH stated AS (
     SELECT e.entity, r.text_unit, count(*) AS n
-    FROM edges e JOIN relationship_text_units r USING (relationship)
+    FROM search.edges e JOIN search.relationship_text_units r USING (relationship)
     GROUP BY ALL
 )
 SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
@@ -42,6 +42,11 @@ ORDER BY ALL;
 
 INSERT INTO covariates BY NAME
 SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
+       -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
+       try_cast(CASE length(start_date) WHEN 4 THEN start_date || '-01-01' WHEN 7 THEN start_date || '-01'
+                ELSE start_date END AS DATE) AS starts_on,
+       CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
+            WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
        s.human_readable_id AS subject_number, o.human_readable_id AS object_number
 FROM working.covariates c
 JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
@@ -54,14 +59,14 @@ ORDER BY subject_number, n.human_readable_id;
 INSERT INTO text_units BY NAME
 WITH entities_of AS (
     SELECT b.text_unit, list(e.id ORDER BY e.id) AS entity_ids
-    FROM entity_text_units b JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
+    FROM search.entity_text_units b JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
 ), relationships_of AS (
     SELECT b.text_unit, list(r.id ORDER BY r.id) AS relationship_ids
-    FROM relationship_text_units b JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
+    FROM search.relationship_text_units b JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
 ), covariates_of AS (
     SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
 )
--- Rows from before there were contexts, such as imported ones, have the title for one.
+-- Rows without a context, such as imported ones, get the title as context.
 SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings,
        coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
        coalesce(e.entity_ids, []) AS entity_ids,
@@ -78,15 +83,17 @@ INSERT INTO documents BY NAME
 WITH units AS (
     SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units GROUP BY ALL
 )
-SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids
+SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
+       try_cast(d.creation_date AS TIMESTAMP) AS created_at
 FROM working.documents d
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
 LEFT JOIN units u ON u.document_id = d.id
 ORDER BY n.human_readable_id;
 
-INSERT INTO communities BY NAME FROM working.communities ORDER BY community;
+INSERT INTO communities BY NAME
+SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities ORDER BY community;
 INSERT INTO community_reports BY NAME
-SELECT r.*, t.content_tokens, t.summary_tokens
+SELECT r.*, t.content_tokens, t.summary_tokens, try_cast(r.period AS DATE) AS period_date
 FROM working.community_reports r JOIN report_tokens t USING (id) ORDER BY community;
 
 INSERT INTO community_members BY NAME
@@ -94,11 +101,11 @@ SELECT m.*, e.human_readable_id AS entity_number
 FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id
 ORDER BY level, community, entity_number;
 
-INSERT INTO entity_communities
+INSERT INTO search.entity_communities
 SELECT entity_number, level, community FROM community_members ORDER BY ALL;
 
--- Uncompressed: vectors hardly get smaller, and are compared a third faster. What is chosen when blocks are written
--- holds, so they are written here.
+-- Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are written,
+-- hence the checkpoints.
 CHECKPOINT;
 SET force_compression = 'uncompressed';
 INSERT INTO embeddings BY NAME
@@ -114,7 +121,7 @@ RESET force_compression;
 
 
 INSERT INTO community_history BY NAME FROM working.community_history ORDER BY ALL;
--- Mentions know what they became: an alias of the document first, then one that holds everywhere, then the name itself.
+-- The entity of each mention: by an alias of the document, else by an alias for all documents, else by its name.
 CREATE TEMP TABLE entity_of_name AS
 WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
 names AS (
@@ -150,9 +157,9 @@ ORDER BY relationship_number, text_unit_number, m.id;
 INSERT INTO entity_aliases BY NAME FROM working.entity_aliases ORDER BY ALL;
 INSERT INTO citations BY NAME FROM working.citations ORDER BY ALL;
 INSERT INTO index_errors BY NAME FROM working.index_errors ORDER BY ALL;
-INSERT INTO batch_state BY NAME FROM working.batch_state ORDER BY batch;
-INSERT INTO index_runs BY NAME FROM working.index_runs ORDER BY committed_at, stage, batch;
-INSERT INTO index_settings BY NAME FROM working.index_settings ORDER BY name;
-INSERT INTO imports BY NAME FROM working.imports ORDER BY batch;
-INSERT INTO import_counts BY NAME FROM working.import_counts ORDER BY ALL;
-INSERT INTO imported_ids BY NAME FROM working.imported_ids ORDER BY ALL;
+INSERT INTO operations.batch_state BY NAME FROM working.batch_state ORDER BY batch;
+INSERT INTO operations.index_runs BY NAME FROM working.index_runs ORDER BY committed_at, stage, batch;
+INSERT INTO operations.index_settings BY NAME FROM working.index_settings ORDER BY name;
+INSERT INTO operations.imports BY NAME FROM working.imports ORDER BY batch;
+INSERT INTO operations.import_counts BY NAME FROM working.import_counts ORDER BY ALL;
+INSERT INTO operations.imported_ids BY NAME FROM working.imported_ids ORDER BY ALL;

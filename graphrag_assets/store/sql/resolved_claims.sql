@@ -1,5 +1,5 @@
--- Claims with the entities their subject and object stand for, by key: an alias of the document first, then one
--- that holds everywhere, then the name itself.
+-- The entities of the subject and object of each claim: by an alias of the document, else by an alias for all documents,
+-- else by the name.
 CREATE OR REPLACE VIEW resolved_claims AS
 WITH accepted AS (SELECT document_id, alias_key, title_key FROM entity_aliases WHERE accepted),
 names AS (
@@ -16,7 +16,7 @@ FROM covariates c
 LEFT JOIN resolved s ON s.document_id = c.document_id AND s.key = c.subject_key
 LEFT JOIN resolved o ON o.document_id = c.document_id AND o.key = c.object_key;
 
--- Claims about entities, numbered: what community reports draw on.
+-- Claims about entities, numbered: the input of community reports.
 CREATE OR REPLACE VIEW entity_claims AS
 SELECT c.*, n.human_readable_id, r.subject_entity_id
 FROM covariates c

@@ -21,7 +21,7 @@ export function entityDetails(model, entity) {
   const claims = model.claimsOf(entity.number);
   const chain = [...new Set(entity.communities)].map((number) => model.community.get(number)).filter(Boolean);
   return [
-    heading(entity.type || "Entity", entity.title, plural(entity.degree ?? 0, "neighbour"), `in ${plural(entity.frequency ?? mentions.length, "text unit")}`, `entity ${entity.number}`),
+    heading(entity.type || "Entity", entity.title, plural(entity.degree ?? 0, "neighbor"), `in ${plural(entity.frequency ?? mentions.length, "text unit")}`, `entity ${entity.number}`),
     others.length ? h("p", { class: "aliases" }, "Also: ", others.join(", ")) : null,
     entity.description ? h("p", { class: "description" }, prose(entity.description)) : null,
     section(
@@ -246,7 +246,7 @@ export function aboutDetails(model) {
         "ul",
         { class: "help" },
         h("li", null, h("kbd", null, "/"), " searches entities, communities, documents, claims and texts."),
-        h("li", null, "On the map, a click selects; the wheel zooms; colours are communities of the chosen level."),
+        h("li", null, "On the map, a click selects; the wheel zooms; colors are communities of the chosen level."),
         h("li", null, "The address changes with what you select: copy it to point somebody to the same place."),
         h("li", null, "Everything is in this file. It asks for nothing from the network."),
       ),

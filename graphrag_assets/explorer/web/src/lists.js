@@ -23,15 +23,15 @@ export function entityList(model) {
 }
 
 const entityRow = (one) =>
-  h("a", { class: "row", href: `#entity=${one.number}` }, h("span", { class: "name" }, one.title), h("span", { class: "figure", title: "Neighbours" }, count(one.degree ?? 0)));
+  h("a", { class: "row", href: `#entity=${one.number}` }, h("span", { class: "name" }, one.title), h("span", { class: "figure", title: "Neighbors" }, count(one.degree ?? 0)));
 
-export function communityTree(model, colourOf) {
+export function communityTree(model, colorOf) {
   const level = (communities) => longList(communities, (one) => h("li", null, branch(one)), { ...STEP, name: "tree" });
   const branch = (one) => {
     const row = h(
       "a",
       { class: "row", href: `#community=${one.number}` },
-      h("span", { class: "dot", swatch: colourOf(one.number) }),
+      h("span", { class: "dot", swatch: colorOf(one.number) }),
       h("span", { class: "name" }, model.title(one)),
       h("span", { class: "figure", title: "Entities" }, count(one.size)),
     );

@@ -79,7 +79,7 @@ class Explorer {
     const button = (label, text, action) => h("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
     this.level = h("select", { id: "level", onchange: (event) => this.setLevel(Number(event.target.value)) }, Array.from({ length: this.model.levels }, (_, level) => h("option", { value: level }, `level ${level}`)));
     this.controls.replaceChildren(
-      this.model.levels > 1 ? h("label", null, "Colours: ", this.level) : "",
+      this.model.levels > 1 ? h("label", null, "Colors: ", this.level) : "",
       button("Zoom in", "+", () => map.zoom(1 / 1.6)),
       button("Zoom out", "−", () => map.zoom(1.6)),
       button("Whole map", "⤢", () => map.fit()),
@@ -110,7 +110,7 @@ class Explorer {
     this.list.setAttribute("aria-labelledby", `tab-${name}`);
     const make = {
       entities: () => entityList(this.model),
-      communities: () => communityTree(this.model, (number) => (this.map ? this.map.colourOf(this.map.communityOfNode(`c${number}`)) : "gray")),
+      communities: () => communityTree(this.model, (number) => (this.map ? this.map.colorOf(this.map.communityOfNode(`c${number}`)) : "gray")),
       claims: () => claimList(this.model),
       documents: () => documentList(this.model),
     };
@@ -150,7 +150,7 @@ class Explorer {
   show_entity(entity) {
     this.showPanel(entityDetails(this.model, entity));
     this.goTo(entity);
-    this.map?.light([`e${entity.number}`], { selected: `e${entity.number}`, neighbours: true });
+    this.map?.light([`e${entity.number}`], { selected: `e${entity.number}`, neighbors: true });
   }
 
   show_relationship(one) {
@@ -168,7 +168,7 @@ class Explorer {
     else if (crowded) {
       const scope = community.parent === -1 ? null : community.parent;
       if (this.map.scope !== scope && this.map.scope !== community.number) this.openScope(scope);
-      this.map.light([`c${community.number}`], { selected: `c${community.number}`, neighbours: true, move: false });
+      this.map.light([`c${community.number}`], { selected: `c${community.number}`, neighbors: true, move: false });
     } else this.map.light(this.model.members(community.number).map((one) => `e${one.number}`));
   }
 
@@ -254,7 +254,7 @@ class Explorer {
     this.legend.replaceChildren(
       ...shown.map(({ number }) => {
         const one = this.model.community.get(number);
-        return h("a", { href: `#community=${number}` }, h("span", { class: "dot", swatch: this.map.colourOf(number) }), h("span", { class: "name" }, this.model.title(one)));
+        return h("a", { href: `#community=${number}` }, h("span", { class: "dot", swatch: this.map.colorOf(number) }), h("span", { class: "name" }, this.model.title(one)));
       }),
     );
   }

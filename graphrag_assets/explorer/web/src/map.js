@@ -4,10 +4,10 @@ import Graph from "graphology";
 import Sigma from "sigma";
 import { EdgeLineProgram, NodePointProgram } from "sigma/rendering";
 
-import { mixed, palette, withAlpha } from "./colour.js";
+import { mixed, palette, withAlpha } from "./color.js";
 
 const LABEL_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-const LABELLED_NEIGHBOURS = 15;
+const LABELLED_NEIGHBORS = 15;
 // From so many entities on, they are drawn as points, and relationships as lines of one pixel: without a graphics card
 // that takes a quarter of the time.
 const MANY = 1_200;
@@ -53,8 +53,8 @@ export class GraphMap {
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.graph = new Graph({ type: "undirected", multi: false, allowSelfLoops: false });
     this.labels = [];
-    this.nodeColours = new Map();
-    this.edgeColours = new Map();
+    this.nodeColors = new Map();
+    this.edgeColors = new Map();
     this.rankAtLevel();
     this.renderer = new Sigma(this.graph, container, {
       labelFont: LABEL_FONT,
@@ -111,10 +111,10 @@ export class GraphMap {
     this.largest = order.map(([number, members]) => ({ number, members }));
   }
 
-  colourOf(community) {
-    const colours = this.colours;
+  colorOf(community) {
+    const colors = this.colors;
     const rank = this.ranks.get(community);
-    return rank === undefined ? this.theme.faint : colours[rank % colours.length];
+    return rank === undefined ? this.theme.faint : colors[rank % colors.length];
   }
 
   setLevel(level) {
@@ -179,22 +179,22 @@ export class GraphMap {
     this.graph.addEdgeWithKey(key, source, target, attributes);
   }
 
-  // Colours of everything, for the present theme and level.
+  // Colors of everything, for the present theme and level.
   paint() {
     this.theme = readTheme();
-    this.colours = palette(this.dark.matches);
+    this.colors = palette(this.dark.matches);
     const crowd = Math.min(1, (this.scene.kind === "communities" ? 1500 : 900) / Math.max(this.graph.size, 1));
     const inner = 0.16 + 0.3 * crowd;
     const outer = 0.07 + 0.28 * crowd;
     this.litEdge = withAlpha(this.theme.strong, 0.55);
     this.dimEdge = withAlpha(this.theme.edge, 0.05);
-    this.nodeColours = new Map(this.graph.mapNodes((node) => [node, this.colourOf(this.communityOfNode(node))]));
-    const used = [...new Set(this.nodeColours.values())];
-    this.dimmed = new Map(used.map((colour) => [colour, mixed(colour, this.theme.background, 0.2)]));
-    this.edgeColours = new Map(
+    this.nodeColors = new Map(this.graph.mapNodes((node) => [node, this.colorOf(this.communityOfNode(node))]));
+    const used = [...new Set(this.nodeColors.values())];
+    this.dimmed = new Map(used.map((color) => [color, mixed(color, this.theme.background, 0.2)]));
+    this.edgeColors = new Map(
       this.graph.mapEdges((edge, { strength }, source, target) => {
         const [a, b] = [this.communityOfNode(source), this.communityOfNode(target)];
-        return [edge, a === b ? withAlpha(this.colourOf(a), inner * strength) : withAlpha(this.theme.edge, outer * strength)];
+        return [edge, a === b ? withAlpha(this.colorOf(a), inner * strength) : withAlpha(this.theme.edge, outer * strength)];
       }),
     );
     this.renderer.refresh();
@@ -212,8 +212,8 @@ export class GraphMap {
     return number;
   }
 
-  // Puts `entities` (and what is next to the first of them, if `neighbours`) in the light and brings them into view.
-  light(nodes, { selected = null, neighbours = false, move = true } = {}) {
+  // Puts `entities` (and what is next to the first of them, if `neighbors`) in the light and brings them into view.
+  light(nodes, { selected = null, neighbors = false, move = true } = {}) {
     const there = nodes.filter((node) => this.graph.hasNode(node));
     this.selected = selected && this.graph.hasNode(selected) ? selected : null;
     if (!there.length) {
@@ -223,9 +223,9 @@ export class GraphMap {
       return;
     }
     this.focus = new Set(there);
-    if (neighbours) for (const node of there) for (const next of this.graph.neighbors(node)) this.focus.add(next);
+    if (neighbors) for (const node of there) for (const next of this.graph.neighbors(node)) this.focus.add(next);
     const bySize = [...this.focus].sort((a, b) => this.graph.getNodeAttribute(b, "size") - this.graph.getNodeAttribute(a, "size"));
-    this.labelled = new Set([...bySize.slice(0, LABELLED_NEIGHBOURS), ...(neighbours ? there : [])]);
+    this.labelled = new Set([...bySize.slice(0, LABELLED_NEIGHBORS), ...(neighbors ? there : [])]);
     this.renderer.refresh({ skipIndexation: true });
     if (move) this.bringIntoView([...this.focus]);
   }
@@ -258,7 +258,7 @@ export class GraphMap {
   }
 
   reducedNode(node, data) {
-    const color = this.nodeColours.get(node);
+    const color = this.nodeColors.get(node);
     if (!this.focus) return { ...data, color };
     if (this.focus.has(node)) {
       return { ...data, color, zIndex: 2, forceLabel: this.labelled.has(node), highlighted: node === this.selected };
@@ -267,7 +267,7 @@ export class GraphMap {
   }
 
   reducedEdge(edge, data) {
-    if (!this.focus) return { ...data, color: this.edgeColours.get(edge) };
+    if (!this.focus) return { ...data, color: this.edgeColors.get(edge) };
     const [source, target] = this.graph.extremities(edge);
     const lit = this.selected ? source === this.selected || target === this.selected : this.focus.has(source) && this.focus.has(target);
     if (lit) return { ...data, color: this.litEdge, zIndex: 1 };

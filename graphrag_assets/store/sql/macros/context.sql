@@ -1,18 +1,18 @@
--- A context to answer from, within a number of tokens.
+-- A context for an answer, within a number of tokens.
 
--- Rows are taken in order; one that does not fit is passed over, not the end of the section. What a section leaves of
--- its share goes to the next. A report that does not fit is tried by its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
+-- Rows are taken in order; one that does not fit is skipped. The unused share of a section goes to the next. A report
+-- that does not fit is tried with its summary. Shares of the budget: the graph 35 %, then reports to 50 %, then sources to 100 %.
 CREATE OR REPLACE MACRO local_context(titles, budget := 4000) AS TABLE
 WITH given AS MATERIALIZED (
     SELECT md5_number_lower(title_key(t.title)) AS name, t.place
     FROM (SELECT unnest(titles) AS title, generate_subscripts(titles, 1) AS place) t
 ), chosen AS MATERIALIZED (
     SELECT n.entity, min(g.place) AS place
-    FROM entity_names n JOIN given g ON g.name = n.name WHERE n.name IN (SELECT o.name FROM given o) GROUP BY n.entity
+    FROM search.entity_names n JOIN given g ON g.name = n.name WHERE n.name IN (SELECT o.name FROM given o) GROUP BY n.entity
 ), touching AS (
-    SELECT e.relationship, e.neighbour IN (SELECT c.entity FROM chosen c) AS inside, e.weight,
-           count(*) OVER (PARTITION BY e.neighbour) AS links
-    FROM edges e WHERE e.entity IN (SELECT c.entity FROM chosen c)
+    SELECT e.relationship, e.neighbor IN (SELECT c.entity FROM chosen c) AS inside, e.weight,
+           count(*) OVER (PARTITION BY e.neighbor) AS links
+    FROM search.edges e WHERE e.entity IN (SELECT c.entity FROM chosen c)
 ), ties AS MATERIALIZED (  -- those inside the selection first, then by how many of it the other end is linked with
     SELECT t.relationship, row_number() OVER (
                ORDER BY bool_or(t.inside) DESC, CASE WHEN bool_or(t.inside) THEN 0 ELSE max(t.links) END DESC,
@@ -23,11 +23,11 @@ WITH given AS MATERIALIZED (
     UNION SELECT v.human_readable_id FROM covariates v WHERE v.object_number IN (SELECT c.entity FROM chosen c)
     ORDER BY 1 LIMIT 200
 ), groups AS MATERIALIZED (
-    SELECT m.community, count(DISTINCT m.entity) AS matches FROM entity_communities m
+    SELECT m.community, count(DISTINCT m.entity) AS matches FROM search.entity_communities m
     WHERE m.entity IN (SELECT c.entity FROM chosen c) GROUP BY m.community
 ), units AS MATERIALIZED (
     SELECT t.text_unit, min(c.place) AS place, arg_min(t.n_relationships, c.place) AS n_relationships
-    FROM entity_text_units t JOIN chosen c ON c.entity = t.entity
+    FROM search.entity_text_units t JOIN chosen c ON c.entity = t.entity
     GROUP BY t.text_unit ORDER BY place, n_relationships DESC, t.text_unit LIMIT 100
 ), candidates AS (
     SELECT 1 AS part, 'Entities' AS section, c.place AS place, e.human_readable_id AS number,

@@ -1,4 +1,4 @@
--- What stands in the documents: spans count characters of documents.text from 0, the end not included.
+-- Evidence in the documents: spans count characters of documents.text from 0, the end not included.
 
 CREATE OR REPLACE MACRO entity_evidence(title) AS TABLE
 WITH called AS MATERIALIZED (FROM entities_called(title)),
@@ -51,11 +51,11 @@ WITH RECURSIVE reports AS (  -- a report may cite those of its sub-communities
 ), passages AS (
     SELECT c.table_name, c.number, e.title AS says, u.text_unit
     FROM cited c JOIN entities e ON e.id = c.cited_id AND c.table_name = 'entities'
-    JOIN entity_text_units u ON u.entity = e.human_readable_id
+    JOIN search.entity_text_units u ON u.entity = e.human_readable_id
     UNION ALL
     SELECT c.table_name, c.number, s.source || ' – ' || s.target, u.text_unit
     FROM cited c JOIN relationships s ON s.id = c.cited_id AND c.table_name = 'relationships'
-    JOIN relationship_text_units u ON u.relationship = s.human_readable_id
+    JOIN search.relationship_text_units u ON u.relationship = s.human_readable_id
     UNION ALL
     SELECT c.table_name, c.number, v.description, v.text_unit_number
     FROM cited c JOIN covariates v ON v.id = c.cited_id AND c.table_name = 'covariates'

@@ -1,27 +1,27 @@
--- Going along relationships. Recursive queries read all edges at each step; joins, one for each step, only those met.
+-- Traversal of relationships. A recursive query reads all edges at each step; one join per step reads only those met.
 
 CREATE OR REPLACE MACRO neighbors(title, hops := 1) AS TABLE
 WITH h0 AS MATERIALIZED (
     FROM entities_called(CASE WHEN hops BETWEEN 1 AND 4 THEN title ELSE error('neighbors: hops must be 1 to 4.') END)
 ), h1 AS MATERIALIZED (
-    SELECT 1 AS hop, e.neighbour AS entity, max_by(
+    SELECT 1 AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM edges e WHERE e.entity IN (FROM h0) AND e.neighbour NOT IN (FROM h0) GROUP BY e.neighbour
+    FROM search.edges e WHERE e.entity IN (FROM h0) AND e.neighbor NOT IN (FROM h0) GROUP BY e.neighbor
 ), h2 AS MATERIALIZED (
-    SELECT 2 AS hop, e.neighbour AS entity, max_by(
+    SELECT 2 AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM edges e WHERE hops >= 2 AND e.entity IN (SELECT h.entity FROM h1 h)
-      AND e.neighbour NOT IN (FROM h0 UNION ALL SELECT h.entity FROM h1 h) GROUP BY e.neighbour
+    FROM search.edges e WHERE hops >= 2 AND e.entity IN (SELECT h.entity FROM h1 h)
+      AND e.neighbor NOT IN (FROM h0 UNION ALL SELECT h.entity FROM h1 h) GROUP BY e.neighbor
 ), h3 AS MATERIALIZED (
-    SELECT 3 AS hop, e.neighbour AS entity, max_by(
+    SELECT 3 AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM edges e WHERE hops >= 3 AND e.entity IN (SELECT h.entity FROM h2 h)
-      AND e.neighbour NOT IN (SELECT h.entity FROM h1 h UNION ALL SELECT h.entity FROM h2 h) GROUP BY e.neighbour
+    FROM search.edges e WHERE hops >= 3 AND e.entity IN (SELECT h.entity FROM h2 h)
+      AND e.neighbor NOT IN (SELECT h.entity FROM h1 h UNION ALL SELECT h.entity FROM h2 h) GROUP BY e.neighbor
 ), h4 AS MATERIALIZED (
-    SELECT 4 AS hop, e.neighbour AS entity, max_by(
+    SELECT 4 AS hop, e.neighbor AS entity, max_by(
         {'via': e.entity, 'relationship': e.relationship, 'weight': e.weight}, (e.weight, -e.relationship)) AS best
-    FROM edges e WHERE hops >= 4 AND e.entity IN (SELECT h.entity FROM h3 h)
-      AND e.neighbour NOT IN (SELECT h.entity FROM h2 h UNION ALL SELECT h.entity FROM h3 h) GROUP BY e.neighbour
+    FROM search.edges e WHERE hops >= 4 AND e.entity IN (SELECT h.entity FROM h3 h)
+      AND e.neighbor NOT IN (SELECT h.entity FROM h2 h UNION ALL SELECT h.entity FROM h3 h) GROUP BY e.neighbor
 ), met AS MATERIALIZED (
     FROM h1 UNION ALL FROM h2 UNION ALL FROM h3 UNION ALL FROM h4
 ), named AS MATERIALIZED (
@@ -39,6 +39,9 @@ ORDER BY m.hop, m.best.weight DESC, e.human_readable_id;
 COMMENT ON MACRO TABLE neighbors IS
     'The entities up to so many hops (1 to 4) away, nearest first, each with the strongest relationship that leads there from one hop nearer (via).';
 
+CREATE OR REPLACE MACRO neighbours(title, hops := 1) AS TABLE FROM neighbors(title, hops);
+COMMENT ON MACRO TABLE neighbours IS 'British spelling of neighbors.';
+
 CREATE OR REPLACE MACRO longer_way(way, node, relationship, weight) AS {
     'nodes': list_append(way.nodes, node),
     'relationships': list_append(way.relationships, relationship),
@@ -46,8 +49,8 @@ CREATE OR REPLACE MACRO longer_way(way, node, relationship, weight) AS {
 };
 COMMENT ON MACRO longer_way IS 'Helper of path_between: the way with one step more.';
 
--- From both ends in turn, until they meet: f1, g1, f2, … are the entities so many hops from a and from b, each with the
--- heaviest of the shortest ways to it. What lies behind a meeting is not looked at.
+-- From both ends in turn, until they meet: f1, g1, f2, … are the entities n hops from a and from b, each with the
+-- heaviest of the shortest ways to it. The search stops where they meet.
 CREATE OR REPLACE MACRO path_between(a, b, max_hops := 4) AS TABLE
 WITH f0 AS MATERIALIZED (
     SELECT c.entity, {'nodes': [c.entity], 'relationships': []::INTEGER[], 'weight': 0::DOUBLE} AS way
@@ -59,48 +62,48 @@ WITH f0 AS MATERIALIZED (
 ), m0 AS MATERIALIZED (
     SELECT f.way AS there, g.way AS back FROM f0 f JOIN g0 g ON g.entity = f.entity
 ), f1 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(f.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN f0 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m0) GROUP BY e.neighbour
+    FROM search.edges e JOIN f0 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m0) GROUP BY e.neighbor
 ), m1 AS MATERIALIZED (
     FROM m0 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g0 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g1 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(g.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN g0 g ON g.entity = e.entity WHERE max_hops >= 2 AND NOT EXISTS (FROM m1) GROUP BY e.neighbour
+    FROM search.edges e JOIN g0 g ON g.entity = e.entity WHERE max_hops >= 2 AND NOT EXISTS (FROM m1) GROUP BY e.neighbor
 ), m2 AS MATERIALIZED (
     FROM m1 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g1 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), f2 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(f.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN f1 f ON f.entity = e.entity WHERE max_hops >= 3 AND NOT EXISTS (FROM m2)
-     AND e.neighbour NOT IN (SELECT o.entity FROM f0 o UNION ALL SELECT o.entity FROM f1 o) GROUP BY e.neighbour
+    FROM search.edges e JOIN f1 f ON f.entity = e.entity WHERE max_hops >= 3 AND NOT EXISTS (FROM m2)
+     AND e.neighbor NOT IN (SELECT o.entity FROM f0 o UNION ALL SELECT o.entity FROM f1 o) GROUP BY e.neighbor
 ), m3 AS MATERIALIZED (
     FROM m2 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g1 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g2 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(g.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN g1 g ON g.entity = e.entity WHERE max_hops >= 4 AND NOT EXISTS (FROM m3)
-     AND e.neighbour NOT IN (SELECT o.entity FROM g0 o UNION ALL SELECT o.entity FROM g1 o) GROUP BY e.neighbour
+    FROM search.edges e JOIN g1 g ON g.entity = e.entity WHERE max_hops >= 4 AND NOT EXISTS (FROM m3)
+     AND e.neighbor NOT IN (SELECT o.entity FROM g0 o UNION ALL SELECT o.entity FROM g1 o) GROUP BY e.neighbor
 ), m4 AS MATERIALIZED (
     FROM m3 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g2 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), f3 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(f.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN f2 f ON f.entity = e.entity WHERE max_hops >= 5 AND NOT EXISTS (FROM m4)
-     AND e.neighbour NOT IN (SELECT o.entity FROM f1 o UNION ALL SELECT o.entity FROM f2 o) GROUP BY e.neighbour
+    FROM search.edges e JOIN f2 f ON f.entity = e.entity WHERE max_hops >= 5 AND NOT EXISTS (FROM m4)
+     AND e.neighbor NOT IN (SELECT o.entity FROM f1 o UNION ALL SELECT o.entity FROM f2 o) GROUP BY e.neighbor
 ), m5 AS MATERIALIZED (
     FROM m4 UNION ALL (SELECT f.way, g.way FROM f3 f JOIN g2 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g3 AS MATERIALIZED (
-    SELECT e.neighbour AS entity, max_by(longer_way(g.way, e.neighbour, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
-    FROM edges e JOIN g2 g ON g.entity = e.entity WHERE max_hops >= 6 AND NOT EXISTS (FROM m5)
-     AND e.neighbour NOT IN (SELECT o.entity FROM g1 o UNION ALL SELECT o.entity FROM g2 o) GROUP BY e.neighbour
+    FROM search.edges e JOIN g2 g ON g.entity = e.entity WHERE max_hops >= 6 AND NOT EXISTS (FROM m5)
+     AND e.neighbor NOT IN (SELECT o.entity FROM g1 o UNION ALL SELECT o.entity FROM g2 o) GROUP BY e.neighbor
 ), m6 AS MATERIALIZED (
     FROM m5 UNION ALL (SELECT f.way, g.way FROM f3 f JOIN g3 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)

@@ -1,4 +1,4 @@
--- What any row was made from, down to the documents.
+-- The lineage of any row, down to the documents.
 
 CREATE OR REPLACE MACRO explain_row(table_name, id) AS TABLE
 WITH asked AS MATERIALIZED (

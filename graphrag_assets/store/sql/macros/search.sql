@@ -1,7 +1,7 @@
 -- Searching: entities by name, texts and entities by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009).
 
 CREATE OR REPLACE MACRO entities_called(title) AS TABLE
-    SELECT n.entity FROM entity_names n WHERE n.name = (SELECT md5_number_lower(title_key(title)));
+    SELECT n.entity FROM search.entity_names n WHERE n.name = (SELECT md5_number_lower(title_key(title)));
 COMMENT ON MACRO TABLE entities_called IS
     'human_readable_id of the entities of that title or accepted alias, however it is written; none if there is none.';
 
@@ -15,13 +15,13 @@ WITH spelled AS (
     SELECT DISTINCT word, unnest([form, long_form]) AS form FROM spelled WHERE word IS NOT NULL
 ), near AS MATERIALIZED (
     SELECT DISTINCT a.word, a.form = f.form AS same, f.term, f.texts
-    FROM asked a JOIN word_forms f ON f.beginning = left(a.form, 3)
+    FROM asked a JOIN search.word_forms f ON f.beginning = left(a.form, 3)
     WHERE f.beginning IN (SELECT left(form, 3) FROM asked)
 ), own AS MATERIALIZED (
     SELECT DISTINCT word, term, texts FROM near WHERE same
 ), stripped AS MATERIALIZED (
     SELECT a.word, a.form[:-length(e.ending) - 1] || e.replacement AS term, e.forms
-    FROM asked a JOIN word_endings e ON ends_with(a.form, e.ending)
+    FROM asked a JOIN search.word_endings e ON ends_with(a.form, e.ending)
     WHERE length(term) > 2 AND a.word NOT IN (SELECT word FROM own)
 ), stems AS MATERIALIZED (
     FROM own
@@ -59,12 +59,12 @@ WITH words AS MATERIALIZED (
     SELECT concept, weight, md5_number_lower(text_kind || ' ' || term) AS term FROM word_terms(search_words(query))
 ), terms AS MATERIALIZED (
     SELECT w.concept, t.term, w.weight * ln(1 + (s.texts - t.texts + 0.5) / (t.texts + 0.5)) AS rarity, s.mean_length
-    FROM posting_terms t JOIN words w ON w.term = t.term, posting_statistics s
+    FROM search.posting_terms t JOIN words w ON w.term = t.term, search.posting_statistics s
     WHERE s.kind = text_kind AND t.term IN (SELECT term FROM words)
 ), scores AS (
     SELECT p.number, t.concept,
            max(t.rarity * p.n * 2.2 / (p.n + 1.2 * (0.25 + 0.75 * p.length / t.mean_length))) AS score
-    FROM postings p JOIN terms t ON t.term = p.term
+    FROM search.postings p JOIN terms t ON t.term = p.term
     GROUP BY p.number, t.concept
 )
 SELECT number, sum(score) AS score

@@ -1,4 +1,4 @@
--- What model calls have cost, from the ledger's books.
+-- Costs of model calls, from the ledger's entries.
 
 CREATE OR REPLACE MACRO spend_by(what) AS TABLE
 WITH asked AS (

@@ -1,9 +1,9 @@
--- What titles and questions are compared by, as graphrag_assets/text.py has it. A change there is a change here.
+-- How titles and questions are compared, as in graphrag_assets/text.py. Keep both the same.
 
 CREATE OR REPLACE MACRO replace_characters(text, use) AS (
     SELECT coalesce(string_agg(coalesce(f.replacement, c.character), '' ORDER BY c.place), '')
     FROM (SELECT unnest(string_split(text, '')) AS character, generate_subscripts(string_split(text, ''), 1) AS place) c
-    LEFT JOIN character_forms f ON f.character = c.character AND f.purpose = use
+    LEFT JOIN search.character_forms f ON f.character = c.character AND f.purpose = use
 );
 COMMENT ON MACRO replace_characters IS
     'Helper: the text with each character replaced by the form that character_forms has of it for the purpose.';
@@ -61,7 +61,7 @@ CREATE OR REPLACE MACRO without_stop_words(words) AS (
         FROM (
             SELECT coalesce(arg_max(stop_words, {n: len(list_intersect(words, stop_words)), documents: documents,
                                                  language: language}), []) AS stop_words
-            FROM languages
+            FROM search.languages
         ) l
     ) k
 );

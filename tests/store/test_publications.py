@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.publishing import create_tables
-from graphrag_assets.store.snapshots import VIEWS, compare, resolve, snapshots
+from graphrag_assets.store.publication_writer import create_tables
+from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve
 
 
 def published(path: Path, communities: dict[str, str], level: int = 0) -> Path:
@@ -91,7 +91,7 @@ def test_what_is_no_publication_is_a_clear_error(tmp_path):
         compare(file, tmp_path / "other.duckdb")
 
 
-def test_before_the_first_publication_there_are_no_snapshots(tmp_path):
-    assert snapshots(tmp_path) == []
+def test_before_the_first_publication_there_are_no_publications(tmp_path):
+    assert list_publications(tmp_path) == []
     with pytest.raises(StoreError, match="Nothing is published"):
         resolve(tmp_path, "current")

@@ -1,7 +1,7 @@
-"""The inverted index for BM25: which texts contain which terms, and the words that a question finds the terms by.
+"""Writes the inverted index for BM25, and the word forms through which questions find its terms.
 
-A term is the stem of a word in its text's language, without diacritics. There is no stemmer in SQL: questions find
-terms by the published tables `word_forms` and `word_endings`, in Python by the same macros as everywhere.
+A term is the stem of a word in its text's language, without diacritics. SQL has no stemmer: questions find terms
+through the tables `word_forms` and `word_endings`, in Python as in the macros.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _COMMON = 500  # terms that endings are tried with
 
 
 class Postings(NamedTuple):
-    """What some texts have.
+    """Term counts of some texts.
 
     `postings`: term (hashed), number, n, length, in no order. `lengths`: one row per text, its words.
     `forms`: form, term, hashed; one row per distinct word and spelling, words of unspaced scripts left out.
@@ -68,7 +68,7 @@ def _forms(known: pl.DataFrame) -> pl.DataFrame:
 
 
 _TEXTS = {
-    # With its context: a passage often says "it" of what only the title or a heading names.
+    # With its context: a passage often says "it" for what only the title or a heading names.
     "text_unit": "SELECT human_readable_id AS number, concat_ws(' ', context, text) AS text FROM text_units",
     "entity": "SELECT human_readable_id AS number, title || ' ' || description AS text FROM entities",
     "community_report": (
@@ -79,9 +79,10 @@ _TEXTS = {
 
 
 _WEIGHTS = """
-INSERT INTO community_weights
+INSERT INTO search.community_weights
 SELECT m.community, count(DISTINCT t.text_unit)
-FROM (SELECT DISTINCT entity, community FROM entity_communities) m LEFT JOIN entity_text_units t USING (entity)
+FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
+LEFT JOIN search.entity_text_units t USING (entity)
 GROUP BY m.community ORDER BY m.community
 """
 _LANGUAGES = {
@@ -92,28 +93,28 @@ _LANGUAGES = {
     "entity": """
         SELECT number, max_by(language, (n, language)) AS language FROM (
             SELECT e.entity AS number, d.language, count(*) AS n
-            FROM entity_text_units e JOIN text_units t ON t.human_readable_id = e.text_unit
+            FROM search.entity_text_units e JOIN text_units t ON t.human_readable_id = e.text_unit
             JOIN documents d ON d.id = t.document_id
             GROUP BY ALL
         ) GROUP BY number
     """,
 }
 _FORMS = """
-INSERT INTO word_forms
+INSERT INTO search.word_forms
 SELECT left(f.form, 3), f.form, f.term, coalesce(max(t.texts) FILTER (f.kind = 'text_unit'), 0)
-FROM temp.forms f LEFT JOIN posting_terms t ON t.term = f.hashed GROUP BY ALL ORDER BY ALL
+FROM temp.forms f LEFT JOIN search.posting_terms t ON t.term = f.hashed GROUP BY ALL ORDER BY ALL
 """
-# What the stemmers do to words, as rules for words that the texts lack. A stem differs from its word in the last
+# What the stemmers do to words, as rules for words that no text has. A stem differs from its word in the last
 # letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
 _ENDINGS = r"""
-INSERT INTO word_endings
+INSERT INTO search.word_endings
 WITH cut AS (
     SELECT form, term, CASE
         WHEN starts_with(form, term) THEN length(term)
         WHEN starts_with(form, term[:-2]) THEN length(term) - 1
         WHEN starts_with(form, term[:-3]) THEN length(term) - 2
     END AS shared
-    FROM (SELECT form, term FROM word_forms UNION SELECT form, term FROM invented_forms)
+    FROM (SELECT form, term FROM search.word_forms UNION SELECT form, term FROM invented_forms)
     WHERE regexp_full_match(form, '[\p{L}\p{M}]{4,}') AND length(term) > 2
 )
 SELECT form[shared + 1:] AS ending, term[shared + 1:] AS replacement, count(*) AS forms
@@ -121,11 +122,11 @@ FROM cut WHERE shared IS NOT NULL AND length(ending) <= $longest
 GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL
 """
 _COMMON_TERMS = r"""
-SELECT DISTINCT term, texts FROM word_forms WHERE regexp_full_match(term, '\p{L}{3,}')
+SELECT DISTINCT term, texts FROM search.word_forms WHERE regexp_full_match(term, '\p{L}{3,}')
 ORDER BY texts DESC, term LIMIT $n
 """
 _NAMES = """
-INSERT INTO entity_names
+INSERT INTO search.entity_names
 WITH names AS (
     SELECT title_key AS name, title_key FROM entities
     UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
@@ -136,17 +137,17 @@ FROM names n JOIN entities e USING (title_key) ORDER BY ALL
 """
 
 
-def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
+def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
     """Fill postings, posting_terms, posting_statistics, word_forms, word_endings, languages, entity_names and
     community_weights.
 
     Args:
-        connection: has the published index open, with entities, texts and bridge tables in it.
+        connection: has the publication open, with entities, texts and bridge tables in it.
     """
     _write_names(connection)
     connection.execute(_WEIGHTS)
     languages = _write_languages(connection)
-    connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM postings WITH NO DATA")
+    connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM search.postings WITH NO DATA")
     connection.execute("CREATE OR REPLACE TEMP TABLE forms (kind VARCHAR, form VARCHAR, term VARCHAR, hashed UBIGINT)")
     for kind, query in _TEXTS.items():
         texts = length = 0
@@ -165,19 +166,21 @@ def write_postings(connection: duckdb.DuckDBPyConnection) -> None:
             connection.unregister("counted_part")
             connection.unregister("forms_part")
         if texts:
-            connection.execute("INSERT INTO posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
-    # Sorted in slices that fit in memory: one sort of everything would go through the disk, three times slower.
+            connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
+    # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
     ((rows,),) = connection.execute("SELECT count(*) FROM temp.counted").fetchall()
     slices = rows // _POSTINGS_AT_ONCE + 1
     for place in range(slices):
         bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
         connection.execute(
-            "INSERT INTO postings FROM temp.counted WHERE term BETWEEN $first::UBIGINT AND $last::UBIGINT "
+            "INSERT INTO search.postings FROM temp.counted WHERE term BETWEEN $first::UBIGINT AND $last::UBIGINT "
             "ORDER BY term, number",
             bounds,
         )
     connection.execute("DROP TABLE temp.counted")
-    connection.execute("INSERT INTO posting_terms SELECT term, count(*) FROM postings GROUP BY term ORDER BY term")
+    connection.execute(
+        "INSERT INTO search.posting_terms SELECT term, count(*) FROM search.postings GROUP BY term ORDER BY term"
+    )
     connection.execute(_FORMS)
     connection.execute("DROP TABLE temp.forms")
     _write_endings(connection, languages)
@@ -197,9 +200,9 @@ def _write_names(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Fill languages; returns them, that of the most documents first.
+    """Fill languages; returns them, the most frequent first.
 
-    Where every document is too short to tell its language, it is that of all together, if it can be told.
+    If every document is too short to detect its language, it is detected from all of them together.
     """
     counted = connection.execute(
         "SELECT language, count(*) AS n FROM documents WHERE language <> $unknown "
@@ -212,7 +215,7 @@ def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
         counted = [(language, 0)] if language != UNKNOWN else []
     for language, documents in counted:
         connection.execute(
-            "INSERT INTO languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]
+            "INSERT INTO search.languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]
         )
     return [language for language, _ in counted]
 
@@ -230,7 +233,7 @@ def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) 
 
 
 def _language_by_number(connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str]) -> pl.DataFrame | None:
-    """number, language of the texts of a kind; None where no look-up is needed, or possible."""
+    """number, language of the texts of a kind; None where no lookup is needed or possible."""
     if len(languages) < 2 or kind not in _LANGUAGES:
         return None
     return connection.sql(_LANGUAGES[kind]).pl()

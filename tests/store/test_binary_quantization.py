@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.store import signs as module
-from graphrag_assets.store.signs import signs, write_signs
+from graphrag_assets.store import binary_quantization as module
+from graphrag_assets.store.binary_quantization import binary_codes, write_binary_codes
 
 COMPARED = 200  # of 5,000: as many in a hundred as 2,000 are of 50,000
 
@@ -36,7 +36,7 @@ def texts(n: int) -> list[str]:
 
 def recall_at_10(vectors: np.ndarray, queries: np.ndarray) -> float:
     mean = vectors.mean(axis=0)
-    differing = np.bitwise_count(signs(queries, mean)[:, None, :] ^ signs(vectors, mean)[None, :, :])
+    differing = np.bitwise_count(binary_codes(queries, mean)[:, None, :] ^ binary_codes(vectors, mean)[None, :, :])
     found = 0
     for similarity, distance in zip(queries @ vectors.T, differing.astype(int).sum(axis=2), strict=True):
         near = np.argsort(distance, kind="stable")[:COMPARED]
@@ -58,7 +58,7 @@ def test_ten_nearest_of_embedded_texts_are_found() -> None:
 
 def test_signs_do_not_change_with_the_machine_or_the_version() -> None:
     vector = np.arange(1, 101, dtype=np.float32)[None, :] % 7 - 3
-    assert signs(vector, np.zeros(100, np.float32)).tolist() == [SIGNS]
+    assert binary_codes(vector, np.zeros(100, np.float32)).tolist() == [SIGNS]
 
 
 SIGNS = [7390699571830525438, 7355995740240310366]
@@ -75,10 +75,12 @@ def test_bits_are_written_only_above_the_threshold_and_in_parts(monkeypatch: pyt
             vector=pl.Series([*vectors.tolist(), *vectors[:250].tolist()], dtype=pl.Array(pl.Float32, 64))
         )
         connection.execute("INSERT INTO embeddings FROM rows")
-        write_signs(connection)
+        write_binary_codes(connection)
         tables = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
-        assert tables == [("embedding_means",), ("embeddings",), ("entity_signs",)]
-        mean = np.array(connection.execute("SELECT mean::FLOAT[] FROM embedding_means").fetchall()[0][0], np.float32)
+        assert tables == [("embedding_means",), ("embeddings",), ("entity_binary_codes",)]
+        mean = np.array(
+            connection.execute("SELECT mean::FLOAT[] FROM search.embedding_means").fetchall()[0][0], np.float32
+        )
         assert np.allclose(mean, vectors.mean(axis=0), atol=1e-6)
-        written = connection.execute("SELECT number, bits_0 FROM entity_signs ORDER BY number").fetchall()
-        assert written == [(n, int(bits)) for n, bits in enumerate(signs(vectors, mean)[:, 0])]
+        written = connection.execute("SELECT number, bits_0 FROM search.entity_binary_codes ORDER BY number").fetchall()
+        assert written == [(n, int(bits)) for n, bits in enumerate(binary_codes(vectors, mean)[:, 0])]

@@ -1,7 +1,7 @@
-"""The published index in the formats of others: GraphRAG 3's tables as parquet or csv, GraphML, GEXF, report lines.
+"""Exports a publication: GraphRAG 3's tables as parquet or CSV, GraphML, GEXF, or reports as JSON lines.
 
-All of it is read from one published file, so an export is of one moment. What is exported can be narrowed to batches
-and to communities; lists, degrees and frequencies are then those of what is exported.
+An export reads one publication, so its files are consistent. It can be limited to batches and communities; lists,
+degrees and frequencies then count the exported rows only.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import duckdb
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
 from graphrag_assets.interop.source import TABLES
-from graphrag_assets.store.published import PublishedIndex
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.schema import literal
 
 _EMBEDDINGS = {
@@ -38,7 +38,7 @@ def export(
 
     Args:
         kind: graphrag (a folder of parquet files), csv (a folder), graphml, gexf or reports (a file each).
-        target: where; what is there already is written anew.
+        target: file or folder; existing files are replaced.
         index: an index folder or published file; default: that of the settings.
         batches: only these.
         communities: only these, with the communities inside them.
@@ -62,7 +62,7 @@ def _selected(
     path = PublishedIndex(index).reader().path
     with duckdb.connect(config=_CONFIG) as connection:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY); USE published")
-        _check_known(connection, "batch", "batch_state", batches)
+        _check_known(connection, "batch", "operations.batch_state", batches)
         _check_known(connection, "community", "communities", communities)
         asked = {"batches": list(batches) or None, "communities": list(communities) or None}
         for statement in connection.extract_statements(_sql("select")):
@@ -79,9 +79,7 @@ def _sql(name: str) -> str:
 def _check_known(connection: duckdb.DuckDBPyConnection, column: str, table: str, asked: Sequence[object]) -> None:
     known = {row[0] for row in connection.execute(f"SELECT {column} FROM {table}").fetchall()}
     if missing := [str(one) for one in asked if one not in known]:
-        raise InputError(
-            f"The published index has no {column} {', '.join(missing)}. See `SELECT {column} FROM {table}`."
-        )
+        raise InputError(f"The publication has no {column} {', '.join(missing)}. See `SELECT {column} FROM {table}`.")
 
 
 def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
@@ -148,7 +146,7 @@ def _nodes(connection: duckdb.DuckDBPyConnection, levels: int) -> Iterator[Node]
         SELECT e.human_readable_id, e.title, e.type, e.description, v.frequency, v.degree, e.x, e.y,
                list(c.community ORDER BY c.level)
         FROM v3_entities v JOIN entities e USING (human_readable_id)
-        LEFT JOIN entity_communities c ON c.entity = e.human_readable_id
+        LEFT JOIN search.entity_communities c ON c.entity = e.human_readable_id
         GROUP BY ALL ORDER BY 1
         """
     )

@@ -1,6 +1,6 @@
-"""Tokens of rows as contexts show them, counted once at publication: a search has a few hundred rows to weigh.
+"""Counts the tokens of rows as contexts show them, once at publication: a search weighs a few hundred rows.
 
-The cells are those of the layouts in `query.local`, as they are without options.
+The cells are those of the default layouts in `query.local`.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class _Counted(NamedTuple):
 
 _COUNTED = (
     _Counted("entities", "line_tokens", "human_readable_id, title, description, degree"),
-    # Links are known when a question is asked; below a thousand they are one token, whatever they are.
+    # Links are known at query time; a number below a thousand is one token.
     _Counted("relationships", "line_tokens", "human_readable_id, source, target, description, round(weight, 2), 0"),
     _Counted(
         "covariates",
@@ -34,8 +34,8 @@ _COUNTED = (
 )
 
 
-def write_line_tokens(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the columns line_tokens and short_line_tokens of the published tables open in `connection`."""
+def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the columns line_tokens and short_line_tokens of the publication open in `connection`."""
     for table, column, cells in _COUNTED:
         ((rows,),) = connection.execute(f"SELECT coalesce(max(human_readable_id) + 1, 0) FROM {table}").fetchall()
         for first in range(0, rows, _ROWS_AT_ONCE):

@@ -1,41 +1,49 @@
-"""`snapshots`, `diff` and `rollback`: the publications that are kept, and the way between them."""
+"""`publications`, `diff` and `rollback`: list the kept publications, compare them, switch between them."""
 
 from collections.abc import Sequence
 
 import click
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.publishing import publication_file, roll_back
-from graphrag_assets.store.snapshots import Snapshot, compare, comparison_sql, current_number, resolve, snapshots
+from graphrag_assets.store.publications import (
+    KeptPublication,
+    compare,
+    comparison_sql,
+    current_number,
+    list_publications,
+    publication_file,
+    resolve,
+    roll_back,
+)
 
 _EXAMPLES = 5
 _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
-def show_snapshots() -> None:
+def show_publications() -> None:
     """Print the kept publications; the current one is marked."""
     console, folder = Console(), Settings.load().index_folder
-    found = snapshots(folder)
+    found = list_publications(folder)
     if not found:
         console.print(f"Nothing is published in {folder} yet. Run `python -m graphrag_assets index`.", soft_wrap=True)
         return
-    table = Table(title="publications")
-    for heading in ("number", "made (UTC)", "documents", "entities", "communities", "MB", ""):
-        table.add_column(heading, justify="right" if heading not in ("made (UTC)", "") else "left", no_wrap=True)
+    table = table_of("number", "made (UTC)")
+    add_numbers(table, "documents", "entities", "communities", "MB")
+    table.add_column()
     for one in found:
         counts = (f"{count:,}" for count in (one.documents, one.entities, one.communities))
-        mark = "◀ current" if one.is_current else ""
+        mark = "current" if one.is_current else ""
         table.add_row(str(one.number), f"{one.published_at:%Y-%m-%d %H:%M}", *counts, f"{one.megabytes:.1f}", mark)
-    console.print(table)
+    print_table(console, table)
 
 
 def run_rollback(name: str) -> None:
-    """Let readers see the publication that `name` means.
+    """Make the publication called `name` the current one.
 
     Raises:
         StoreError: it is not kept.
@@ -47,23 +55,23 @@ def run_rollback(name: str) -> None:
         return
     roll_back(folder, number)
     console.print(
-        f"Readers see publication {number} from their next question on. It stays until something new is published; "
-        "the working database and the documents are as they were.",
+        f"Readers see publication {number} from their next question on, until something new is published. "
+        "The working database and the documents are unchanged.",
         highlight=False,
         soft_wrap=True,
     )
 
 
 def show_diff(before: str | None, after: str | None, sql: bool, examples: int = _EXAMPLES) -> None:
-    """Print what differs between two publications, in words, or the SQL that shows it.
+    """Print what differs between two publications, in words, or as SQL.
 
     Raises:
         StoreError: one of them is not kept.
-        UsageError: only one is kept and none is named.
+        UsageError: only one is kept and `before` is not given.
     """
     console, folder = Console(), Settings.load().index_folder
     newer = resolve(folder, after or "newest")
-    kept = {one.number: one for one in snapshots(folder)}
+    kept = {one.number: one for one in list_publications(folder)}
     earlier = [number for number in kept if number < newer]
     if before is None and not earlier:
         raise click.UsageError("There is only one publication so far; a second one is made when something changes.")
@@ -87,16 +95,16 @@ def show_diff(before: str | None, after: str | None, sql: bool, examples: int = 
     )
 
 
-def _name(snapshot: Snapshot) -> str:
-    current = ", current" if snapshot.is_current else ""
-    return f"Publication {snapshot.number} ({snapshot.published_at:%Y-%m-%d %H:%M} UTC{current})"
+def _name(publication: KeptPublication) -> str:
+    current = ", current" if publication.is_current else ""
+    return f"Publication {publication.number} ({publication.published_at:%Y-%m-%d %H:%M} UTC{current})"
 
 
 def _in_words(counts: pl.DataFrame, what: str) -> str:
-    """Such as "2 added, 1 edited, 40 as they were"."""
+    """Such as "2 added, 1 edited, 40 unchanged"."""
     numbers = dict(counts.filter(what=what).select("change", "n").iter_rows())
     kept = numbers.pop("kept", 0)
-    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} as they were"
+    unchanged = f"{kept:,} kept" if what == "reports" else f"{kept:,} unchanged"
     return ", ".join([*(f"{n:,} {change}" for change, n in numbers.items()), *([unchanged] if kept else [])]) or "none"
 
 
@@ -121,9 +129,9 @@ def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
 
 
 def _ranked(frame: pl.DataFrame, importance: pl.Expr) -> Sequence[dict]:
-    """What came and went before what merely changed; by importance within."""
-    merely = pl.col("change").is_in(["changed", "rewritten"])
-    return frame.sort(merely, importance.neg(), "title", "change", nulls_last=True).to_dicts()
+    """Added and removed rows before changed ones; each sorted by importance."""
+    changed = pl.col("change").is_in(["changed", "rewritten"])
+    return frame.sort(changed, importance.neg(), "title", "change", nulls_last=True).to_dicts()
 
 
 def _line(row: dict, more: str = "") -> str:
@@ -141,20 +149,20 @@ def _document(row: dict) -> str:
 def _entity(row: dict) -> str:
     if row["change"] != "changed":
         return _line(row, row["type_after"] or row["type_before"])
-    told = [
+    changes = [
         f"{name} {row[f'{name}_before']} → {row[f'{name}_after']}"
         for name in ("title", "type", "degree", "frequency")
         if row[f"{name}_before"] != row[f"{name}_after"]
     ]
-    return _line(row, "; ".join([*told, *_new_text(row)]))
+    return _line(row, "; ".join([*changes, *_new_text(row)]))
 
 
 def _relationship(row: dict) -> str:
     if row["change"] != "changed":
         return _line(row)
     changed = row["weight_before"] != row["weight_after"]
-    told = [f"weight {row['weight_before']:.2f} → {row['weight_after']:.2f}"] if changed else []
-    return _line(row, "; ".join([*told, *_new_text(row)]))
+    changes = [f"weight {row['weight_before']:.2f} → {row['weight_after']:.2f}"] if changed else []
+    return _line(row, "; ".join([*changes, *_new_text(row)]))
 
 
 def _new_text(row: dict) -> list[str]:

@@ -35,10 +35,11 @@ def call(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
-def test_snapshots_lists_what_is_kept_and_marks_the_current_one(changed):
-    lines = [line for line in call("snapshots").splitlines() if line.startswith("│")]
-    assert [line.split("│")[1].strip() for line in lines] == ["1", "2"]
-    assert [line.split("│")[3].strip() for line in lines] == ["4", "4"]
+def test_publications_lists_what_is_kept_and_marks_the_current_one(changed):
+    lines = [line.strip("│ ") for line in call("publications").splitlines() if line.startswith("│")]
+    assert [line.split()[0] for line in lines] == ["1", "2"]
+    assert [line.split("│")[2].strip() for line in lines] == ["4", "4"]
+    assert call("snapshots") == call("publications")
     assert "current" not in lines[0]
     assert "current" in lines[1]
 
@@ -47,7 +48,7 @@ def test_diff_tells_in_words_what_changed_between_the_last_two(changed):
     told = call("diff")
     assert "Publication 1 (" in told
     assert "→ Publication 2 (" in told
-    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 as they were" in told
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in told
     assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in told
     assert "a/anderson.txt, " in told
     assert "− William Thomson: PERSON (removed)" in told
@@ -56,7 +57,7 @@ def test_diff_tells_in_words_what_changed_between_the_last_two(changed):
     assert told == call("diff", "1", "2")
     assert told == call("diff", "previous", "current")
     assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("diff", "2", "1")
-    assert "Documents: 4 as they were\n" in call("diff", "2", "2")
+    assert "Documents: 4 unchanged\n" in call("diff", "2", "2")
 
 
 def test_diff_as_sql_runs_in_a_plain_connection(changed):
@@ -94,7 +95,7 @@ def test_a_publication_that_is_not_there_is_one_clear_line(changed):
 
 
 def test_without_two_publications_there_is_nothing_to_compare(project):
-    assert "Nothing is published" in call("snapshots")
+    assert "Nothing is published" in call("publications")
     assert "Nothing is published" in call("diff", status=1)
     project.write("a/anderson.txt", ANDERSON)
     project.run("refresh_changed")

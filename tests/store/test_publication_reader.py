@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.published import PublishedIndex
-from graphrag_assets.store.published_schema import PUBLISHED
+from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
     other, text = tmp_path / "other.duckdb", tmp_path / "notes.duckdb"
     duckdb.connect(str(other)).close()
     text.write_text("not a database, but long enough to be taken for a file of one " * 10)
-    with pytest.raises(StoreError, match="not a published index"):
+    with pytest.raises(StoreError, match="not a publication"):
         PublishedIndex(other).reader()
     with pytest.raises(StoreError, match="Cannot open"):
         PublishedIndex(text).reader()

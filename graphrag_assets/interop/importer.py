@@ -1,11 +1,10 @@
-"""An index that others made becomes a batch of this one, without a model call.
+"""Imports an index as a batch of this one, without a model call.
 
-Its facts are committed as those of any batch. Its communities and reports are then written as what the last run had
-left, and the ordinary stages do the rest: they find nothing that has changed, keep communities and reports, and
-write only what the index lacked.
+Its facts are committed as those of any batch. Its communities and reports are written as if the last run had left
+them, so the ordinary stages find them unchanged, keep them, and write only what the index lacked.
 
-It is finished when its counts are recorded. One that was interrupted before is taken back and made again as a whole:
-with facts of it in the graph, its communities would be found instead of imported.
+An import is finished when its counts are recorded. An interrupted one is deleted and repeated: with its facts in the
+graph, its communities would be clustered instead of imported.
 """
 
 import time
@@ -51,7 +50,7 @@ from graphrag_assets.store.imports import (
     unfinished,
     write_facts,
 )
-from graphrag_assets.store.publishing import Publication
+from graphrag_assets.store.publication_writer import Publication
 
 PREFIX = "imported-"
 _EMBEDDED = (
@@ -62,8 +61,8 @@ _EMBEDDED = (
 
 
 class Imported(NamedTuple):
-    """The batch that an index became, what it was, the publication, and `counts`: step (read, written, repaired),
-    table_name, what, n."""
+    """The imported batch, its generation, the publication, and `counts`: step (read, written, repaired), table_name,
+    what, n."""
 
     batch: str
     generation: str
@@ -75,15 +74,14 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
     """Import the index or graph at `path` as a batch and publish.
 
     Args:
-        index: the index it becomes part of.
+        index: the index to import into.
         path: a folder of GraphRAG's output, a folder with entities and relationships, or a GraphML file.
         name: of the batch; default: `imported-` and the name of the folder.
-        vectors_of: the embedding model that the vectors of the imported index are of. They are used if it is that of
-            the settings.
+        vectors_of: the embedding model of the imported vectors. They are used if it is that of the settings.
 
     Raises:
         InputError: `path` cannot be read, or the name is taken.
-        GraphRAGError: it is imported, but a blocking check does not let the index be published.
+        GraphRAGError: it is imported, but a blocking check prevents publication.
     """
     started = time.monotonic()
     batch = name or PREFIX + path.resolve().stem
@@ -99,7 +97,7 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
         models = without_calls(index.models())
         vectors = _usable_vectors(index, source.vectors, models.embedding_model, vectors_of, counts)
         if is_known:
-            _take_back(index, models, batch, run_id)
+            _delete_leftovers(index, models, batch, run_id)
         seconds = time.monotonic() - started
         write_facts(index.working, imported, facts.frames, numbers, ids, NUMBERED, run_id, seconds)
         merge_graph(index, models, run_id)
@@ -121,10 +119,10 @@ def _published(index: Index, batch: str, run_id: str) -> Publication:
 
 
 def _check_name(index: Index, batch: str) -> bool:
-    """Whether there was a batch of that name, of which something may be left.
+    """Whether a batch of that name existed, of which rows may be left.
 
     Raises:
-        InputError: there is one, or the name could not be that of a folder.
+        InputError: it still exists, or the name is no valid folder name.
     """
     _check_is_folder_name(batch)
     state = index.working.read("SELECT origin, n_documents FROM batch_state WHERE batch = $batch", {"batch": batch})
@@ -132,13 +130,13 @@ def _check_name(index: Index, batch: str) -> bool:
     if state.height and state.item(0, "n_documents") and is_whole:
         origin = state.item(0, "origin")
         what = f"was imported from {origin}" if origin else "is a batch of the input folder"
-        cure = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
-        raise InputError(f"{batch!r} {what}. {cure} this one another name with --name.")
+        remedy = f"Remove it with `import --remove {batch}` and run `index` first, or give" if origin else "Give"
+        raise InputError(f"{batch!r} {what}. {remedy} this one another name with --name.")
     return state.height > 0
 
 
 def _check_is_folder_name(batch: str) -> None:
-    """Documents that are handed over go into a folder of this name, without the prefix."""
+    """Documents handed over to the input folder go into a folder of this name, without the prefix."""
     folder = batch.removeprefix(PREFIX)
     if not folder.strip() or folder.startswith(".") or any(c in "/\\" or not c.isprintable() for c in batch):
         raise InputError(
@@ -147,8 +145,8 @@ def _check_is_folder_name(batch: str) -> None:
         )
 
 
-def _take_back(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
-    """Delete all that is left of a removed or interrupted import, so that the next one is as the first."""
+def _delete_leftovers(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
+    """Delete all rows left by a removed or interrupted import."""
     documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
     replace_documents(index.working, batch, documents["id"], GONE, run_id)
     merge_graph(index, models, run_id)
@@ -157,10 +155,9 @@ def _take_back(index: Index, models: IndexingModels, batch: str, run_id: str) ->
 
 
 def without_calls(models: IndexingModels) -> IndexingModels:
-    """`models` with the embedded default where something has to be written: an import calls no language model.
+    """`models` with the embedded default for all writing: an import calls no language model.
 
-    What the embedded default had to write is marked as written by a stand-in, so a language model writes it anew in
-    the next run.
+    Reports written by the embedded default are marked, so that a language model rewrites them in the next run.
     """
     embedded = embedded_models()
 
@@ -174,13 +171,13 @@ def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
     n_given = source.entities.height + source.relationships.height
     if n_given and facts.frames["entity_mentions"].is_empty():
         raise InputError(
-            f"No entity or relationship in {path} has a name: of {n_given} rows nothing is left. Look at the columns "
-            "title of entities, source and target of relationships."
+            f"No entity or relationship in {path} has a name: none of {n_given} rows can be imported. Check the "
+            "columns title of entities, source and target of relationships."
         )
 
 
 def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
-    """The vectors of the source that can stand beside those of the index: of its model, and of their length."""
+    """The vectors of the source with the model and the length of those of the index."""
     if vectors_of != model:
         counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += vectors.height
         return vectors.clear()
@@ -194,12 +191,12 @@ def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of:
 
 
 def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> None:
-    """The vectors of the source for the texts that are as they were."""
+    """Write the vectors of the source for unchanged texts."""
     if source.vectors.is_empty():
         return
     text_units, entities, reports = index.working.read_all(*_EMBEDDED)
     texts = embedding_texts(text_units, entities, reports, model)
-    # The vectors that come with text units are of the text alone; they are used as they are, not paid for again.
+    # Imported vectors of text units embed the text without context; they are used, not paid for again.
     alone = embedding_texts(text_units.with_columns(context=pl.lit("")), entities, reports, model)
     texts = texts.drop("text").join(alone.select("kind", "id", "text"), on=["kind", "id"])
     given = pl.concat(
@@ -226,7 +223,7 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
 
 
 def _all_counts(index: Index, batch: str, source: Source, n_kept: int, repaired: Counts) -> pl.DataFrame:
-    """step, table_name, what, n: rows read, rows written, and every repair that was made at least once."""
+    """step, table_name, what, n: rows read, rows written, and repairs."""
     written = rows_written(index.working, batch)
     if source.members.height:
         repaired["communities", "added for entities that were in none"] += written["communities"] - n_kept

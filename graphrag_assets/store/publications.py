@@ -1,6 +1,6 @@
-"""The publications that are kept: which there are, and what differs between two of them.
+"""The kept publications: list them, switch between them, compare two of them.
 
-The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` gives it to people to run themselves.
+The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` returns it for use in any DuckDB shell.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,13 @@ from typing import Any
 
 import duckdb
 import polars as pl
+from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.published import POINTER
-from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
 from graphrag_assets.store.schema import literal
 
+FOLDER = "publications"
 VIEWS = (
     "change_counts",
     "changed_documents",
@@ -32,8 +33,8 @@ _CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_know
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A publication that is kept: its number, file, time, size and rows, and whether readers see it now."""
+class KeptPublication:
+    """A kept publication: its number, file, time, size and rows, and whether readers see it now."""
 
     number: int
     path: Path
@@ -52,7 +53,7 @@ FROM file.publication
 """
 
 
-def snapshots(index_folder: Path) -> list[Snapshot]:
+def list_publications(index_folder: Path) -> list[KeptPublication]:
     """The kept publications, oldest first; none before the first."""
     current = current_number(index_folder)
     found = []
@@ -61,8 +62,20 @@ def snapshots(index_folder: Path) -> list[Snapshot]:
         with _attached(file=path) as connection:
             ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
         megabytes = path.stat().st_size / 1e6
-        found.append(Snapshot(number, path, when, documents, entities, communities, megabytes, number == current))
+        is_current = number == current
+        found.append(KeptPublication(number, path, when, documents, entities, communities, megabytes, is_current))
     return found
+
+
+def kept_publications(index_folder: Path) -> list[int]:
+    """The numbers of the kept publications, in order."""
+    files = (index_folder / FOLDER).glob("graphrag-*.duckdb")
+    return sorted(int(path.stem.removeprefix("graphrag-")) for path in files)
+
+
+def publication_file(index_folder: Path, number: int) -> Path:
+    """The file of publication `number`."""
+    return index_folder / FOLDER / f"graphrag-{number}.duckdb"
 
 
 def current_number(index_folder: Path) -> int | None:
@@ -73,13 +86,40 @@ def current_number(index_folder: Path) -> int | None:
         return None
 
 
+def roll_back(index_folder: Path, number: int) -> None:
+    """Make any kept publication the current one.
+
+    Raises:
+        StoreError: it is not kept.
+    """
+    if number not in (kept := kept_publications(index_folder)):
+        raise StoreError(
+            f"Publication {number} is not there. Kept are {', '.join(map(str, kept)) or 'none'}; "
+            "GRAPHRAG_KEEP_PUBLICATIONS says how many."
+        )
+    with FileLock(index_folder / "publishing.lock"):
+        point_to(index_folder, number)
+
+
+def point_to(index_folder: Path, number: int) -> None:
+    """Make publication `number` the current one: first the pointer file, then the stable name."""
+    target = publication_file(Path(), number)
+    pointer = index_folder / f".{POINTER}.new"
+    pointer.write_text(f"{target.as_posix()}\n")
+    pointer.replace(index_folder / POINTER)
+    link = index_folder / f".{STABLE_NAME}.new"
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    link.replace(index_folder / STABLE_NAME)
+
+
 def resolve(index_folder: Path, name: str) -> int:
-    """The number that `name` means: a number, or one of `WORDS`.
+    """The number of the publication called `name`: a number, or one of `WORDS`.
 
     `previous` is the one kept before the current one.
 
     Raises:
-        StoreError: there is no such publication, or it is not kept any more; the message says which are.
+        StoreError: it is not kept; the message lists those that are.
     """
     kept = kept_publications(index_folder)
     if not kept:
@@ -113,7 +153,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
             before and after.
 
     Raises:
-        StoreError: a file is missing or is no published index.
+        StoreError: a file is missing or is no publication.
     """
     with _attached(before=before, after=after) as connection:
         try:
@@ -143,7 +183,7 @@ def _attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         for name, path in paths.items():
             if not path.is_file():
                 raise StoreError(
-                    f"The publication {path} is not there. `python -m graphrag_assets snapshots` lists all."
+                    f"The publication {path} is not there. `python -m graphrag_assets publications` lists all."
                 )
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")

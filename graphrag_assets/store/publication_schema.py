@@ -1,7 +1,9 @@
-"""The published index: the working tables, numbered and linked, plus tables shaped for searching.
+"""The tables of a publication: the working tables, numbered and linked, plus tables for searching.
 
-Everything here is rebuilt at each publication from the working tables (`sql/publish.sql`), never maintained.
-Integer keys beside the string ids and sorted bridge tables make a search a few milliseconds of SQL.
+They are in three schemas. `main` has what a person queries; `search` has what queries of this package read (bridge
+tables, the BM25 index, the passage graph, binary codes); `operations` has records of runs, settings and imports.
+Every publication builds all of them from the working tables (`sql/publish.sql`). Integer keys beside the string ids
+and sorted bridge tables make a search a few milliseconds of SQL.
 """
 
 from dataclasses import replace
@@ -14,7 +16,7 @@ def _extended(base: Table, *more: tuple[str, str, str], after: str = "id") -> Ta
     """`base` with the columns `more` inserted behind the column `after`."""
     added = table(base.name, base.comment, " ".join(base.key), *more).columns
     at = base.column_names.index(after) + 1
-    return Table(base.name, base.comment, base.key, base.columns[:at] + added + base.columns[at:])
+    return replace(base, columns=base.columns[:at] + added + base.columns[at:])
 
 
 def _uncompressed(base: Table, *names: str) -> Table:
@@ -31,10 +33,12 @@ _LINE_TOKENS = (
     "INTEGER",
     "Tokens (o200k_base) of the row as a context shows it, counted for searches.",
 )
+_PERIOD_DATE = ("period_date", "DATE", "period as a date; null when it is none.")
 
 DOCUMENTS = _extended(
     _extended(s.DOCUMENTS, s.NUMBER),
     ("text_unit_ids", "VARCHAR[]", "Its text units, in order."),
+    ("created_at", "TIMESTAMP", "creation_date as a time, UTC; null when it is none."),
     after="text",
 )
 TEXT_UNITS = _extended(
@@ -65,6 +69,8 @@ COVARIATES = _extended(
     ("object_number", "INTEGER", "human_readable_id of the object entity; null when it is no entity."),
     _TEXT_UNIT_NUMBER,
     _LINE_TOKENS,
+    ("starts_on", "DATE", "The first day of start_date; null when it is no date."),
+    ("ends_on", "DATE", "The last day of end_date; null when it is no date."),
     after="object_key",
 )
 ENTITY_MENTIONS = _extended(
@@ -92,8 +98,10 @@ COMMUNITY_REPORTS = _extended(
     ("summary_tokens", "BIGINT", "Tokens (o200k_base) of the summary."),
     _LINE_TOKENS,
     ("short_line_tokens", "INTEGER", "The same with the summary in place of the content."),
+    _PERIOD_DATE,
     after="full_content",
 )
+COMMUNITIES = _extended(s.COMMUNITIES, _PERIOD_DATE, after="period")
 EMBEDDINGS = table(
     "embeddings",
     s.EMBEDDINGS.comment,
@@ -106,17 +114,17 @@ EMBEDDINGS = table(
 )
 
 EDGES = table(
-    "edges",
+    "search.edges",
     "Each relationship twice, once from either end: the adjacency list of the graph.",
-    "entity neighbour",
+    "entity neighbor",
     ("entity", "INTEGER", "human_readable_id of one end."),
-    ("neighbour", "INTEGER", "human_readable_id of the other end."),
+    ("neighbor", "INTEGER", "human_readable_id of the other end."),
     ("relationship", "INTEGER", "human_readable_id of the relationship."),
     ("weight", "DOUBLE", "The relationship's weight."),
     ("combined_degree", "BIGINT", "The relationship's combined degree."),
 )
 ENTITY_TEXT_UNITS = table(
-    "entity_text_units",
+    "search.entity_text_units",
     "Which text units name which entity.",
     "entity text_unit",
     ("entity", "INTEGER", "human_readable_id of the entity."),
@@ -124,14 +132,14 @@ ENTITY_TEXT_UNITS = table(
     ("n_relationships", "INTEGER", "Relationships of the entity stated in the text unit."),
 )
 RELATIONSHIP_TEXT_UNITS = table(
-    "relationship_text_units",
+    "search.relationship_text_units",
     "Which text units state which relationship.",
     "relationship text_unit",
     ("relationship", "INTEGER", "human_readable_id of the relationship."),
     ("text_unit", "INTEGER", "human_readable_id of the text unit."),
 )
 ENTITY_COMMUNITIES = table(
-    "entity_communities",
+    "search.entity_communities",
     "The community of each entity at each level.",
     "entity level",
     ("entity", "INTEGER", "human_readable_id of the entity."),
@@ -139,23 +147,23 @@ ENTITY_COMMUNITIES = table(
     ("community", "INTEGER", "Number of the community."),
 )
 COMMUNITY_WEIGHTS = table(
-    "community_weights",
+    "search.community_weights",
     "How much text each community stands for.",
     "community",
     ("community", "INTEGER", "Number of the community."),
     ("text_units", "BIGINT", "Number of distinct text units that name a member."),
 )
 ENTITY_NAMES = table(
-    "entity_names",
-    "What entities are called: normalised titles, with and without diacritics and hyphens, and accepted aliases.",
+    "search.entity_names",
+    "What entities are called: normalized titles, with and without diacritics and hyphens, and accepted aliases.",
     "name entity",
-    ("name", "UBIGINT", "md5_number_lower of the normalised name."),
+    ("name", "UBIGINT", "md5_number_lower of the normalized name."),
     ("entity", "INTEGER", "human_readable_id of the entity."),
     ("frequency", "BIGINT", "Number of text units that name the entity."),
     ("subject", "UBIGINT", "The entity's name in passage_subjects, whichever of its names this is."),
 )
 PASSAGE_SUBJECTS = table(
-    "passage_subjects",
+    "search.passage_subjects",
     "Which text units are about a thing: their title, a heading or an opening definition names it.",
     "name text_unit",
     ("name", "UBIGINT", "md5_number_lower of the thing's normalized name; of an entity, its title_key."),
@@ -165,7 +173,7 @@ PASSAGE_SUBJECTS = table(
     ("rarity", "DOUBLE", "1 / log2(1 + number of text units that name the thing)."),
 )
 PASSAGE_NAMES = table(
-    "passage_names",
+    "search.passage_names",
     "Which text units name a thing that others are about. Searches walk from here to passage_subjects.",
     "text_unit name",
     ("text_unit", "INTEGER", "human_readable_id of the text unit."),
@@ -173,7 +181,7 @@ PASSAGE_NAMES = table(
     ("weight", "DOUBLE", "Share of the text unit's rank that passes to the thing: its rarity, at most 1 in all."),
 )
 POSTINGS = table(
-    "postings",
+    "search.postings",
     "The inverted index for BM25: which text contains which term, how often.",
     "term number",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
@@ -183,14 +191,14 @@ POSTINGS = table(
     ("length", "INTEGER", "Number of words of its text."),
 )
 POSTING_TERMS = table(
-    "posting_terms",
+    "search.posting_terms",
     "The terms of the inverted index.",
     "term",
     ("term", "UBIGINT", "As in postings."),
     ("texts", "INTEGER", "Number of texts of the kind that contain it."),
 )
 POSTING_STATISTICS = table(
-    "posting_statistics",
+    "search.posting_statistics",
     "What the inverted index covers.",
     "kind",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
@@ -198,7 +206,7 @@ POSTING_STATISTICS = table(
     ("mean_length", "DOUBLE", "Their mean number of words."),
 )
 LANGUAGES = table(
-    "languages",
+    "search.languages",
     "The languages of the documents.",
     "language",
     ("language", "VARCHAR", "ISO 639-1 code."),
@@ -207,7 +215,7 @@ LANGUAGES = table(
 )
 WORD_FORMS = _uncompressed(
     table(
-        "word_forms",
+        "search.word_forms",
         "The words of the indexed texts, and the terms that stand for them in the inverted index.",
         "form term",
         ("beginning", "VARCHAR", "First three characters of the form; the table is sorted by it."),
@@ -219,7 +227,7 @@ WORD_FORMS = _uncompressed(
     "term",
 )
 WORD_ENDINGS = table(
-    "word_endings",
+    "search.word_endings",
     "How words become terms, as rules for words that no text has: the ending is replaced.",
     "ending replacement",
     ("ending", "VARCHAR", "Last letters of words."),
@@ -227,7 +235,7 @@ WORD_ENDINGS = table(
     ("forms", "BIGINT", "Number of words in word_forms that show it."),
 )
 CHARACTER_FORMS = table(
-    "character_forms",
+    "search.character_forms",
     "What the macros write in place of characters, so that they compare texts as the index does.",
     "purpose character",
     (
@@ -241,7 +249,7 @@ CHARACTER_FORMS = table(
 )
 LLM_CALLS = table(
     "llm_calls",
-    "The ledger's books: every model call that was paid for. A row of embeddings is one text.",
+    "The ledger's entries: every model call that was paid for. A row of embeddings is one text.",
     "key",
     ("key", "VARCHAR", "Hash of all that determines the answer."),
     (
@@ -264,12 +272,12 @@ LLM_CALLS = table(
 )
 PUBLICATION = replace(s.PUBLICATIONS, name="publication", comment="One row: which publication this file is.")
 
-BASE = (
+MAIN = (
     DOCUMENTS,
     TEXT_UNITS,
     ENTITIES,
     RELATIONSHIPS,
-    s.COMMUNITIES,
+    COMMUNITIES,
     COMMUNITY_REPORTS,
     COVARIATES,
     COMMUNITY_MEMBERS,
@@ -279,15 +287,15 @@ BASE = (
     s.ENTITY_ALIASES,
     s.CITATIONS,
     s.INDEX_ERRORS,
-    s.BATCH_STATE,
-    s.INDEX_RUNS,
-    s.INDEX_SETTINGS,
-    s.IMPORTS,
-    s.IMPORT_COUNTS,
-    s.IMPORTED_IDS,
+    EMBEDDINGS,
+    LLM_CALLS,
+    PUBLICATION,
+)
+OPERATIONS = tuple(
+    replace(each, schema="operations")
+    for each in (s.BATCH_STATE, s.INDEX_RUNS, s.INDEX_SETTINGS, s.IMPORTS, s.IMPORT_COUNTS, s.IMPORTED_IDS)
 )
 SEARCH = (
-    EMBEDDINGS,
     EDGES,
     ENTITY_TEXT_UNITS,
     RELATIONSHIP_TEXT_UNITS,
@@ -304,4 +312,4 @@ SEARCH = (
     WORD_ENDINGS,
     CHARACTER_FORMS,
 )
-PUBLISHED = (*BASE, *SEARCH, LLM_CALLS, PUBLICATION)
+PUBLISHED = (*MAIN, *OPERATIONS, *SEARCH)

@@ -1,5 +1,6 @@
 import multiprocessing
 import re
+from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import postings, publishing, schema
-from graphrag_assets.store.published import POINTER, STABLE_NAME
-from graphrag_assets.store.published_schema import PUBLISHED
-from graphrag_assets.store.publishing import publish, roll_back
+from graphrag_assets.store import bm25_index, publication_writer, schema
+from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
+from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.publication_writer import publish
+from graphrag_assets.store.publications import roll_back
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
 UNITS = pl.DataFrame(
@@ -108,14 +110,14 @@ def rows(folder: Path, query: str) -> list[tuple]:
 
 def test_the_published_file_links_rows_by_number(working, tmp_path):
     publish(working, tmp_path)
-    assert rows(tmp_path, "FROM edges ORDER BY ALL") == [
+    assert rows(tmp_path, "FROM search.edges ORDER BY ALL") == [
         (0, 1, 0, 1.5, 3),
         (1, 0, 0, 1.5, 3),
         (1, 2, 1, 2.5, 3),
         (2, 1, 1, 2.5, 3),
     ]
-    assert rows(tmp_path, "FROM entity_text_units") == [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)]
-    assert rows(tmp_path, "FROM relationship_text_units") == [(0, 0), (1, 1)]
+    assert rows(tmp_path, "FROM search.entity_text_units") == [(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)]
+    assert rows(tmp_path, "FROM search.relationship_text_units") == [(0, 0), (1, 1)]
     assert rows(tmp_path, "SELECT entity_ids, relationship_ids, covariate_ids FROM text_units") == [
         (["ada", "ben"], ["ab"], []),
         (["ben", "eve"], ["be"], []),
@@ -127,20 +129,20 @@ def test_the_published_file_links_rows_by_number(working, tmp_path):
 def test_postings_count_the_terms_of_each_text(working, tmp_path):
     publish(working, tmp_path)
     ben = "term = md5_number_lower('text_unit ben')"
-    assert rows(tmp_path, f"SELECT kind, number, n, length FROM postings WHERE {ben}") == [
+    assert rows(tmp_path, f"SELECT kind, number, n, length FROM search.postings WHERE {ben}") == [
         ("text_unit", 0, 1, 4),  # with the title of the document
         ("text_unit", 1, 1, 4),
     ]
-    assert rows(tmp_path, f"SELECT texts FROM posting_terms WHERE {ben}") == [(2,)]
-    assert rows(tmp_path, "FROM posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 4.0)]
+    assert rows(tmp_path, f"SELECT texts FROM search.posting_terms WHERE {ben}") == [(2,)]
+    assert rows(tmp_path, "FROM search.posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 4.0)]
 
 
 def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
     publish(working, tmp_path / "whole")
-    monkeypatch.setattr(postings, "_TEXTS_AT_ONCE", 1)
-    monkeypatch.setattr(postings, "_POSTINGS_AT_ONCE", 2)
+    monkeypatch.setattr(bm25_index, "_TEXTS_AT_ONCE", 1)
+    monkeypatch.setattr(bm25_index, "_POSTINGS_AT_ONCE", 2)
     publish(working, tmp_path / "parts")
-    for table in ("postings", "posting_terms", "posting_statistics"):
+    for table in ("search.postings", "search.posting_terms", "search.posting_statistics"):
         assert rows(tmp_path / "parts", f"FROM {table} ORDER BY ALL") == rows(
             tmp_path / "whole", f"FROM {table} ORDER BY ALL"
         )
@@ -165,19 +167,19 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
 
 def test_that_nothing_is_new_is_found_without_building_it(working, tmp_path, monkeypatch):
     first = publish(working, tmp_path)
-    monkeypatch.delattr(publishing, "_build")
+    monkeypatch.delattr(publication_writer, "_fill")
     again = publish(working, tmp_path)
     assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
     assert again.rows["entities"] == 3
 
 
 def test_the_digest_covers_all_that_is_published():
-    read = set(re.findall(r"working\.(\w+)", publishing._PUBLISH))
+    read = set(re.findall(r"working\.(\w+)", publication_writer._PUBLISH))
     claims = files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text()
     made_of = set(re.findall(r"(?:FROM|JOIN) (\w+)", claims)) & {table.name for table in schema.WORKING}
     assert made_of == {"covariates", "entities", "entity_aliases", "numbers"}
     read = read - {"resolved_claims"} | made_of  # the view
-    assert read - publishing._DIGESTED.keys() == publishing._OPERATIONAL
+    assert read - publication_writer._DIGESTED.keys() == publication_writer._OPERATIONAL
 
 
 @pytest.mark.parametrize(
@@ -300,3 +302,54 @@ def test_documents_loaded_before_documents_had_a_language_get_one(working: Worki
     publish(older, tmp_path / "index")
     assert older.read("SELECT DISTINCT language FROM documents").rows() == [("de",)]
     assert rows(tmp_path / "index", "SELECT DISTINCT language FROM documents") == [("de",)]
+
+
+def test_main_has_the_tables_for_analysis_and_nothing_else(working, tmp_path):
+    publish(working, tmp_path)
+    found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
+    tables = dict(found)
+    assert set(tables) == {"main", "search", "operations"}
+    assert len(tables["main"]) == 17
+    assert {"postings", "character_forms", "passage_names", "edges"} <= set(tables["search"])
+
+
+@pytest.mark.parametrize(
+    ("found", "first_day", "last_day"),
+    [
+        ("1866", date(1866, 1, 1), date(1866, 12, 31)),
+        ("1866-02", date(1866, 2, 1), date(1866, 2, 28)),
+        ("1866-07-27", date(1866, 7, 27), date(1866, 7, 27)),
+        ("in summer", None, None),
+        ("1866-13", None, None),
+        (None, None, None),
+    ],
+)
+def test_dates_of_claims_are_days_beside_the_text_as_found(working, tmp_path, found, first_day, last_day):
+    with working.transaction() as connection:
+        connection.execute(
+            "INSERT INTO covariates BY NAME SELECT 'c' AS id, 'b' AS batch, 'd' AS document_id, 'u0' AS text_unit_id, "
+            "$found AS start_date, $found AS end_date",
+            {"found": found},
+        )
+        assign_numbers(connection, "covariates", pl.DataFrame({"id": ["c"]}))
+    publish(working, tmp_path)
+    assert rows(tmp_path, "SELECT start_date, starts_on, ends_on FROM covariates") == [(found, first_day, last_day)]
+
+
+def test_creation_dates_are_times_beside_the_text(working, tmp_path):
+    with working.transaction() as connection:
+        connection.execute("UPDATE documents SET creation_date = '2026-03-01T12:30:00Z'")
+    publish(working, tmp_path)
+    expected = ("2026-03-01T12:30:00Z", datetime(2026, 3, 1, 12, 30))
+    assert rows(tmp_path, "SELECT creation_date, created_at FROM documents") == [expected]
+
+
+def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(working, tmp_path, monkeypatch):
+    publish(working, tmp_path)
+    (kept,) = tmp_path.glob("empty-publication-*")
+    publish(working, tmp_path, always=True)
+    assert list(tmp_path.glob("empty-publication-*")) == [kept]
+    monkeypatch.setattr(publication_writer, "_shape", lambda: "another")
+    publish(working, tmp_path)
+    (other,) = tmp_path.glob("empty-publication-*")
+    assert other != kept

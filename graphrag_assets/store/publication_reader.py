@@ -1,4 +1,4 @@
-"""Reading the published index: finds the current file, opens it read-only, follows the next publication."""
+"""Reads publications: finds the current file, opens it read-only, switches to the next one."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
 
 SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects", "passage_names")
-"""Tables that searches need and older versions did not publish."""
+"""Tables in the schema `search` that older versions did not publish."""
 
 _USE = "USE published"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
@@ -46,26 +46,26 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Reader:
-    """One published file, open for reading: what it answers never changes. Safe to share among threads.
+    """One publication, open for reading; its content never changes. Safe to share among threads.
 
-    The file is attached, read-only, to a database in memory of the reader's own. So nothing outside the file can be
-    read or written, and that binds no other connection of the process to the same file.
+    The file is attached, read-only, to an in-memory database of this reader. So queries can read and write nothing
+    outside of the file, and other connections of the process to the same file keep their own configuration.
     """
 
     path: Path
     connection: duckdb.DuckDBPyConnection
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What filters allow in the file, kept by `query.filters` for the next question."""
+    """What filters allow in the file, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
     _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The result of any one SELECT, with DuckDB's types; values come in as parameters only (`$name`).
+        """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`).
 
         Raises:
-            StoreError: it is something else, or DuckDB rejects it; then the message is DuckDB's.
+            StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        with self._failing(), self.connection.cursor() as cursor:  # its own: it must not find what another one left
+        with self._failing(), self.connection.cursor() as cursor:  # a new one, without the state of others
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             cursor.execute(_USE)
@@ -73,7 +73,7 @@ class Reader:
             return pl.DataFrame() if result is None else result.pl()
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """As `query`, for the small results of searches: a third faster, because it is planned once, not twice.
+        """As `query`, for small results: a third faster, because it is planned once, not twice.
 
         Types of nested columns are inferred from their values.
         """
@@ -83,7 +83,7 @@ class Reader:
             return pl.DataFrame(found, schema, orient="row", infer_schema_length=None)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
-        """The first column of a query's result. The quickest way to a list of ids."""
+        """The first column of a query's result: the fastest way to a list of ids."""
         with self._cursor() as cursor:
             return [row[0] for row in cursor.execute(self._statement(query), dict(parameters)).fetchall()]
 
@@ -101,7 +101,7 @@ class Reader:
             }
 
     def _statement(self, query: str) -> duckdb.Statement:
-        """The query, parsed once: that is a fifth of what a short one takes, and there are not many different texts."""
+        """The parsed query, cached: parsing takes a fifth of the time of a short query."""
         (statement,) = self._parsed(query)
         return statement
 
@@ -112,7 +112,7 @@ class Reader:
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._failing():
-            # A connection serves one thread at a time. Idle ones are kept: USE costs as much as a short query.
+            # A connection serves one thread at a time. Idle ones are reused: USE costs as much as a short query.
             try:
                 cursor = self._idle.pop()
             except IndexError:
@@ -121,7 +121,7 @@ class Reader:
             try:
                 yield cursor
             except BaseException:
-                cursor.close()  # it may be in the middle of a result
+                cursor.close()  # it may have an unfinished result
                 raise
             self._idle.append(cursor)
 
@@ -133,10 +133,10 @@ class Reader:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
     def check_version(self) -> None:
-        """See that the file has what questions need.
+        """Check that the file has the tables that questions need.
 
         Raises:
-            StoreError: an older version published it.
+            StoreError: an older version published the file.
         """
         if not self._is_current:
             raise StoreError(
@@ -146,7 +146,7 @@ class Reader:
 
     @cached_property
     def _is_current(self) -> bool:
-        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'")
+        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'search'")
         return set(SEARCHED_TABLES) <= set(tables["table_name"])
 
     @cached_property
@@ -157,39 +157,39 @@ class Reader:
 
     @cached_property
     def posting_statistics(self) -> dict[str, tuple[int, float]]:
-        """For each kind of text in the inverted index: how many there are, and their mean length in terms."""
-        found = self.rows("SELECT kind, texts, mean_length FROM posting_statistics")
+        """By kind of text in the inverted index: the number of texts, and their mean length in terms."""
+        found = self.rows("SELECT kind, texts, mean_length FROM search.posting_statistics")
         return {kind: (texts, mean) for kind, texts, mean in found.iter_rows()}
 
     @cached_property
     def languages(self) -> dict[str, tuple[int, frozenset[str]]]:
-        """For each language of the documents: how many there are in it, and its stop words."""
-        found = self.rows("SELECT language, documents, stop_words FROM languages")
+        """By language of the documents: the number of documents, and its stop words."""
+        found = self.rows("SELECT language, documents, stop_words FROM search.languages")
         return {language: (documents, frozenset(words)) for language, documents, words in found.iter_rows()}
 
     @cached_property
     def word_endings(self) -> dict[str, dict[str, int]]:
-        """By ending of words what their terms have instead, and how many words show that."""
+        """By ending of words: what replaces it in their terms, and the number of words with it."""
         endings: dict[str, dict[str, int]] = {}
-        for ending, replacement, forms in self.rows("FROM word_endings").iter_rows():
+        for ending, replacement, forms in self.rows("FROM search.word_endings").iter_rows():
             endings.setdefault(ending, {})[replacement] = forms
         return endings
 
     @cached_property
-    def signed_kinds(self) -> dict[str, np.ndarray]:
-        """The kinds whose vectors have sign bits, with their mean vectors."""
+    def quantized_kinds(self) -> dict[str, np.ndarray]:
+        """The kinds whose vectors have binary codes, with their mean vectors."""
         tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE table_name = 'embedding_means'")
         if tables.is_empty():
             return {}
-        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM embedding_means")
+        found = self.rows("SELECT kind, mean::FLOAT[] AS mean FROM search.embedding_means")
         return {kind: np.array(mean, np.float32) for kind, mean in found.iter_rows()}
 
     def keeps_vectors(self, kind: str) -> bool:
-        """Whether all vectors of a kind are compared with a question's, and small enough to be kept for that."""
-        return kind not in self.signed_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
+        """Whether all vectors of a kind are compared with a question's, and fit in memory."""
+        return kind not in self.quantized_kinds and self._vector_bytes.get(kind, 0) <= _KEPT_BYTES
 
     def vectors(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers, int32 (n,), sorted, and vectors, float32 (n, dimensions), of a kind; read once, then in memory."""
+        """Sorted numbers, int32 (n,), and vectors, float32 (n, dimensions), of a kind; cached in memory."""
         if kind not in self._kept:
             found = self.frame(
                 "SELECT number, vector FROM embeddings WHERE kind = $kind ORDER BY number", {"kind": kind}
@@ -212,7 +212,7 @@ class Reader:
 
 
 class PublishedIndex:
-    """The published index in a folder, or a single published file.
+    """The publications in an index folder, or a single publication.
 
     Args:
         path: an index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file.
@@ -225,7 +225,7 @@ class PublishedIndex:
         self._reader: Reader | None = None
 
     def reader(self) -> Reader:
-        """The newest publication. Ask for a reader per question: a later one may see a newer publication.
+        """A reader of the current publication. Get one per question, to see the next publication.
 
         Raises:
             StoreError: nothing is published yet, or the file cannot be opened.
@@ -233,12 +233,12 @@ class PublishedIndex:
         with self._lock:
             current = self._current_file()
             if self._reader is None or self._reader.path != current:
-                # The old reader is not closed: a question in another thread may still use it.
+                # The old reader is not closed: another thread may still use it.
                 self._reader = Reader(current, _open(current))
             return self._reader
 
     def _current_file(self) -> Path:
-        """The numbered file that CURRENT names; without CURRENT, the file behind the stable name."""
+        """The file named in CURRENT; without CURRENT, the file behind the stable name."""
         if self.path.is_file():
             return self.path.resolve()
         try:
@@ -248,22 +248,22 @@ class PublishedIndex:
         if stable.is_file():
             return stable.resolve()
         raise StoreError(
-            f"Nothing is published in {self.path} yet. Run `python -m graphrag_assets index`, or materialise "
+            f"Nothing is published in {self.path} yet. Run `python -m graphrag_assets index`, or materialize "
             "the asset published_index; another place is set by GRAPHRAG_DATA or GraphRAG(path)."
         )
 
 
 def _default_folder() -> Path:
-    from graphrag_assets.settings import Settings  # pydantic-settings costs 0.2 s; a given path does without
+    from graphrag_assets.settings import Settings
 
     return Settings.load().index_folder
 
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
-        raise StoreError(f"The published index {path} is gone. Publish again: `python -m graphrag_assets index`.")
-    # A database of our own, with the file in it: settings hold for a database, and DuckDB shares one among all
-    # connections of a process to the same file, so those made here must not be those of the user's connections.
+        raise StoreError(f"The publication {path} is gone. Publish again: `python -m graphrag_assets index`.")
+    # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
+    # process to one file, and the settings below must not apply to other connections.
     connection = duckdb.connect(config=_CONFIG)
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
@@ -273,10 +273,10 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
         connection.close()
         if "already attached" in str(error):
             raise StoreError(
-                f"Cannot open the published index {path}: this process has it open for writing. Close that "
+                f"Cannot open the publication {path}: this process has it open for writing. Close that "
                 f"connection, or open it with duckdb.connect({str(path)!r}, read_only=True). DuckDB says: {error}"
             ) from error
-        raise StoreError(f"Cannot open the published index {path}: {error}") from error
+        raise StoreError(f"Cannot open the publication {path}: {error}") from error
     tables = {
         row[0]
         for row in connection.execute(
@@ -285,7 +285,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     }
     if "publication" not in tables:
         raise StoreError(
-            f"{path} is not a published index. Give the index folder, or its {STABLE_NAME}; the working database "
+            f"{path} is not a publication. Give the index folder, or its {STABLE_NAME}; the working database "
             "is not for reading."
         )
     return connection

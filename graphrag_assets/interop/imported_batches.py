@@ -1,4 +1,4 @@
-"""Taking an imported index, or documents of it, out again; and handing documents over to the input folder."""
+"""Removes an imported index, or documents of it, or hands documents over to the input folder."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import GONE
-from graphrag_assets.interop.importing import PREFIX
+from graphrag_assets.interop.importer import PREFIX
 from graphrag_assets.pipeline.formats import format_of, is_plain_text
 from graphrag_assets.store.imports import replace_documents
 
@@ -19,10 +19,10 @@ from graphrag_assets.store.imports import replace_documents
 def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
     """Delete an imported batch, or the documents of it that have one of these titles, sources or ids.
 
-    The next refresh takes what stems from them out of the graph, as with files that are gone.
+    The next refresh removes what was derived from them from the graph, as with deleted files.
 
     Returns:
-        the titles of what was deleted.
+        the titles of the deleted documents.
 
     Raises:
         InputError: there is no such import, or no such document in it.
@@ -36,13 +36,13 @@ def remove(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]
 def hand_over(index: Index, batch: str, documents: Sequence[str] = ()) -> list[str]:
     """Write the documents of an imported batch into the input folder, and delete them from the batch.
 
-    There they can be edited and deleted as any others. The next `index` extracts them anew.
+    There they can be edited and deleted like any others. The next `index` extracts them again.
 
     Returns:
         the paths of the files, below the input folder.
 
     Raises:
-        InputError: there is no such import or document, or another file is there already.
+        InputError: there is no such import or document, or a different file exists already.
     """
     with index.working.exclusive("refresh"):
         chosen, n_all = _chosen(index, batch, documents)
@@ -61,12 +61,12 @@ def hand_over(index: Index, batch: str, documents: Sequence[str] = ()) -> list[s
 
 
 def _is_another(file: UPath, content: bytes) -> bool:
-    """Whether something else than `content` is there. The same is what an interrupted hand-over has left."""
+    """Whether the file exists with other content; the same content is left by an interrupted hand-over."""
     return file.exists() and not (file.is_file() and file.read_bytes() == content)
 
 
 def _chosen(index: Index, batch: str, documents: Sequence[str]) -> tuple[pl.DataFrame, int]:
-    """The documents meant (id, title, source, text), and how many the batch has."""
+    """The chosen documents (id, title, source, text), and the number of documents in the batch."""
     state = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
     if state["origin"].drop_nulls().is_empty():
         known = index.working.read("SELECT batch FROM batch_state WHERE origin IS NOT NULL ORDER BY batch")["batch"]
@@ -90,7 +90,7 @@ def _delete(index: Index, batch: str, chosen: pl.DataFrame, n_all: int) -> None:
 
 
 def _file_names(titles: Sequence[str]) -> list[str]:
-    """A file name for each title, no two the same; text without a known ending becomes .txt."""
+    """A distinct file name for each title; text without a known ending becomes .txt."""
     names: list[str] = []
     for title in titles:
         path = PurePosixPath(title.replace("\\", "/").replace("\n", " ")).name.strip(" .") or "document"

@@ -1,7 +1,7 @@
-// Colours of communities: even in lightness, far apart in hue for neighbours in size.
+// Colors of communities: even in lightness, far apart in hue for neighbors in size.
 
 const HUES = 14;
-const STEP = 5; // coprime to HUES: the next colour is a third of the circle away
+const STEP = 5; // coprime to HUES: the next color is a third of the circle away
 
 function toHex(lightness, chroma, hue) {
   const [a, b] = [chroma * Math.cos(hue), chroma * Math.sin(hue)];

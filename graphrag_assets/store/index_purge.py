@@ -1,6 +1,6 @@
-"""What databases still hold of documents that are gone: names in the books, registers, old publications.
+"""Purges deleted documents from records, registers and old publications.
 
-The index tables themselves hold nothing of them once their batches were indexed again; an asset check sees to it.
+The index tables have no rows of a deleted document once its batch is indexed again, which an asset check verifies.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.store.batches import inputs_of
-from graphrag_assets.store.publishing import kept_publications, publication_file
+from graphrag_assets.store.publications import kept_publications, publication_file
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -30,26 +30,26 @@ _IDS = "CREATE OR REPLACE TEMP TABLE live_ids AS " + " UNION ALL ".join(
 _LAST_NUMBER = (
     "human_readable_id = (SELECT max(human_readable_id) FROM numbers m WHERE m.table_name = numbers.table_name)"
 )
-_FORGOTTEN = "forgotten"
+_PURGED = "forgotten"
 
-# What to delete from which table; `live_batches`, `live_names` and `live_ids` are what there is.
-_GONE = {
+# The rows to delete, by table; live_batches, live_names and live_ids are what exists.
+_STALE_ROWS = {
     "batch_state": "batch NOT IN (FROM live_batches)",
     "index_runs": "batch NOT IN (FROM live_batches)",
     "index_errors": "batch NOT IN (FROM live_batches)",
     "index_options": "batch NOT IN (FROM live_batches)",
-    # Decisions of people outlive the documents they were made for.
+    # Decisions of people stay when their documents are deleted.
     "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
-    # The last number of each table stays, without its id, so that none is ever given twice.
+    # The last number of each table stays, without its id, so that no number is assigned twice.
     "numbers": f"(table_name, id) NOT IN (FROM live_ids) AND NOT ({_LAST_NUMBER})",
 }
 
 
-def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
-    """Delete rows of books and registers that stem from what is gone; `batches` are those in the input folder.
+def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool = False) -> dict[str, int]:
+    """Delete rows of records and registers that stem from deleted documents; `batches` are those in the input folder.
 
     Returns:
-        rows by table. With `dry_run` they are only counted.
+        rows by table; with `dry_run` they are only counted.
     """
     with working.transaction() as connection:
         connection.register("present_batches", pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
@@ -59,12 +59,13 @@ def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool 
         connection.execute(_IDS)
         if dry_run:
             return {
-                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {gone}") for name, gone in _GONE.items()
+                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {gone}")
+                for name, gone in _STALE_ROWS.items()
             }
         before = inputs_of(connection.sql("FROM batch_state").pl())
-        removed = {name: _first(connection, f"{_verb(name)} WHERE {gone}") for name, gone in _GONE.items()}
-        connection.execute(f"UPDATE numbers SET id = '{_FORGOTTEN}' WHERE (table_name, id) NOT IN (FROM live_ids)")
-        # What was made from the batches as they are is still made from them: a batch without rows has left the list.
+        removed = {name: _first(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
+        connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
+        # The graph and the publication are still up to date: only batches without rows have left the list.
         connection.execute(
             "UPDATE refresh_state SET inputs = $after WHERE inputs = $before",
             {"before": before, "after": inputs_of(connection.sql("FROM batch_state").pl())},
@@ -73,7 +74,7 @@ def forget_gone(working: WorkingDatabase, batches: Iterable[str], dry_run: bool 
 
 
 def _verb(table: str) -> str:
-    """Runs lose the batch's name and stay: they tell what was paid, and until when Dagster's records matter."""
+    """Runs stay without the batch's name: they show what was paid, and which records of Dagster are needed."""
     return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
 
 
@@ -83,7 +84,7 @@ def _first(connection: duckdb.DuckDBPyConnection, statement: str) -> int:
 
 
 class Live(NamedTuple):
-    """What the index rests on: documents (id, source, title, content_hash), text units (id), aliases, batches."""
+    """What the index is made from: documents (id, source, title, content_hash), text units (id), aliases, batches."""
 
     documents: pl.DataFrame
     text_units: pl.DataFrame
@@ -92,7 +93,7 @@ class Live(NamedTuple):
 
 
 def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
-    """What the working database holds; `batches` are those in the input folder."""
+    """The live rows of the working database; `batches` are those in the input folder."""
     with working.connect() as connection:
         return Live(
             connection.sql("SELECT id, source, title, content_hash FROM documents").pl(),
@@ -108,7 +109,7 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
      + (SELECT count(*) FROM file.text_units ANTI JOIN live_text_units USING (id))
      + (SELECT count(*) FROM (SELECT document_id, alias_key FROM file.entity_aliases EXCEPT FROM live_entity_aliases))
      + (SELECT count(*) FROM (
-            SELECT batch FROM file.batch_state UNION SELECT batch FROM file.index_runs
+            SELECT batch FROM file.operations.batch_state UNION SELECT batch FROM file.operations.index_runs
             UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
         ) WHERE batch NOT IN (FROM live_batches))
      + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))
@@ -116,7 +117,7 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
 
 
 def stale_publications(index_folder: Path, live: Live) -> list[tuple[int, Path]]:
-    """Number and file of the publications that hold anything that is gone, oldest first."""
+    """Number and file of the publications with deleted content, oldest first."""
     paths = [(number, publication_file(index_folder, number)) for number in kept_publications(index_folder)]
     return [(number, path) for number, path in paths if _is_stale(path, live)]
 
@@ -131,4 +132,4 @@ def _is_stale(path: Path, live: Live) -> bool:
                 connection.register(f"live_{name}", frame)
             return _first(connection, _STALE) > 0
         except duckdb.Error:
-            return True  # of another version, or broken: nobody can tell what it holds
+            return True  # another version, or broken: its content is unknown

@@ -1,4 +1,4 @@
-"""Reports that came with an index: one per community, citing by the numbers that rows have here."""
+"""Repairs the reports of an index: one per community, with citations renumbered."""
 
 import re
 from collections.abc import Mapping
@@ -13,33 +13,33 @@ _PART = re.compile(r"([A-Za-z]+) \(([^)]*)\)")
 _TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
 
 Numbers = Mapping[tuple[str, int], int]
-"""By table and number in the imported index: the number here."""
+"""The number here, by table and number in the imported index."""
 
 
 def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts) -> pl.DataFrame:
-    """Reports that say something, one for each of `communities` at most; no field is null."""
-    told = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
+    """Reports with content, at most one for each of `communities`; no field is null."""
+    with_content = reports.filter(pl.col("full_content").fill_null("").str.strip_chars() != "").with_columns(
         pl.col("title", "summary", "rating_explanation", "full_content_json").fill_null(""),
         pl.col("rank").fill_null(0.0),
         pl.col("findings").fill_null([]),
     )
-    counts["community_reports", "without content, left out"] += reports.height - told.height
-    at_home = told.filter(pl.col("community").is_in(communities.implode()))
-    counts["community_reports", "of communities that are not there, left out"] += told.height - at_home.height
-    distinct = at_home.unique("community", keep="first", maintain_order=True)
-    counts["community_reports", "of a community that has one, left out"] += at_home.height - distinct.height
+    counts["community_reports", "without content, left out"] += reports.height - with_content.height
+    of_known = with_content.filter(pl.col("community").is_in(communities.implode()))
+    counts["community_reports", "of communities that are not there, left out"] += with_content.height - of_known.height
+    distinct = of_known.unique("community", keep="first", maintain_order=True)
+    counts["community_reports", "of a community that has one, left out"] += of_known.height - distinct.height
     return distinct
 
 
 def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.DataFrame:
-    """`reports` citing rows by their numbers here; a number that stands for nothing is left out.
+    """`reports` citing rows by their numbers here; numbers of missing rows are left out.
 
-    It might come to mean another row. A citation whose numbers all stay is not touched.
+    Otherwise they would cite another row later. A citation without changed numbers is not touched.
     """
 
     def block(match: re.Match[str]) -> str:
         parts = [(given[0], _renumbered_part(given, numbers)) for given in _PART.finditer(match[0])]
-        if all(now for _, now in parts):  # whatever stands between the parts stays
+        if all(now for _, now in parts):  # text between the parts stays
             return _PART.sub(lambda given: _renumbered_part(given, numbers), match[0])
         left = "; ".join(now for _, now in parts if now)
         return f"{match[1]}[Data: {left}]" if left else ""
@@ -67,7 +67,7 @@ _NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.Str
 
 
 def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
-    """One part of a citation, such as "Entities (5, 7)"; empty when nothing that it cites is there."""
+    """One part of a citation, such as "Entities (5, 7)"; empty if no cited row exists."""
     table = TABLES.get(given[1].lower())
     if table is None:
         return given[0]

@@ -1,11 +1,11 @@
-"""Sign bits of vectors: which are probably near a question's, told without reading them.
+"""Binary quantization of vectors: a fast first pass over large indexes.
 
 The signs of a randomly rotated vector keep its angles (Charikar 2002, "Similarity estimation techniques from rounding
-algorithms"): the fewer bits two vectors differ in, the nearer they are. The mean is taken off first, because what all
-vectors share tells none from another; and rotation spreads what a few dimensions hold over all bits. The few hundred
-nearest by bits are then compared exactly. The rotation is three rounds of random signs and a Hadamard transform
-(Ailon and Chazelle 2006, "Approximate nearest neighbors and the fast Johnson-Lindenstrauss transform"): nothing of it
-needs to be stored.
+algorithms"): the fewer bits two vectors differ in, the nearer they are. The mean is subtracted first, because a
+component that all vectors share does not distinguish them; rotation spreads the information of a few dimensions over
+all bits. The few hundred nearest by bits are then compared exactly. The rotation is three rounds of random signs and a
+Hadamard transform (Ailon and Chazelle 2006, "Approximate nearest neighbors and the fast Johnson-Lindenstrauss
+transform"), which needs no storage.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import polars as pl
 from graphrag_assets.store.schema import Table, table
 
 EXACT_UP_TO = 50_000
-"""Rows of a kind up to which all vectors are compared; above, only those that the bits choose."""
+"""Up to this many rows of a kind, all vectors are compared; above, only those selected by their bits."""
 
 KINDS = ("text_unit", "entity", "community_report")
 _ROUNDS = 3
@@ -25,30 +25,27 @@ _VECTORS_AT_ONCE = 20_000
 _WORD = 64
 
 
-def signs_table(kind: str, words: int) -> Table:
-    """The table with the sign bits of a kind: `words` numbers of 64 bits."""
-    return table(
-        f"{kind}_signs",
-        f"Sign bits of the centred and rotated embeddings of kind {kind}, 64 to a column.",
-        "number",
-        ("number", "INTEGER", "human_readable_id of the embedded row."),
-        *((f"bits_{i}", "UBIGINT", f"Signs {i * _WORD} to {i * _WORD + _WORD - 1}.") for i in range(words)),
-    )
+def codes_table(kind: str, words: int) -> Table:
+    """The table with the binary codes of a kind: `words` numbers of 64 bits."""
+    columns = ((f"bits_{i}", "UBIGINT", f"Bits {i * _WORD} to {i * _WORD + _WORD - 1}.") for i in range(words))
+    comment = f"Sign bits of the centered and rotated embeddings of kind {kind}, 64 to a column."
+    number = ("number", "INTEGER", "human_readable_id of the embedded row.")
+    return table(f"search.{kind}_binary_codes", comment, "number", number, *columns)
 
 
 def means_table(dimensions: int) -> Table:
-    """The table with the mean vector of each kind that has sign bits."""
+    """The table with the mean vector of each kind that has binary codes."""
     return table(
-        "embedding_means",
-        "Mean vector of each kind that has a table of sign bits; it is taken off before signs are.",
+        "search.embedding_means",
+        "Mean vector of each kind that has binary codes; it is subtracted before the bits are taken.",
         "kind",
         ("kind", "VARCHAR", "text_unit, entity or community_report."),
         ("mean", f"FLOAT[{dimensions}]", "The mean of its vectors."),
     )
 
 
-def signs(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """uint64 array (n, words) with the sign bits of `vectors` (n, dimensions); words · 64 is a power of two."""
+def binary_codes(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Binary codes, uint64 (n, words), of `vectors` (n, dimensions); words · 64 is a power of two."""
     n, dimensions = vectors.shape
     size = max(_WORD, 1 << (dimensions - 1).bit_length())
     rotated = np.zeros((n, size), np.float32)
@@ -63,7 +60,7 @@ def signs(vectors: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def _flips(size: int) -> np.ndarray:
-    """Float array (rounds, size) of random signs, the same for ever."""
+    """Float array (rounds, size) of random signs, the same in every run."""
     stream = hashlib.shake_128(b"graphrag_assets sign bits").digest(_ROUNDS * size // 8)
     return np.unpackbits(np.frombuffer(stream, np.uint8)).reshape(_ROUNDS, size).astype(np.float32) * 2 - 1
 
@@ -76,8 +73,8 @@ def _hadamard(size: int) -> np.ndarray:
     return matrix / np.float32(np.sqrt(size))
 
 
-def write_signs(connection: duckdb.DuckDBPyConnection) -> None:
-    """Sign bits for every kind with more than EXACT_UP_TO embeddings in the published index open in `connection`."""
+def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
+    """Binary codes for each kind with more than EXACT_UP_TO embeddings in the publication open in `connection`."""
     for kind in KINDS:
         ((count, last, dimensions),) = connection.execute(
             "SELECT count(*), max(number), any_value(len(vector)) FROM embeddings WHERE kind = $kind", {"kind": kind}
@@ -90,16 +87,16 @@ def write_signs(connection: duckdb.DuckDBPyConnection) -> None:
             total += _vectors(connection, kind, *part)[1].sum(axis=0, dtype=np.float64)
         mean = (total / count).astype(np.float32)
         connection.execute(means_table(dimensions).ddl())
-        connection.execute("INSERT INTO embedding_means VALUES ($kind, $mean)", {"kind": kind, "mean": mean})
+        connection.execute("INSERT INTO search.embedding_means VALUES ($kind, $mean)", {"kind": kind, "mean": mean})
         for place, part in enumerate(parts):
             numbers, vectors = _vectors(connection, kind, *part)
-            bits = signs(vectors, mean)
+            bits = binary_codes(vectors, mean)
             if place == 0:
-                connection.execute(signs_table(kind, bits.shape[1]).ddl())
+                connection.execute(codes_table(kind, bits.shape[1]).ddl())
             columns = {f"bits_{i}": bits[:, i] for i in range(bits.shape[1])}
-            connection.register("signs_part", pl.DataFrame({"number": numbers, **columns}))
-            connection.execute(f"INSERT INTO {kind}_signs BY NAME FROM signs_part")
-            connection.unregister("signs_part")
+            connection.register("codes_part", pl.DataFrame({"number": numbers, **columns}))
+            connection.execute(f"INSERT INTO search.{kind}_binary_codes BY NAME FROM codes_part")
+            connection.unregister("codes_part")
 
 
 def _vectors(connection: duckdb.DuckDBPyConnection, kind: str, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:

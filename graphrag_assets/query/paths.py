@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_assets.query.fetch import edges_of, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.rows import edges_of, relationship_rows
 from graphrag_assets.store.published import Reader
 
 MOST_EXPANDED = 200

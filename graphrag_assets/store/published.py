@@ -144,6 +144,12 @@ class Reader:
                 "again: `python -m graphrag_assets index`. SQL on it works as before."
             )
 
+    def close(self) -> None:
+        """Close the file."""
+        while self._idle:
+            self._idle.pop().close()
+        self.connection.close()
+
     @cached_property
     def _is_current(self) -> bool:
         tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'published'")
@@ -236,6 +242,13 @@ class PublishedIndex:
                 # The old reader is not closed: a question in another thread may still use it.
                 self._reader = Reader(current, _open(current))
             return self._reader
+
+    def close(self) -> None:
+        """Close the file; `reader` opens it again."""
+        with self._lock:
+            if self._reader is not None:
+                self._reader.close()
+            self._reader = None
 
     def _current_file(self) -> Path:
         """The numbered file that CURRENT names; without CURRENT, the file behind the stable name."""

@@ -5,10 +5,10 @@ import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import paths as module
+from graphrag_assets.query.fetch import relationships_around
 from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.rows import relationships_around
 from graphrag_assets.store.published import Reader
 
 from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA

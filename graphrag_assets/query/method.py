@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import textwrap
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
@@ -34,10 +35,12 @@ class _Call(Generic[Options, Result]):
         self._name, self._options, self._steps, self._begin = name, options, steps, begin
         self.__name__ = self.__qualname__ = self.prefix + name
         self.__signature__ = _signature(options)
-        self.__doc__ = f"{inspect.getdoc(steps)}\n\n{_documentation(options)}"
+        self.__doc__ = (
+            f"{_usage(self.__name__, self.__signature__)}\n\n{inspect.getdoc(steps)}\n\n{_documentation(options)}"
+        )
 
     def __repr__(self) -> str:
-        return f"{self.__name__}{self.__signature__}"
+        return f"{self.__name__}(question, *, …)"
 
 
 class Method(_Call[Options, Result]):
@@ -85,8 +88,14 @@ def _signature(options: Callable[..., Any]) -> inspect.Signature:
     return inspect.Signature([question, *(p.replace(annotation=hints[p.name]) for p in own)])
 
 
+def _usage(name: str, signature: inspect.Signature) -> str:
+    """The signature without types: `help` shortens the one of an object."""
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return textwrap.fill(f"{name}{inspect.Signature(plain)}", 100, subsequent_indent="    ", break_long_words=False)
+
+
 @functools.cache
 def _documentation(options: Callable[..., Any]) -> str:
     """The documentation of the options, from the classes that declare them."""
-    classes = [kind for kind in inspect.getmro(options) if "Args:" in (kind.__dict__.get("__doc__") or "")]  # type: ignore[arg-type]
+    classes = [kind for kind in reversed(inspect.getmro(options)) if "Args:" in (kind.__dict__.get("__doc__") or "")]  # type: ignore[arg-type]
     return "\n\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in classes)

@@ -4,7 +4,7 @@ pydantic checks the values. `Options` turns its errors into one sentence, built 
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
@@ -64,7 +64,9 @@ def _sentence(kind: type[Options], error: ValidationError, given: Mapping[str, A
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "unexpected_keyword_argument":
-        return unknown_option(name, (f.name for f in fields(kind)), kind.noun)
+        return _unknown_option(name, sorted(f.name for f in fields(kind)))
+    if first["type"] == "unexpected_positional_argument":
+        return f"A {kind.noun} is given by its name, such as {fields(kind)[0].name}=…."
     constraints = get_args(get_type_hints(kind, include_extras=True).get(name))
     allowed = next((one.description for one in constraints if isinstance(one, FieldInfo)), None)
     if allowed is None:
@@ -72,10 +74,9 @@ def _sentence(kind: type[Options], error: ValidationError, given: Mapping[str, A
     return f"The {kind.noun} {name} is {given.get(name)!r}; it must be {allowed}."
 
 
-def unknown_option(name: str, known: Iterable[str], noun: str = "search option") -> str:
+def _unknown_option(name: str, names: Sequence[str]) -> str:
     """The message for an unknown option: the nearest names, or all of them if none is near."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, 3, cutoff=0.5)
+    near = difflib.get_close_matches(name, names, 3) or [known for known in names if name in known]
     if near:
-        return f"Unknown {noun} {name}: did you mean {' or '.join(near)}?"
-    return f"Unknown {noun} {name}. The options are: {', '.join(names)}."
+        return f"Unknown search option {name}: did you mean {' or '.join(near)}?"
+    return f"Unknown search option {name}. The options are: {', '.join(names)}."

@@ -128,7 +128,7 @@ def prepare(reader: Reader, question: Question) -> None:
     """Compute concurrently what every search needs: the vector of the question, and its terms in the index.
 
     Raises:
-        QueryError: the index was embedded by another model than questions are.
+        QueryError: the index was embedded by a model other than that of the questions.
     """
     vector = submit(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
     known_terms(reader, question)
@@ -179,7 +179,7 @@ def ranks_by_meaning(reader: Reader) -> bool:
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number.
 
-    How rare a term is counts over the whole index, whatever the scope.
+    The rarity of a term is that in the whole index, whatever the scope.
     """
     searched = _SEARCHED[kind]
     known = known_terms(reader, question).get(kind)
@@ -206,7 +206,7 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
 
 
 def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
-    """For each kind of text the terms of the question that its texts have."""
+    """For each kind of text, the terms of the question that occur in it."""
     if question.known_terms.get(reader.path) is None:
         asked = question_terms(reader, question.words)
         words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
@@ -234,10 +234,10 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
-    All of them are compared where they are few; of many those that the sign bits choose (`store.signs`).
+    Compares all rows if they are few, otherwise those that the sign bits preselect (`store.signs`).
 
     Raises:
-        QueryError: the index was embedded by another model than questions are, or by one whose vectors were of another
+        QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
             length.
     """
     if reader.embedding is None:
@@ -247,17 +247,17 @@ def vector_scores(reader: Reader, kind: str, question: Question, limit: int, sco
     if len(vector) != dimensions:
         raise QueryError(
             f"The index has vectors of {dimensions} numbers, and {model} now gives {len(vector)}. Serve the model as "
-            "it was when the index was made, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
+            "it was during indexing, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
         )
     if not vector.any():
         return {}
     if reader.keeps_vectors(kind):
-        return _of_kept(reader, kind, vector, limit, scope)
-    return _of_stored(reader, kind, vector, limit, scope)
+        return _scores_in_memory(reader, kind, vector, limit, scope)
+    return _scores_in_file(reader, kind, vector, limit, scope)
 
 
-def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By vectors in memory: DuckDB takes eight times as long for the same products."""
+def _scores_in_memory(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
+    """By the vectors in memory: DuckDB takes eight times as long for the same products."""
     numbers, vectors = reader.vectors(kind)
     if (allowed := scope.allowed(_SEARCHED[kind])) is not None:
         numbers, vectors = numbers[allowed[numbers]], vectors[allowed[numbers]]
@@ -270,8 +270,8 @@ def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: S
     return dict(zip(numbers[order].tolist(), similarity[order].tolist(), strict=True))
 
 
-def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By vectors in the file: all of them, or those chosen by their sign bits."""
+def _scores_in_file(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
+    """By the vectors in the file: all of them, or those preselected by their sign bits."""
     searched = _SEARCHED[kind]
     given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
     condition = scope.allows(searched, "number")

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import literal
 
 POINTER = "CURRENT"
@@ -128,7 +129,8 @@ class Reader:
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
         try:
-            yield
+            with interrupts_raised():
+                yield
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 

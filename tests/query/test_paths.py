@@ -83,7 +83,7 @@ def test_without_hops_or_entities_or_relationships_there_is_nothing(reader: Read
 
 
 def test_the_work_of_a_hop_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_STEPS", 1)
+    monkeypatch.setattr(module, "MAX_STEPS", 1)
     frame, _ = paths(reader, QUESTION, [AGAMEMNON], 1)
     assert frame["human_readable_id"].to_list() == [0]  # the heavier of two
 

@@ -100,6 +100,10 @@ class Context:
         """Length of `text`, and of the history."""
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
 
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows the context."""
+        return f"```\n{self.text}\n```"
+
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """A frame per kind of section (reports, entities, …), with `in_context`; equal rows once."""

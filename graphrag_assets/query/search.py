@@ -1,4 +1,9 @@
-"""A search in progress: the question, its options, what it has read so far and what it has cost."""
+"""A search in progress: the question, its options, what it has read so far and what it has cost.
+
+The way of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` (streaming.py) starts
+`Search.run` on the models' event loop; it opens the publication and calls the steps, such as `local.answer`, which call
+`local.local_context` in a thread.
+"""
 
 import asyncio
 import time
@@ -141,7 +146,7 @@ class Search(Generic[OptionsOf]):
     started: float = 0.0
 
     def __post_init__(self) -> None:
-        Question(self.text)  # an empty question is refused, whatever was said before
+        Question(self.text)  # refuses an empty question, even with a history
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
         self.question = Question("\n".join([self.text, *(turn.content for turn in earlier)]))
@@ -150,7 +155,8 @@ class Search(Generic[OptionsOf]):
     async def run(self) -> None:
         """Take the steps, within the timeout. The last event is `DONE` with their result, or `FAILED` with the error.
 
-        QueryError: the timeout is over, or an option cannot be met. ModelError: all calls of a kind failed.
+        Errors are a QueryError if the timeout is over or an option cannot be met, and a ModelError if all calls of a
+        kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
         limit = asyncio.timeout(self.options.timeout)

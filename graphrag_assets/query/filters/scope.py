@@ -35,7 +35,7 @@ class Scope:
 
     @property
     def limits_text(self) -> bool:
-        """Whether text units are excluded, so that whatever derives from text must be derived from the others."""
+        """Whether text units are excluded, so that descriptions and numbers must be derived from the others."""
         return self.units is not None
 
     def allows(self, kind: str, column: str) -> str:

@@ -1,4 +1,4 @@
-"""What answering a question takes and gives, whoever answers: the embedded default or a chat model."""
+"""Types and protocol of answering, which the embedded default and chat models share."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from graphrag_assets.text import count_tokens
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
 CLOSEST = "The index has no direct answer. The closest passages:"
-"""Precedes passages that an answerer without a model shows in place of an answer."""
+"""Precedes passages that an answerer without a model shows instead of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A row of the context: its section (Sources, Entities, …), its number in it, what it is about, its text.
+    """A row of the context: its section (Sources, Entities, …), its number in it, its title and its text.
 
-    `weight`: how much of the corpus it stands for, 0 to 1; only reports differ in it.
+    `weight`: the share of the corpus that it represents, 0 to 1; other than 1 only for reports.
     """
 
     table: str
@@ -27,7 +27,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that an answer may rest on: the context as text, for a model's prompt, and as passages."""
+    """The basis of an answer: the context as text, for a model's prompt, and as passages."""
 
     text: str
     passages: tuple[Passage, ...]
@@ -35,12 +35,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """The form of answers, and what was said before.
+    """The form of answers, and the conversation before the question.
 
-    `response_type`: free text, such as "a list of 3 to 7 points". `language`: None follows the question.
-    `general_knowledge`: global answers may add what the data does not tell, marked [LLM: verify].
+    `response_type`: free text, such as "a list of 3 to 7 points". `language`: None means that of the question.
+    `general_knowledge`: global answers may add what the data does not say, marked [LLM: verify].
     `history`: earlier turns of the conversation as text, the oldest first. `by_meaning`: the passages are ranked by
-    vectors that know meanings, so that the first may be close to the question without a word of it.
+    vectors of an embedding model, so the first ones may match the question without sharing a word with it.
     """
 
     response_type: str = "multiple paragraphs"
@@ -54,7 +54,7 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a part of a search cost. Calls, tokens and cost (USD) are a model's; seconds are wall-clock."""
+    """The cost of a part of a search. Calls, tokens and cost (USD) are a model's; seconds are wall-clock time."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -74,7 +74,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A part of an answer with its citations `[Data: …]`, and how important it is for the question, 0 to 100."""
+    """A part of an answer with its citations `[Data: …]`, and its importance for the question, 0 to 100."""
 
     text: str
     score: float
@@ -82,7 +82,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question worth asking next, and how promising it is, 0 to 100."""
+    """A follow-up question, and how promising it is, 0 to 100."""
 
     question: str
     score: float
@@ -90,7 +90,7 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What a part of the data says to a question."""
+    """The points and follow-up questions that a part of the data yields for a question."""
 
     points: tuple[Point, ...] = ()
     follow_ups: tuple[FollowUp, ...] = ()
@@ -107,7 +107,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The kind of a question, one of those offered, and why it is thought to be of that kind."""
+    """The kind of a question, and the reason for it."""
 
     kind: str
     reason: str
@@ -115,7 +115,7 @@ class Choice:
 
 
 Pieces = AsyncGenerator[str | Reply, None]
-"""An answer as it comes: pieces of its text, and lastly the whole `Reply`."""
+"""A streamed answer: pieces of its text, and lastly the complete `Reply`."""
 
 PLAIN = AnswerOptions()
 
@@ -124,12 +124,19 @@ class Answerer(Protocol):
     """Turns a question and evidence into an answer; every statement ends with its `[Data: …]` reference.
 
     An answerer that finds nothing in the evidence replies `NO_ANSWER`, or gives no points. One without a model may show
-    the passages that come closest, after `CLOSEST`. Errors of a model are raised.
+    the closest passages after `CLOSEST`. Errors of a model are raised.
     """
 
     @property
     def model(self) -> str:
-        """Name of what answers."""
+        """Name of the answerer."""
+
+    @property
+    def min_direct_score(self) -> float | None:
+        """Minimum score of points that answer the question. If no report yields one, global search reads passages too.
+
+        None: every point answers it, and global search reads reports alone.
+        """
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """An answer from one context."""
@@ -145,9 +152,9 @@ class Answerer(Protocol):
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """What this part of the data says, as scored points, and up to `follow_ups` questions it raises.
+        """Scored points from this part of the data, and up to `follow_ups` questions that it raises.
 
-        `main_question`: what the whole investigation is about, where `question` is a step of it.
+        `main_question`: the question of the whole investigation, if `question` is a step of it.
         """
 
     async def areduce(
@@ -161,10 +168,10 @@ class Answerer(Protocol):
         """`areduce` in pieces."""
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
-        """A paragraph like `example`, a report, that might answer `question`: to search with, not to show."""
+        """A paragraph in the style of the report `example` that might answer `question`; used for search only."""
 
     async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
-        """How much `report` is worth reading for `question`, from 0 to 5; `repeat` numbers independent ratings."""
+        """The relevance of `report` for `question`, from 0 to 5; `repeat` numbers independent ratings."""
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
@@ -172,19 +179,16 @@ class Answerer(Protocol):
         """Up to `count` questions that `evidence` answers and that are not in `history`."""
 
     async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
-        """Which of `kinds` (name to description) the question is of; the kind is empty when that cannot be told."""
+        """The kind of the question among `kinds` (name to description); empty if it is unclear."""
 
 
 def as_note(point: Point) -> str:
-    """A point as a reduction reads it."""
+    """A point in the form that a reduction reads."""
     return f"-----Note (importance {point.score:g})-----\n{point.text.strip()}"
 
 
-def within(points: Sequence[Point], max_tokens: int) -> list[Point]:
-    """The points that say anything, best first, as many as their notes fit `max_tokens`.
-
-    One that is too long for what is left is skipped.
-    """
+def best_points(points: Sequence[Point], max_tokens: int) -> list[Point]:
+    """The relevant points whose notes fit `max_tokens`, best first; a point that does not fit is skipped."""
     relevant = sorted((p for p in points if p.score > 0 and p.text.strip()), key=lambda p: (-p.score, p.text))
     kept, left = [], max_tokens
     for point, tokens in zip(relevant, count_tokens([as_note(p) for p in relevant]), strict=True):

@@ -13,36 +13,37 @@ from graphrag_assets.query import AnswerStream, GraphRAG, answer_to_json, answer
 
 
 class Output(enum.Enum):
-    """What is printed, and when."""
+    """The form of the output."""
 
     CONTEXT = "the context alone"
     JSON = "the answer as JSON"
-    STREAM = "the answer as it comes, then its citations"
+    STREAM = "the answer in pieces as it is written, then its citations"
     MARKDOWN = "the answer with its citations, formatted"
 
     @classmethod
     def of(cls, stream: bool | None) -> "Output":
-        """As it comes, if that is wanted, or nothing is said and somebody looks on."""
+        """Streamed if requested, or by default on a terminal."""
         return cls.STREAM if stream or (stream is None and sys.stdout.isatty()) else cls.MARKDOWN
 
 
 def run_query(method: str, question: str, path: Path | None, options: Mapping[str, Any], output: Output) -> None:
-    """Print the answer, or only the context it would be given."""
+    """Print the answer, or only its context."""
     console = Console()
-    rag = GraphRAG(path)
-    if output is Output.CONTEXT:
-        console.print(rag.context(method, question, **options).text, markup=False, highlight=False, soft_wrap=True)
-        return
-    stream = rag.stream(method, question, **options)
-    if output is Output.STREAM:
-        _print_as_it_comes(stream, console)
-    elif output is Output.JSON:
-        print(answer_to_json(stream.wait()))
-    else:
-        console.print(Markdown(answer_to_markdown(stream.wait())))
+    with GraphRAG(path) as rag:
+        if output is Output.CONTEXT:
+            text = rag.context(method, question, **options).text
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif output is Output.STREAM:
+            _print_stream(rag.stream(method, question, **options), console)
+        else:
+            answer = rag.stream(method, question, **options).wait()
+            if output is Output.JSON:
+                print(answer_to_json(answer))
+            else:
+                console.print(Markdown(answer_to_markdown(answer)))
 
 
-def _print_as_it_comes(stream: AnswerStream[Any], console: Console) -> None:
+def _print_stream(stream: AnswerStream[Any], console: Console) -> None:
     with stream:
         for piece in stream:
             console.print(piece, end="", markup=False, highlight=False, soft_wrap=True)

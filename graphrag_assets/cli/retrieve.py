@@ -1,4 +1,4 @@
-"""`retrieve`: the passages that fit a question best, without an answer."""
+"""`retrieve`: the passages that match a question best, without an answer."""
 
 from collections.abc import Mapping
 from pathlib import Path

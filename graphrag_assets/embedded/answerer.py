@@ -87,6 +87,11 @@ class ExtractiveAnswerer:
 
     model: str = MODEL
 
+    @property
+    def min_direct_score(self) -> float:
+        """Points below it are only the closest ones."""
+        return LEAST_DIRECT
+
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """One to five sentences of the evidence in reading order, each with its citation."""
         return await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""Questions to a published index: local, global, DRIFT and basic search, straight on the DuckDB tables.
+"""Answers questions from a published index: local, global, DRIFT and basic search, directly on the DuckDB tables.
 
 from graphrag_assets.query import GraphRAG
 
@@ -12,12 +12,11 @@ from graphrag_assets.query.context import Context, Section
 from graphrag_assets.query.drift import DriftOptions
 from graphrag_assets.query.dynamic import DynamicOptions
 from graphrag_assets.query.filters import Filter
-from graphrag_assets.query.graphrag import GraphRAG
+from graphrag_assets.query.graphrag import METHODS, GraphRAG
 from graphrag_assets.query.history import ConversationHistory, Turn
 from graphrag_assets.query.local import LocalOptions
-from graphrag_assets.query.request import METHODS
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure, answer_to_json, answer_to_markdown
-from graphrag_assets.query.running import AnswerStream, AsyncAnswerStream
+from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
 __all__ = [
     "METHODS",

@@ -1,23 +1,44 @@
-"""Which search suits a question: by its kind, which the model tells, or rules of its wording and what it names."""
+"""Selects the search method for a question by its kind: the model names it, or rules find it by the wording."""
 
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.answering import Choice
 from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.query import basic, drift, global_search, local
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.results import Chosen, Failure
+from graphrag_assets.query.results import Answer, Chosen, Failure
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 
-if TYPE_CHECKING:
-    from graphrag_assets.query.search import Search
+METHODS: Mapping[str, SearchMethod[...]] = {
+    method.name: method for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD)
+}
+
+
+@options_dataclass(frozen=True, kw_only=True)
+class AskOptions(CommonOptions):
+    """All options of `rag.ask`. They hold for the method that is chosen."""
+
+
+async def answer(search: Search[Any]) -> Answer:
+    """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
+    search.choice = chosen = await _choose(search)
+    common = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
+    method = METHODS[chosen.method]
+    search.method, search.options = method.name, method.options(**common, **chosen.options)
+    search.set_form()
+    search.progress_notes.append(f"{chosen.method} search chosen")
+    return await method.answer(search)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of question: what it is, and the search that answers it."""
+    """A kind of question: its description, and the search that answers it."""
 
     description: str
     method: str
@@ -72,7 +93,7 @@ _RELATION = re.compile(
 def kind_by_rules(question: str, named: int) -> tuple[str, str]:
     """The kind of a question that names `named` entities of the index, by title or alias, and why.
 
-    The rules know English wording, and of other languages how one asks for themes, summaries and who somebody was.
+    The rules cover English wording; in other languages, questions for themes, for summaries and for who somebody was.
 
     >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
     ('relation', 'it asks how 2 entities that it names are connected')
@@ -97,25 +118,25 @@ def kind_by_rules(question: str, named: int) -> tuple[str, str]:
     return "open", "it names no entity of the index: passages and reports are read together"
 
 
-async def choose(search: "Search") -> Chosen:
-    """The kind of the question by the answerer; by the rules, where it does not tell or tells something else."""
-    question = search.request.question
+async def _choose(search: Search[AskOptions]) -> Chosen:
+    """The kind of the question as the answerer names it; by the rules, if it names none."""
+    question = search.text
     by_model = Choice("", "")
     said = ""
     try:
         by_model = await search.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()})
-    except Exception as error:  # the rules do without it
+    except Exception as error:  # the rules decide instead
         search.errors.append(Failure("choice", "the model's choice of the method", str(error)))
-        said = "the model could not be asked; "
+        said = "the call to the model failed; "
     else:
         if by_model.usage.calls:
-            search.used("choice", by_model.usage)
+            search.add_usage("choice", by_model.usage)
         if by_model.kind not in KINDS and by_model.usage.calls:
             said = "the model named none of the kinds; "
     if by_model.kind in KINDS:
         reason = by_model.reason or KINDS[by_model.kind].description
         return _chosen(by_model.kind, reason, search.answerer.model)
-    named = await search.retrieve(named_entities, search.reader, search.request.retrieval, search.scope)
+    named = await search.in_thread(named_entities, search.reader, search.question, search.scope)
     kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named))
     return _chosen(kind, said + reason, "rules")
 

@@ -1,4 +1,4 @@
-"""What a caller may be told while a search is under way."""
+"""Functions that a caller can pass to observe a search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ EVENTS = ("on_context", "on_token", "on_map", "on_reduce")
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Functions called while a search goes on, in the thread, or the task, that waits for its answer.
+    """Functions called during a search, in the thread or the task that waits for its answer.
 
-    Any other object with some of these methods will do. What a function raises ends the search.
+    Any object with some of these methods works as well. An error that a function raises ends the search.
 
     Args:
-        on_context: a context has been built; DRIFT builds several.
-        on_token: a piece of the answer has come. With it the answer is streamed from the model.
-        on_map: a part of the data has been read (global search, DRIFT): its points, in the order they are done.
-        on_reduce: the answer is about to be put together from these points.
+        on_context: called with each context that was built; DRIFT builds several.
+        on_token: called with each piece of the answer; makes the model stream it.
+        on_map: called with the points of each part of the data (global search, DRIFT), in order of completion.
+        on_reduce: called with the points that the answer is written from, before it is written.
     """
 
     on_context: Callable[[Context], None] | None = None
@@ -30,18 +30,19 @@ class Callbacks:
     on_reduce: Callable[[Sequence[Point]], None] | None = None
 
 
-def check_callbacks(callbacks: Any) -> None:
-    """Raises QueryError unless it is None, or an object with one of the functions at least."""
+def checked_callbacks(callbacks: Any) -> Any:
+    """The callbacks. Raises QueryError unless they are None, or an object with at least one of the functions."""
     functions = [getattr(callbacks, event, None) for event in EVENTS]
     if callbacks is not None and not isinstance(callbacks, Callbacks) and not any(map(callable, functions)):
         raise QueryError(
             f"The search option callbacks is {callbacks!r}; it must be Callbacks(…), or an object with one of "
             f"{', '.join(EVENTS)}."
         )
+    return callbacks
 
 
-def tell(callbacks: Any, event: str, what: Any) -> None:
-    """Call the function for `event`, if there is one."""
+def call_back(callbacks: Any, event: str, value: Any) -> None:
+    """Call the function for `event` if there is one."""
     function = getattr(callbacks, event, None)
     if function is not None:
-        function(what)
+        function(value)

@@ -1,4 +1,4 @@
-"""References `[Data: Sources (12); Entities (5, 7, +more)]` in answers: found, checked, led back to documents."""
+"""Finds references `[Data: Sources (12); Entities (5, 7, +more)]` in answers, checks and resolves them."""
 
 import re
 from collections.abc import Iterable, Mapping, Set
@@ -12,7 +12,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
 Given = Mapping[str, Set[int]]
-"""Numbers of the rows that could be cited, by table."""
+"""Numbers of the rows that can be cited, by table."""
 
 PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
@@ -22,12 +22,12 @@ _BLOCK = re.compile(r"\s*\[Data:\s*([^\]]*)\]", re.IGNORECASE)
 _GROUP = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*\(([^()]*)\)")
 _NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
 _LONGEST_RANGE = 50
-_LONGEST_BLOCK = 2_000  # characters; what goes on for longer is not a reference
+_LONGEST_BLOCK = 2_000  # characters; longer text is not a reference
 _OPENING = "[data:"
-_ITEM = re.compile(r"\n\s*(?:[-*•]|\d+\.)\s+")  # begins a statement, whatever introduces the list
+_ITEM = re.compile(r"\n\s*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 _REMARK = re.compile(r"\s*\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_LEAST_WORDS = 4
+_MIN_WORDS = 4
 _NAMES = {
     "sources": "Sources",
     "source": "Sources",
@@ -47,7 +47,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One number in a `[Data: …]` block, and the statement in front of the block."""
+    """One number in a `[Data: …]` block, and the statement before the block."""
 
     table: str
     number: int
@@ -56,7 +56,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class CitedRow:
-    """A row that an answer cites: `table` and `number` as in the answer, its `id` and what it is about."""
+    """A row that an answer cites: `table` and `number` as in the answer, its `id` and its title."""
 
     table: str
     number: int
@@ -66,12 +66,12 @@ class CitedRow:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that an answer rests on, and the cited `rows` that lead to it, in the answer's order.
+    """A cited passage, and the cited `rows` that it supports, in the answer's order.
 
     `table`, `number`, `id` and `title` are those of the first row. The passage is
-    `documents.text[start_char:end_char]`, which is `quote`; it is the cited sentence where that stands literally
-    in the text, else the text unit. Entities, relationships and reports rest on several text units: each of the
-    first few is a citation of its own. A cited row without any text unit has None there.
+    `documents.text[start_char:end_char]`, which is `quote`: the cited sentence if it occurs literally in the text,
+    otherwise the text unit. Entities, relationships and reports have several text units: each of the first few is a
+    separate citation. The fields are None for a cited row without a text unit.
     """
 
     rows: tuple[CitedRow, ...]
@@ -100,7 +100,7 @@ class Citation:
 
     @property
     def title(self) -> str:
-        """What the first cited row is about."""
+        """Title of the first cited row."""
         return self.rows[0].title
 
 
@@ -115,7 +115,7 @@ Reference(table='Ships', number=1, statement='She broke it.')]
     found: list[Reference] = []
     end = 0
     for block in _BLOCK.finditer(answer):
-        # Blocks may follow each other; then the statement is the one in front of the first of them.
+        # Of consecutive blocks, the statement is the one before the first block.
         said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
@@ -138,7 +138,7 @@ def _cited_in(block: str) -> list[tuple[str, int]]:
 
 
 def given_by(sections: Iterable[Section]) -> dict[str, set[int]]:
-    """What can be cited from these sections."""
+    """The rows of these sections, which can be cited."""
     given: dict[str, set[int]] = {}
     for section in sections:
         given.setdefault(section.name, set()).update(section.numbers)
@@ -146,7 +146,7 @@ def given_by(sections: Iterable[Section]) -> dict[str, set[int]]:
 
 
 def cited_by(texts: Iterable[str]) -> dict[str, set[int]]:
-    """What can be cited from these texts: what they cite themselves."""
+    """The rows that these texts cite, which can be cited from them."""
     given: dict[str, set[int]] = {}
     for text in texts:
         for reference in references(text):
@@ -156,11 +156,11 @@ def cited_by(texts: Iterable[str]) -> dict[str, set[int]]:
 
 @dataclass
 class Checked:
-    """A text checked while it comes, in pieces: a reference to what was not given is marked as unresolved.
+    """Checks a text as it is streamed: a reference to a row that was not given is marked as unresolved.
 
-    `[Data: Sources (1); Ships (7)]` becomes `[Data: Sources (1)] [unresolved: Ships (7)]`; with `remove` only its
-    first part stays. White space around the text goes. Pieces are held back until what they may be part of is
-    known, so what was shown is never taken back.
+    `[Data: Sources (1); Ships (7)]` becomes `[Data: Sources (1)] [unresolved: Ships (7)]`; with `remove`, only its
+    first part remains. White space around the text is removed. The start of a possible reference is held back until
+    its end arrives, so the text already shown never changes.
     """
 
     given: Given
@@ -171,12 +171,12 @@ class Checked:
 
     @classmethod
     def text(cls, text: str, given: Given, remove: bool = False) -> tuple[str, list[str]]:
-        """The checked text as a whole, and the references that were not given, as `"Ships (7)"`."""
+        """The complete checked text, and the references to rows that were not given, as `"Ships (7)"`."""
         checked = cls(given, remove)
         return checked.feed(text) + checked.end(), list(checked.unresolved)
 
     def feed(self, piece: str) -> str:
-        """What can be shown now that `piece` has come."""
+        """The text that can be shown after `piece`."""
         self._held += piece
         shown = []
         while True:
@@ -195,12 +195,12 @@ class Checked:
                 self._held = self._held[end + 1 :]
         start = self._held.find("[")
         settled = self._held if start < 0 else self._held[:start]
-        settled = settled.rstrip()  # white space may be the end, or go with a reference that is removed
+        settled = settled.rstrip()  # white space may be trailing, or before a reference that is removed
         self._held = self._held[len(settled) :]
         return self._out("".join(shown) + settled)
 
     def end(self) -> str:
-        """What can be shown now that nothing more comes; a reference that was not closed counts as closed."""
+        """The rest of the text, after the last piece; an open reference counts as closed."""
         rest, self._held = self._held, ""
         start = rest.casefold().find(_OPENING)
         return self._out((rest[:start] + self._checked(rest[start:] + "]") if start >= 0 else rest).rstrip())
@@ -234,11 +234,11 @@ class Checked:
 
 
 def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
-    """The citations in `answer`, each passage once, and the references that lead nowhere, as `"Entities (99)"`.
+    """The citations in `answer`, each passage once, and the invalid references, as `"Entities (99)"`.
 
     Args:
-        given: the numbers of the context's rows by table. A reference to anything else was invented.
-        scope: passages outside it are not shown, though a row may rest on them too.
+        given: the numbers of the context's rows by table. A reference to another row is invalid.
+        scope: passages outside it are left out.
     """
     unique = list(dict.fromkeys(references(answer)))
     known = [r for r in unique if r.number in given.get(r.table, ())]
@@ -258,7 +258,7 @@ def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING
 
 
 def _each_passage_once(citations: list[Citation]) -> list[Citation]:
-    """Citations of the same passage as one, with the rows of all of them; a row without passage stands alone."""
+    """Merges citations of the same passage; the rows of all are kept. A row without a passage is not merged."""
     passages: dict[Citation, dict[CitedRow, None]] = {}
     for citation in citations:
         passage = replace(citation, rows=()) if citation.text_unit_id else citation
@@ -326,9 +326,9 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
 
 
 def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
-    """The citation of a text unit, and whether the cited statement stands literally in it."""
+    """The citation of a text unit, and whether the cited statement occurs literally in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
-    span = _stands(reference.statement, text) if text else None
+    span = _span(reference.statement, text) if text else None
     if span:
         start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
     columns = ("text_unit_id", "document_id", "document_title", "source")
@@ -342,15 +342,15 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
     return citation, span is not None
 
 
-def _stands(statement: str, text: str) -> tuple[int, int] | None:
-    """Span of the statement in `text`, or else of its last sentence."""
+def _span(statement: str, text: str) -> tuple[int, int] | None:
+    """Span of the statement in `text`, or of its last sentence."""
     span = _find(statement, text)
     last = _SENTENCE_END.split(statement.strip())[-1]
-    return span or (_find(last, text) if len(last.split()) >= _LEAST_WORDS else None)
+    return span or (_find(last, text) if len(last.split()) >= _MIN_WORDS else None)
 
 
 def _find(statement: str, text: str) -> tuple[int, int] | None:
-    """Span of `statement` in `text`, however the white space in it runs."""
+    """Span of `statement` in `text`, ignoring differences in white space."""
     words = re.sub(r"^\s*(?:[-*•…]|\d+\.)\s+", "", statement).split()
     if not words:
         return None

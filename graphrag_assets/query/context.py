@@ -9,18 +9,22 @@ import polars as pl
 from graphrag_assets.answering import Evidence, Passage
 from graphrag_assets.text import encode, lines
 
-_MOST_CHARACTERS_PER_TOKEN = 12  # saves counting what is far too long; text has 2 to 5
-_LEAST_TOKENS = 2  # of any line: a number, a bar with the end
-_MARKS = ((1_000, 100), (8_000, 1_000), (20_000, 2_000), (10**10, 10_000))  # up to, at multiples of
+_MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; text has 2 to 5
+_MIN_TOKENS = 2  # of any line: a number, and the rest
+_MARKS = (
+    (1_000, 100),
+    (8_000, 1_000),
+    (20_000, 2_000),
+    (10**10, 10_000),
+)  # (end, width): marks up to `end` are multiples of `width`
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a kind of row is shown: the section's name, heading to column, the first being the number.
+    """The format of a section: its name, and heading to column, the first being the number.
 
-    `title` and `text` are the columns that say what a row is about and what it says. `short` is shown in place of
-    `text` where the row does not fit otherwise. `counted` and `short_counted` are the columns that hold the tokens of
-    these lines where they are known.
+    `title` and `text` are the columns of the title and the text of a row. `short` replaces `text` if the row does not
+    fit otherwise. `counted` and `short_counted` are the columns with the token counts of these lines, if known.
     """
 
     name: str
@@ -37,11 +41,11 @@ class Layout:
         return self.showing(shown) if len(shown) < len(self.shown) else self
 
     def showing(self, shown: Mapping[str, str]) -> "Layout":
-        """The layout with other columns, whose tokens nobody has counted."""
+        """The layout with other columns, without token counts."""
         return replace(self, shown=shown, counted=None, short_counted=None)
 
     def shortened(self) -> "Layout | None":
-        """The layout of rows that do not fit in full."""
+        """The layout of rows that do not fit with their full text."""
         if self.short is None:
             return None
         shown = {name: self.short if column == self.text else column for name, column in self.shown.items()}
@@ -52,8 +56,8 @@ class Layout:
 class Section:
     """One section of a context.
 
-    `frame` holds all candidates, best first, with the flag `in_context`: whether the row found room.
-    `text` is what is shown of them; `tokens` its length.
+    `frame` has all candidates, best first, with the flag `in_context`, true for the rows that fit.
+    `text` has the lines of these rows; `tokens` is its length.
     """
 
     name: str
@@ -69,15 +73,15 @@ class Section:
 
     @property
     def evidence(self) -> Evidence:
-        """The section alone as an answerer takes it."""
+        """The section in the form that an answerer takes."""
         return Evidence(self.text, self.passages)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a question is answered from: the sections found for it, and the seconds this took.
+    """The basis of an answer: the sections for a question, and the seconds that it took to build them.
 
-    `history`: the turns of the conversation that found room; they count, and cannot be cited.
+    `history`: the turns of the conversation that fit; their tokens count, and they cannot be cited.
     """
 
     method: str
@@ -96,6 +100,10 @@ class Context:
         """Length of `text`, and of the history."""
         return len(encode(self.text)) + (self.history.tokens if self.history else 0)
 
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows the context."""
+        return f"```\n{self.text}\n```"
+
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """A frame per kind of section (reports, entities, …), with `in_context`; equal rows once."""
@@ -103,12 +111,12 @@ class Context:
 
     @property
     def evidence(self) -> Evidence:
-        """The context as an answerer takes it."""
+        """The context in the form that an answerer takes."""
         return Evidence(self.text, tuple(p for section in self.sections for p in section.passages))
 
 
 def merged_frames(sections: Sequence[Section], history: Section | None = None) -> dict[str, pl.DataFrame]:
-    """Frames of equally named sections put together; a row is in the context when it is in one of them."""
+    """Frames by name of the section, concatenated; a row is in the context if it is in one of the sections."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for section in sections:
         frames.setdefault(section.name.lower(), []).append(section.frame)
@@ -124,7 +132,7 @@ def merged_frames(sections: Sequence[Section], history: Section | None = None) -
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
     """A section with the candidates, in order, that fit `budget` tokens, its heading included.
 
-    A row too long for what is left is skipped; shorter ones behind it still find their place.
+    A row that does not fit is skipped; shorter rows after it may still fit.
 
     Args:
         candidates: rows with `human_readable_id` and the layout's columns, best first. A column
@@ -139,9 +147,9 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
 def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget: int) -> tuple[Section, ...]:
     """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
 
-    A section takes what fits its share and what the sections before it left of theirs; what is left in the end goes
-    to rows that were skipped. A larger budget never holds fewer tokens: shares are allotted at fixed marks, an
-    allotment gives way to that of the next mark only if this holds as much, and between marks rows are only added.
+    A section gets its share and what the sections before it left of theirs; the rest of the budget goes to skipped
+    rows. A larger budget never holds fewer tokens: shares are allotted at fixed marks, the allotment of the next mark
+    replaces one only if it holds as many tokens, and between marks rows are only added.
     """
     rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
     shares = [share for _, _, share in planned]
@@ -173,7 +181,7 @@ def _marks(budget: int) -> Iterator[int]:
 
 
 def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -> "_Allotment":
-    """What the sections take of their shares, each with what those before it left."""
+    """The rows that fit the sections' shares, each share with what the sections before it left."""
     allotment = _Allotment(rows)
     allowed = 0.0
     for section, share in enumerate(shares):
@@ -183,7 +191,7 @@ def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -
 
 
 class _Allotment:
-    """For each section the rows taken: place to form (0: in full, 1: short); and the tokens they use."""
+    """For each section the selected rows: place to form (0: full, 1: short); and their tokens."""
 
     def __init__(self, rows: Sequence["_Rows"]) -> None:
         self.rows = rows
@@ -191,9 +199,9 @@ class _Allotment:
         self.used = 0
 
     def take(self, section: int, limit: int) -> None:
-        """Take what fits of a section, in order, as long as no more than `limit` tokens are used in all.
+        """Select the rows of a section that fit, in order, up to `limit` tokens of all sections.
 
-        A row that was taken in short is taken in full, if that fits now.
+        A row selected in short is replaced by its full form if that fits now.
         """
         rows, taken = self.rows[section], self.taken[section]
         heading = 0 if taken else rows.heading_tokens
@@ -216,13 +224,13 @@ class _Allotment:
                     break
 
     def add(self, order: Sequence[int], budget: int) -> None:
-        """Take more of every section, in this order, as much as fits the budget."""
+        """Select more rows of every section, in this order, as many as fit the budget."""
         for section in order:
             self.take(section, budget)
 
     @property
     def complete(self) -> bool:
-        """Whether all there is has been taken in full."""
+        """Whether all rows are selected in full."""
         return all(
             len(taken) == len(rows) and not any(taken.values())
             for rows, taken in zip(self.rows, self.taken, strict=True)
@@ -230,7 +238,7 @@ class _Allotment:
 
 
 class _Rows:
-    """Candidates of a section as lines, in full and short, and their tokens, counted when they are asked for."""
+    """Candidates of a section as lines, full and short, with their tokens, counted on demand."""
 
     def __init__(self, layout: Layout, candidates: pl.DataFrame) -> None:
         short = layout.shortened()
@@ -240,23 +248,23 @@ class _Rows:
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
         self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
         self.costs = [_counted(each, candidates) for each in self.layouts]
-        # Fewer tokens can add nothing. What a row in short lacks of its full form may be less than any row.
+        # With fewer tokens left, no row fits. A full form may need only a few tokens more than the short one.
         known = len(self.forms) == 1 and all(self.costs[0])
-        self.least = min(self.costs[0], default=0) if known else _LEAST_TOKENS
+        self.least = min(self.costs[0], default=0) if known else _MIN_TOKENS
 
     def __len__(self) -> int:
         return self.candidates.height
 
     def cost(self, place: int, form: int, limit: float) -> int:
-        """Tokens of a line; of one far longer than `limit` only a lower bound."""
+        """Tokens of a line; a lower bound if it is far longer than `limit`."""
         line = self.forms[form][place]
-        if len(line) > limit * _MOST_CHARACTERS_PER_TOKEN:
-            return len(line) // _MOST_CHARACTERS_PER_TOKEN + 1
+        if len(line) > limit * _MAX_CHARACTERS_PER_TOKEN:
+            return len(line) // _MAX_CHARACTERS_PER_TOKEN + 1
         self.costs[form][place] = len(encode(line))
         return self.costs[form][place]
 
     def section(self, taken: Mapping[int, int]) -> Section:
-        """The section with the rows taken, in their order."""
+        """The section with the selected rows, in their order."""
         places = sorted(taken)
         text = self.heading + "".join(self.forms[taken[place]][place] for place in places) if places else ""
         tokens = sum(self.costs[taken[place]][place] for place in places) + self.heading_tokens if places else 0
@@ -266,7 +274,7 @@ class _Rows:
         return Section(self.layouts[0].name, frame, self._passages(taken, places), text, tokens)
 
     def _passages(self, taken: Mapping[int, int], places: Sequence[int]) -> tuple[Passage, ...]:
-        """The rows taken as an answerer gets them, each with the text of its form."""
+        """The selected rows as passages, each with the text of its form."""
         layout, frame = self.layouts[0], self.candidates
         numbers, titles = frame["human_readable_id"].to_list(), frame[layout.title].to_list()
         texts = [frame[each.text].to_list() for each in self.layouts]
@@ -279,7 +287,7 @@ class _Rows:
 
 
 def _counted(layout: Layout, rows: pl.DataFrame) -> list[int]:
-    """The tokens of each line; 0 where they are not known yet."""
+    """The tokens of each line; 0 if they are not known yet."""
     if layout.counted not in rows.columns:
         return [0] * rows.height
     return [tokens or 0 for tokens in rows[layout.counted]]
@@ -291,5 +299,5 @@ def _tokens_of(heading: str) -> int:
 
 
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
-    """Each row as a section shows it: its cells with bars between them, and a line break."""
+    """The line of each row: its cells separated by bars, and a line break."""
     return lines([rows[column].to_list() for column in layout.shown.values()])

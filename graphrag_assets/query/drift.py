@@ -1,84 +1,83 @@
 """DRIFT search: from the reports nearest to the question to follow-up questions, each a local search.
 
-After "Introducing DRIFT Search" (Whiting et al., Microsoft Research 2024). Here follow-ups are ranked by score,
-near-duplicates are asked once, and a budget limits the calls. What is done without a model is here.
+After "Introducing DRIFT Search" (Whiting et al., Microsoft Research 2024). In contrast to it, follow-ups are ranked by
+score, near-duplicates are asked once, and a budget limits the calls.
 """
 
+import asyncio
+import dataclasses
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, InstanceOf
+from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Point
 from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.errors import QueryError
 from graphrag_assets.query.context import Context, fill
+from graphrag_assets.query.fetch import report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.local import REPORTS, LocalOptions
-from graphrag_assets.query.options import check_flags, check_whole
-from graphrag_assets.query.results import Action
-from graphrag_assets.query.retrieval import Question, search
-from graphrag_assets.query.rows import report_rows
+from graphrag_assets.query.local import REPORTS, LocalOptions, local_context
+from graphrag_assets.query.option_types import Count, Flag, Options, PositiveCount, Seed
+from graphrag_assets.query.results import Action, Answer, Failure
+from graphrag_assets.query.retrieval import Question, search_texts
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
-_SAME_QUESTION = 0.95  # cosine from which two follow-ups are one
+_SAME_QUESTION = 0.95  # minimum cosine of near-duplicates
 _MIN_SCORE = 1.0
-_CALLS_WITH_HYPOTHESIS = 4  # with fewer calls, each is better spent on reading
+_CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on reading
 
 
-@dataclass(frozen=True, slots=True)
-class DriftOptions:
+@dataclass(frozen=True, kw_only=True)
+class DriftOptions(Options):
     """How far a DRIFT search goes.
 
     Args:
-        primer_reports: so many reports, the nearest ones, are read first, in `primer_folds` calls.
-        hypothetical_answer: the reports are searched by an answer that a model makes up, which resembles them more
-            than the question does; `seed` chooses the report whose style it takes.
-        depth, breadth: so many times, the so many best follow-up questions are answered by local searches.
-        max_calls: most calls in all, that for the answer included.
-        max_context_tokens: most that a call reads, whatever `local` allows.
-        max_reduce_tokens: of the points that the answer is put together from, the best first.
-        max_reduce_words: what a model is told about the length of the answer.
+        primer_reports: number of reports, the nearest ones, that are read first.
+        primer_folds: number of calls that read them.
+        hypothetical_answer: search the reports by an answer that the model makes up; it resembles them more than
+            the question does.
+        depth: number of rounds of follow-up questions.
+        breadth: number of follow-up questions of a round, the best first.
+        max_calls: maximum number of calls, including the one that writes the answer.
+        max_context_tokens: maximum number of tokens that a call reads, whatever `local` allows.
+        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
+        max_reduce_words: length of the answer that the model is asked for.
+        seed: chooses the report whose style the hypothetical answer follows.
         local: options of the local searches.
     """
 
-    primer_reports: int = 20
-    primer_folds: int = 5
-    hypothetical_answer: bool = True
-    depth: int = 2
-    breadth: int = 4
-    max_calls: int = 16
-    max_context_tokens: int = 12_000
-    max_reduce_tokens: int = 12_000
-    max_reduce_words: int = 1000
-    seed: int = 86
-    local: LocalOptions = field(default_factory=LocalOptions)
-
-    def __post_init__(self) -> None:
-        check_whole(self, "primer_reports", "depth", "breadth")
-        check_whole(self, "primer_folds", "max_context_tokens", "max_reduce_tokens", "max_reduce_words", least=1)
-        check_whole(self, "max_calls", least=2)  # one to read, one to answer
-        check_whole(self, "seed", least=None)
-        check_flags(self, "hypothetical_answer")
-        if not isinstance(self.local, LocalOptions):
-            raise QueryError(f"The search option local is {self.local!r}; it must be LocalOptions(…).")
+    primer_reports: Count = 20
+    primer_folds: PositiveCount = 5
+    hypothetical_answer: Flag = True
+    depth: Count = 2
+    breadth: Count = 4
+    max_calls: Annotated[int, Field(ge=2, description="a whole number from 2: one call to read, one to answer")] = 16
+    max_context_tokens: PositiveCount = 12_000
+    max_reduce_tokens: PositiveCount = 12_000
+    max_reduce_words: PositiveCount = 1000
+    seed: Seed = 86
+    local: Annotated[InstanceOf[LocalOptions], Field(description="LocalOptions(…)")] = LocalOptions()
 
     @property
     def makes_hypothesis(self) -> bool:
-        """Whether a call goes to a hypothetical answer."""
+        """Whether one of the calls makes a hypothetical answer."""
         return self.hypothetical_answer and self.max_calls >= _CALLS_WITH_HYPOTHESIS
 
     @property
-    def most_steps(self) -> int:
-        """Calls for the primer and the follow-up questions."""
+    def max_steps(self) -> int:
+        """Maximum number of calls for the primer and the follow-up questions."""
         return self.max_calls - 1 - self.makes_hypothesis
 
     @property
     def folds(self) -> int:
-        """Calls for the primer: half of the steps at most, if follow-up questions are to be asked."""
-        return min(self.primer_folds, max(self.most_steps // 2, 1) if self.depth and self.breadth else self.most_steps)
+        """Calls for the primer: at most half of the steps if there are follow-up questions."""
+        return min(self.primer_folds, max(self.max_steps // 2, 1) if self.depth and self.breadth else self.max_steps)
 
     @property
     def of_steps(self) -> LocalOptions:
@@ -87,15 +86,106 @@ class DriftOptions:
         return replace(self.local, max_context_tokens=limit)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DriftSearchOptions(CommonOptions, DriftOptions):
+    """All options of `rag.drift`."""
+
+
+async def build_context(search: Search[DriftSearchOptions]) -> Context:
+    """The reports that the primer reads, found by the question itself."""
+    await search.embed(search.question)
+    return await _primer(search, search.question)
+
+
+async def answer(search: Search[DriftSearchOptions]) -> Answer:
+    """An answer found in steps: reports raise follow-up questions, local searches answer them."""
+    options, question = search.options, search.text
+    primer = await _primer(search, await _primer_question(search))
+    sections = list(primer.sections)
+    folds = [section for section in primer.sections if section.passages]
+    calls = [
+        (f"fold {number} of {len(folds)} of the primer", search.map("primer", question, fold.evidence, options.breadth))
+        for number, fold in enumerate(folds, 1)
+    ]
+    steps = [_step(question, 0, None, mapped) for mapped in await search.gather("primer", calls)]
+    for depth in range(1, options.depth + 1):
+        raised = await asyncio.to_thread(next_questions, question, steps, depth, options)
+        contexts = await _local_contexts(search, [asked for asked, _ in raised])
+        sections += [section for found in contexts for section in found.sections]
+        calls = [
+            (f"the step {asked!r}", search.map("action", asked, found.evidence, options.breadth, question))
+            for (asked, _), found in zip(raised, contexts, strict=True)
+        ]
+        # If the primer found points, an answer is possible without these steps.
+        answers = await search.gather("action", calls, all_may_fail=any(step.points for step in steps))
+        steps += [_step(asked, depth, parent, one) for (asked, parent), one in zip(raised, answers, strict=True)]
+    points = [point for step in steps for point in step.points]
+    actions = [step.action for step in steps]
+    return await search.reduce(points, options.max_reduce_tokens, sections, actions, drift=True)
+
+
+METHOD = SearchMethod("drift", DriftSearchOptions, build_context, answer)
+
+
+async def _primer(search: Search[DriftSearchOptions], question: Question) -> Context:
+    """The reports nearest to `question`, within the tokens that the history leaves."""
+    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    return search.add_context(await search.in_thread(primer_context, search.reader, question, options, search.scope))
+
+
+async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
+    """The question with a hypothetical answer as the text that is embedded, if there is one."""
+    question = search.question
+    await search.embed(question)
+    if not search.options.makes_hypothesis:
+        return question
+    example = await search.in_thread(example_report, search.reader, question, search.options, search.scope)
+    hypothesis = await _hypothesis(search, example) if example else None
+    if hypothesis and hypothesis != search.text:
+        question = Question(question.text, vector_text=hypothesis)
+        await search.embed(question)
+    return question
+
+
+async def _hypothesis(search: Search[DriftSearchOptions], example: str) -> str | None:
+    try:
+        reply = await search.answerer.ahypothesis(search.text, example)
+    except Exception as error:  # the search goes on with the question itself
+        search.errors.append(Failure("hypothesis", "the hypothetical answer to search with", str(error)))
+        return None
+    search.add_usage("hypothesis", reply.usage)
+    return reply.text
+
+
+async def _local_contexts(search: Search[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
+    """The contexts of local searches, in the order of the questions."""
+    questions = [Question(text) for text in texts]
+    if questions:
+        await search.embed(*questions)
+    options = search.options.of_steps
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(search.in_thread(local_context, search.reader, question, options, search.scope))
+            for question in questions
+        ]
+    return [search.add_step_context(task.result()) for task in tasks]
+
+
+def _step(question: str, depth: int, parent: int | None, mapped: "Mapped | Exception") -> "Step":
+    if isinstance(mapped, Exception):
+        return Step(question, depth, parent, None, str(mapped))
+    return Step(question, depth, parent, mapped)
+
+
 _DEFAULTS = DriftOptions()
 
 
 def primer_context(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The reports nearest to the question, dealt out into folds: one section Reports per fold."""
+    """The reports nearest to the question, in folds: one section Reports per fold."""
     started = time.perf_counter()
-    nearest = search(reader, "community_report", question, options.primer_reports, scope)
+    nearest = search_texts(reader, "community_report", question, options.primer_reports, scope)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
     sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in folds if fold.height)
@@ -105,17 +195,17 @@ def primer_context(
 def example_report(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> str:
-    """The report whose style a hypothetical answer takes, drawn by the seed from the nearest; empty without any."""
-    nearest = search(reader, "community_report", question, options.primer_reports, scope)
+    """The report whose style a hypothetical answer follows, drawn from the nearest; empty if there is none."""
+    nearest = search_texts(reader, "community_report", question, options.primer_reports, scope)
     if not nearest:
         return ""
     drawn = random.Random(options.seed).choice(nearest)
     return str(report_rows(reader, [drawn])["full_content"].item() or "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A question asked, what came of it, and the place of the step that raised it."""
+    """A question of the search, its result, and the index of the step that raised it."""
 
     question: str
     depth: int
@@ -129,7 +219,7 @@ class Step:
 
     @property
     def action(self) -> Action:
-        """The step as the result shows it."""
+        """The step as a part of the answer."""
         return Action(
             self.question,
             " ".join(point.text for point in self.points),
@@ -142,13 +232,13 @@ class Step:
 
 
 Raised = tuple[str, int | None]
-"""A question to be asked, and the place of the step that raised it."""
+"""A question to ask next, and the index of the step that raised it."""
 
 
 def next_questions(question: str, steps: Sequence[Step], depth: int, options: DriftOptions) -> list[Raised]:
-    """What to ask at `depth`: the best follow-ups of the steps above it, none nearly the same as another.
+    """The questions of `depth`: the best follow-ups of the steps before, without near-duplicates.
 
-    At depth 1 the question itself comes first: what no report tells may stand in the text all the same.
+    At depth 1 the question itself comes first: the text may have what no report has.
     """
     raised = [
         (follow_up, place)
@@ -161,11 +251,11 @@ def next_questions(question: str, steps: Sequence[Step], depth: int, options: Dr
     ranked: list[Raised] = [(question, None)] if depth == 1 else []
     ranked += [(follow_up.question, place) for follow_up, place in raised]
     asked = [step.question for step in steps if step.depth]
-    return _distinct(ranked, asked, min(options.breadth, options.most_steps - len(steps)))
+    return _distinct(ranked, asked, min(options.breadth, options.max_steps - len(steps)))
 
 
 def _distinct(raised: Sequence[Raised], asked: Sequence[str], room: int) -> list[Raised]:
-    """The first `room` questions that are not nearly the same as one asked before or as each other."""
+    """The first `room` questions that are near-duplicates neither of earlier questions nor of each other."""
     vectors = hashed_embeddings.embed([*asked, *(question for question, _ in raised)])
     known = list(range(len(asked)))
     chosen: list[Raised] = []

@@ -1,48 +1,44 @@
-"""Dynamic community selection: which reports a global search reads, found by rating them from the top down.
+"""Dynamic community selection: a global search reads the reports that ratings from the top down find relevant.
 
-After "GraphRAG: Improving global search via dynamic community selection" (Microsoft Research 2024): a report that
-is not worth reading ends the search in its part of the hierarchy.
+After "GraphRAG: Improving global search via dynamic community selection" (Microsoft Research 2024): the communities
+below an irrelevant report are not rated.
 """
 
+import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import polars as pl
+from pydantic.dataclasses import dataclass
 
-from graphrag_assets.query.options import check_flags, check_number, check_whole
+from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicOptions:
-    """How communities are chosen.
+@dataclass(frozen=True, kw_only=True)
+class DynamicOptions(Options):
+    """How communities are selected.
 
     Args:
-        threshold: the rating, 0 to 5, from which a report is read and the communities below it are rated.
-        keep_parent: read a report also where one below it is read.
-        num_repeats: independent ratings of a report; their median counts.
+        threshold: minimum rating, 0 to 5, from which a report is read and the communities below it are rated.
+        keep_parent: read a report even if one below it is read.
+        num_repeats: number of independent ratings of a report; their median counts.
         max_level: communities below this level are not rated.
         use_summary: rate reports by their summaries, which costs less.
     """
 
-    threshold: float = 1.0
-    keep_parent: bool = False
-    num_repeats: int = 1
-    max_level: int = 2
-    use_summary: bool = False
-
-    def __post_init__(self) -> None:
-        check_number(self, "threshold")
-        check_flags(self, "keep_parent", "use_summary")
-        check_whole(self, "num_repeats", least=1)
-        check_whole(self, "max_level")
+    threshold: Number = 1.0
+    keep_parent: Flag = False
+    num_repeats: PositiveCount = 1
+    max_level: Count = 2
+    use_summary: Flag = False
 
 
-@dataclass
+@dataclasses.dataclass
 class Descent:
-    """The way down the hierarchy: `due` are the communities to be rated next, `chosen` those to be read.
+    """The way down the hierarchy: `due` are the communities to rate next, `chosen` those whose reports are read.
 
-    A community without a report is passed through: those below it are rated in its place. When nothing of a level
-    is worth reading, the whole next level is rated: a report may leave out what one below it tells.
+    Instead of a community without a report, those below it are rated. If no report of a level is relevant, the whole
+    next level is rated: a report may leave out what a report below it says.
     """
 
     tree: pl.DataFrame
@@ -60,7 +56,7 @@ class Descent:
         self.due = self._with_reports(c for c, level in sorted(self._level.items()) if level == 0)
 
     def rated(self, ratings: dict[int, float]) -> None:
-        """Go on from the ratings of all communities that were due."""
+        """Continue with the ratings of all communities that were due."""
         self.ratings |= ratings
         relevant = [c for c in self.due if ratings.get(c, 0.0) >= self.options.threshold]
         for community in relevant:
@@ -78,7 +74,7 @@ class Descent:
         return [c for c in self._with_reports(communities) if c not in self.ratings]
 
     def _with_reports(self, communities: Iterable[int]) -> list[int]:
-        """These communities down to the maximal level, in place of one without a report those below it."""
+        """These communities down to the maximum level; instead of one without a report, those below it."""
         found: dict[int, None] = {}
         waiting = list(communities)
         while waiting:

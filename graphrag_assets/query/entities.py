@@ -1,42 +1,42 @@
-"""The entities and things that a question names or that suit it."""
+"""Selects entities for a question: those that it names, and those that match it."""
 
 from collections.abc import Iterable, Sequence
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.at_once import later
+from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search
+from graphrag_assets.query.retrieval import CANDIDATES, Question, Scores, fuse, search_texts
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import title_key
 
 _TEXT_UNITS = 20  # whose entities are candidates
-# Passages found through the graph choose entities; what is said of an entity corrects them.
+# Entities are chosen mainly by the passages that the graph ranks best; their descriptions count less.
 _PASSAGES_WEIGHT, _ENTITY_FUSION_K = 3, 20
 
 
 def named_entities(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> list[int]:
-    """Entities whose title or accepted alias stands in the question, the rarest first.
+    """Entities whose title or accepted alias occurs in the question, the rarest first.
 
-    A name inside a longer one that is found too does not count: not Eastern where Great Eastern stands.
+    A name inside a longer name of an entity does not count: "Great Eastern" does not name Eastern.
     """
-    found = _called(reader, list(question.title_keys), scope)
+    found = _names_in(reader, question, scope)
     outermost = _outermost(question, {key for key, _ in found})
     return list(dict.fromkeys(number for key, number in found if key in outermost))
 
 
 def _outermost(question: Question, keys: Iterable[str]) -> set[str]:
-    """The keys that stand somewhere in the question outside of a longer one."""
+    """The keys that occur in the question outside a longer one."""
     spans = {span for key in keys for span in question.title_keys[key]}
     outer = {s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)}
     return {key for key in keys if not outer.isdisjoint(question.title_keys[key])}
 
 
 def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) -> dict[int, float]:
-    """The things named in the question that passages are about: the hashes of their names, and how rare each is.
+    """The things named in the question that passages are about: the hashes of their names, with their rarity.
 
-    How rare a name is (`passage_subjects.rarity`) counts over the whole index, whatever the scope. In a scope, only
-    entities whose text is all in it are known by their aliases.
+    The rarity of a name (`passage_subjects.rarity`) is that in the whole index, whatever the scope. In a scope, aliases
+    count only of entities whose text is all in it.
     """
     keys = {number_of(key): key for key in question.title_keys}
     subjects = reader.rows(
@@ -51,13 +51,20 @@ def named_things(reader: Reader, question: Question, scope: Scope = EVERYTHING) 
         {"keys": list(keys), **scope.parameters("text_unit", "entity_text")},
     )
     found = [(keys[written], name, rarity) for written, name, rarity in subjects.iter_rows()]
-    called = {key for key, _ in _called(reader, list(question.title_keys), scope)}
+    called = {key for key, _ in _names_in(reader, question, scope)}
     outermost = _outermost(question, called.union(key for key, _, _ in found))
     return {name: rarity for key, name, rarity in found if key in outermost}
 
 
+def _names_in(reader: Reader, question: Question, scope: Scope) -> list[tuple[str, int]]:
+    """The names of entities in the question; looked up once, then kept with the question."""
+    if (reader.path, scope) not in question.names:
+        question.names[reader.path, scope] = _called(reader, list(question.title_keys), scope)
+    return question.names[reader.path, scope]
+
+
 def _called(reader: Reader, keys: Sequence[str], scope: Scope) -> list[tuple[str, int]]:
-    """The keys that name an entity, with its number, the rarest first. In a scope, only names that its text has."""
+    """The keys that name an entity, with its number, the rarest first. In a scope, only names in its text."""
     names = {number_of(key): key for key in keys}
     hashed = reader.rows(
         f"""
@@ -91,18 +98,18 @@ def entities_for(
     exclude: Sequence[str] = (),
     passages: Scores | None = None,
 ) -> list[int]:
-    """Exactly `top_k` entities, fewer only if there are no more.
+    """Exactly `top_k` entities, fewer only if the scope has fewer.
 
-    First those to include, then those that the question names, then by two rankings fused: what is said of them, and
-    how well the passages that name them fit.
+    First the entities to include, then those that the question names, then the best of two fused rankings: by their
+    descriptions, and by the scores of the passages that name them.
 
     Args:
-        include: titles or accepted aliases of entities that come first, whatever the question says.
-        exclude: titles or aliases of entities that do not come at all.
-        passages: the text units found for the question.
+        include: titles or accepted aliases of entities that come first.
+        exclude: titles or aliases of entities that are left out.
+        passages: the scores of the text units of the question.
 
     Raises:
-        QueryError: a name stands for no entity in the scope, or is to be included and excluded.
+        QueryError: a name is of no entity in the scope, or is both included and excluded.
     """
     wanted, unwanted = called_entities(reader, include, scope), called_entities(reader, exclude, scope)
     if both := set(wanted) & set(unwanted):
@@ -112,8 +119,8 @@ def entities_for(
         )
         raise QueryError(f"To include and to exclude: {', '.join(names['title'])}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
-    in_passages = later(lambda: _entities_in(reader, passages or {}, candidates, scope))
-    described = search(reader, "entity", question, candidates, scope)
+    in_passages = submit(lambda: _entities_in(reader, passages or {}, candidates, scope))
+    described = search_texts(reader, "entity", question, candidates, scope)
     named = named_entities(reader, question, scope)
     found = fuse(described, in_passages.result(), weights=(1, _PASSAGES_WEIGHT), k=_ENTITY_FUSION_K)
     place = {number: i for i, number in enumerate(found)}
@@ -133,7 +140,7 @@ def entities_for(
 
 
 def _entities_in(reader: Reader, passages: Scores, limit: int, scope: Scope) -> list[int]:
-    """The entities that the passages name, by the sum of the passages' scores, less for common entities."""
+    """The entities that the passages name, by the sum of the passages' scores; common entities count less."""
     best = list(passages.items())[:_TEXT_UNITS]
     return reader.numbers(
         f"""
@@ -158,7 +165,7 @@ def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[
     """The entities of these titles or accepted aliases, in order.
 
     Raises:
-        QueryError: there is no entity of a name.
+        QueryError: a name is of no entity.
     """
     if not names:
         return []

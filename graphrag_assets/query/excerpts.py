@@ -1,4 +1,4 @@
-"""Excerpts of passages that do not fit a context: the sentences that hold most of the question."""
+"""Excerpts of passages that do not fit a context: the sentences that cover most of the question."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ GAP = " … "
 def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, str]]) -> list[str]:
     """Excerpts of passages (text, language); the whole text of one without a word of the question.
 
-    A sentence counts by the rarity of the question's words in it that no sentence chosen before has. Sentences keep
-    their order; a gap between them shows as an ellipsis.
+    A sentence scores the rarity of its words of the question that no chosen sentence has yet. Sentences keep their
+    order; an ellipsis marks a gap between them.
     """
     known = known_terms(reader, question).get("text_unit")
     if known is None:
@@ -29,7 +29,7 @@ def excerpts(reader: Reader, question: Question, passages: Sequence[tuple[str, s
     for (text, language), of_text in zip(passages, parts, strict=True):
         of_sentences = words[start : start + len(of_text)]
         start += len(of_text)
-        # As terms are made of the text: in the main language where its own is not known.
+        # The same rule as for the terms of the text: the main language if its own is unknown.
         stemmed = language if language in reader.languages else next(iter(reader.languages), UNKNOWN)
         asked = _asked_words(of_sentences, stemmed, known)
         found.append(_joined(of_text, _chosen([asked.keys() & set(words) for words in of_sentences], asked)) or text)
@@ -41,7 +41,7 @@ def _sentences(text: str, language: str) -> list[str]:
 
 
 def _asked_words(sentences: list[list[str]], language: str, known: KnownTerms) -> dict[str, tuple[int, float]]:
-    """The words of the sentences that stand for a word of the question: which one, and how rare it is."""
+    """The words of the sentences that match a word of the question: its index, and its rarity."""
     asked = {term: (word, rarity) for term, word, rarity in zip(known.terms, known.words, known.rarity, strict=True)}
     words = list({word for of_sentence in sentences for word in of_sentence})
     hashed = [number_of(f"text_unit {fold(stem)}") for stem in stems(words, language)]
@@ -49,7 +49,7 @@ def _asked_words(sentences: list[list[str]], language: str, known: KnownTerms) -
 
 
 def _chosen(sentences: list[set[str]], asked: dict[str, tuple[int, float]]) -> list[int]:
-    """The places of the sentences (of each its words that are asked for) that together hold most of the question."""
+    """The indices of the sentences (each given by its matching words) that together cover most of the question."""
     rarity = [dict(sorted(asked[word] for word in words)) for words in sentences]  # of a word, its rarest term
     chosen: list[int] = []
     covered: set[int] = set()

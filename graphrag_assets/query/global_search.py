@@ -1,22 +1,149 @@
-"""Global search: all reports of one level of the hierarchy, in batches to be read one by one."""
+"""Global search: all reports of one level of the hierarchy, read in batches; the best points become the answer."""
 
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+from statistics import median
+from typing import Annotated
 
 import polars as pl
+from pydantic import Field, InstanceOf
+from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import Passage
-from graphrag_assets.errors import QueryError
+from graphrag_assets.answering import Mapped, Passage
+from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, lines_of
-from graphrag_assets.query.dynamic import DynamicOptions
+from graphrag_assets.query.dynamic import Descent, DynamicOptions
+from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.options import check_flags, check_number, check_whole
+from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed
+from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.rows import level_reports
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalOptions(Options):
+    """Which reports are read, and how; names and defaults are GraphRAG's.
+
+    Args:
+        community_level: 0 is the coarsest.
+        min_community_rank: minimum rank of the reports that are read.
+        max_context_tokens: maximum number of tokens of a batch of reports; each batch is one call.
+        seed: of the shuffle of reports into batches.
+        use_community_summary: read the reports' summaries, not their full content.
+        include_community_rank, include_community_weight: show the model these columns.
+        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
+        max_map_words, max_reduce_words: length of the answers that the model is asked for.
+        general_knowledge: the answer may add what the data does not say, marked [LLM: verify].
+        dynamic: select communities by rating their reports from the top down, instead of a level.
+    """
+
+    community_level: Count = 2
+    min_community_rank: Number = 0.0
+    max_context_tokens: PositiveCount = 12_000
+    seed: Seed = 86
+    use_community_summary: Flag = False
+    include_community_rank: Flag = True
+    include_community_weight: Flag = True
+    max_reduce_tokens: PositiveCount = 12_000
+    max_map_words: PositiveCount = 500
+    max_reduce_words: PositiveCount = 1000
+    general_knowledge: Flag = False
+    dynamic: Annotated[bool | InstanceOf[DynamicOptions], Field(description="True, False or DynamicOptions(…)")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalSearchOptions(CommonOptions, GlobalOptions):
+    """All options of `rag.global_`."""
+
+
+async def build_context(search: Search[GlobalSearchOptions]) -> Context:
+    """The reports in batches, each within the tokens that the history leaves."""
+    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    if not options.dynamic:
+        found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
+    else:
+        started = time.perf_counter()
+        reports = await _selected_reports(search)
+        found = await search.in_thread(batched, search.question, reports, options, started)
+    return search.add_context(found)
+
+
+async def answer(search: Search[GlobalSearchOptions]) -> Answer:
+    """An answer about the whole: every report of a level is read, and the best points become the answer."""
+    context = await build_context(search)
+    batches = [section for section in context.sections if section.passages]
+    calls = [
+        (
+            f"part {number} of {len(batches)} of the reports",
+            search.map("map", search.text, batch.evidence, ranked=False),
+        )
+        for number, batch in enumerate(batches, 1)
+    ]
+    mapped = await search.gather("map", calls)
+    points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+    sections = context.sections
+    direct = getattr(search.answerer, "min_direct_score", None)  # answerers of users may lack it
+    if batches and direct is not None and not any(point.score >= direct for point in points):
+        # Reports quote little of the text: before the answer is that nothing was found, the text itself is read.
+        text = await _nearest_passages(search)
+        points += (await search.map("map", search.text, text.evidence)).points
+        sections = (*sections, *text.sections)
+    return await search.reduce(points, search.options.max_reduce_tokens, sections)
+
+
+METHOD = SearchMethod("global", GlobalSearchOptions, build_context, answer)
+
+
+async def _nearest_passages(search: Search[GlobalSearchOptions]) -> Context:
+    """The passages nearest to the question, within the tokens that the history leaves."""
+    await search.embed(search.question)
+    options = BasicOptions(max_context_tokens=search.room(search.options.max_context_tokens))
+    return search.add_context(
+        await search.in_thread(basic_context, search.reader, search.question, options, search.scope)
+    )
+
+
+async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame:
+    """The reports that dynamic selection finds relevant, with the columns of `level_reports`."""
+    dynamic = search.options.dynamic if isinstance(search.options.dynamic, DynamicOptions) else DynamicOptions()
+    tree = await search.in_thread(report_tree, search.reader, search.scope)
+    descent = Descent(tree, dynamic)
+    while descent.due:
+        rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in descent.due])
+        texts = dict(zip(descent.due, rows["summary" if dynamic.use_summary else "full_content"], strict=True))
+        calls = [(f"the rating of community {c}", _rating(search, text or "", dynamic)) for c, text in texts.items()]
+        ratings = await search.gather("rating", calls)
+        # A report whose rating failed is read: it may be relevant.
+        descent.rated(
+            {c: r if isinstance(r, float) else dynamic.threshold for c, r in zip(texts, ratings, strict=True)}
+        )
+    search.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
+    rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in sorted(descent.chosen)])
+    return (
+        rows.rename({"full_content": "content"})
+        .join(tree.select("community", "text_units"), on="community", how="left")
+        .with_columns(
+            occurrence_weight=(pl.col("text_units") / pl.max_horizontal(pl.col("text_units").max(), 1)).round(4),
+            rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64),
+        )
+        .sort("text_units", "rank", "human_readable_id", descending=[True, True, False], nulls_last=True)
+    )
+
+
+async def _rating(search: Search[GlobalSearchOptions], report: str, options: DynamicOptions) -> float:
+    """The median of independent ratings of a report."""
+    ratings = []
+    for repeat in range(options.num_repeats):
+        rating, usage = await search.rater.arate(search.text, report, repeat)
+        search.add_usage("rating", usage)
+        ratings.append(rating)
+    return float(median(ratings))
+
 
 _HEADING_TOKENS = 32
 _CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, the end
@@ -35,50 +162,6 @@ GLOBAL_REPORTS = Layout(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalOptions:
-    """Which reports are read, and how; names and defaults are GraphRAG's.
-
-    Args:
-        community_level: 0 is the coarsest.
-        max_context_tokens: of a batch, the question to each of which is a call; `seed` shuffles the batches.
-        use_community_summary: read the reports' summaries, not their full content.
-        include_community_rank, include_community_weight: show the model these columns.
-        max_reduce_tokens: of the points that the answer is put together from, the best first.
-        max_map_words, max_reduce_words: what a model is told about the length of its answers.
-        general_knowledge: the answer may add what the data does not tell, marked [LLM: verify].
-        dynamic: choose the communities by rating their reports from the top down, in place of a level.
-    """
-
-    community_level: int = 2
-    min_community_rank: float = 0.0
-    max_context_tokens: int = 12_000
-    seed: int = 86
-    use_community_summary: bool = False
-    include_community_rank: bool = True
-    include_community_weight: bool = True
-    max_reduce_tokens: int = 12_000
-    max_map_words: int = 500
-    max_reduce_words: int = 1000
-    general_knowledge: bool = False
-    dynamic: bool | DynamicOptions = False
-
-    def __post_init__(self) -> None:
-        check_whole(self, "community_level")
-        check_number(self, "min_community_rank")
-        check_whole(self, "max_context_tokens", "max_reduce_tokens", "max_map_words", "max_reduce_words", least=1)
-        check_whole(self, "seed", least=None)
-        check_flags(
-            self,
-            "use_community_summary",
-            "include_community_rank",
-            "include_community_weight",
-            "general_knowledge",
-        )
-        if not isinstance(self.dynamic, bool | DynamicOptions):
-            raise QueryError(f"The search option dynamic is {self.dynamic!r}; it must be True, or DynamicOptions(…).")
-
-
 _DEFAULTS = GlobalOptions()
 
 
@@ -91,7 +174,7 @@ def global_context(
 
 
 def batched(question: Question, reports: pl.DataFrame, options: GlobalOptions, started: float) -> Context:
-    """The context made of these reports, those of the least rank at least."""
+    """The context of these reports, without those below the minimum rank."""
     reports = reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
     if options.use_community_summary:
         reports = reports.with_columns(content=pl.coalesce("summary", "content"))
@@ -107,11 +190,11 @@ def batched(question: Question, reports: pl.DataFrame, options: GlobalOptions, s
 def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: Layout = GLOBAL_REPORTS) -> list[Section]:
     """The reports in shuffled batches of at most `max_tokens`; inside a batch by weight, then rank.
 
-    A report that is too long even for a batch of its own is represented by its summary; one whose summary is too
-    long is in a last section without text.
+    A report that does not fit into a batch is represented by its summary. Reports whose summaries do not fit either
+    are in a last section without text.
     """
     room = max_tokens - _HEADING_TOKENS
-    reports, tokens = _that_fit(reports, layout, room)
+    reports, tokens = _fitted(reports, layout, room)
     order = sorted(range(reports.height), key=reports["human_readable_id"].to_list().__getitem__)
     random.Random(seed).shuffle(order)
     batches: list[list[int]] = []
@@ -135,13 +218,13 @@ def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: La
     return found
 
 
-def _that_fit(reports: pl.DataFrame, layout: Layout, room: int) -> tuple[pl.DataFrame, list[int]]:
+def _fitted(reports: pl.DataFrame, layout: Layout, room: int) -> tuple[pl.DataFrame, list[int]]:
     """The reports, those longer than `room` tokens by their summaries, and the tokens of their lines.
 
-    Tokens counted when the index was published serve as an upper bound; without them lines are counted.
+    The token counts of the publication are an upper bound; without them, lines are counted.
     """
     if {"content_tokens", "summary_tokens"} <= set(reports.columns):
-        around = reports["title"].str.len_chars().fill_null(0) + _CELLS_TOKENS  # a token is a character at least
+        around = reports["title"].str.len_chars().fill_null(0) + _CELLS_TOKENS  # a token has at least one character
         full, short = reports["content_tokens"] + around, reports["summary_tokens"] + around
         shortened = full > room
         tokens = pl.select(pl.when(shortened).then(short).otherwise(full)).to_series().to_list()

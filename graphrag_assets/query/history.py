@@ -1,6 +1,6 @@
-"""What was said before a question: turns of a conversation, the newest kept first."""
+"""The conversation before a question."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ HISTORY = Layout("Conversation History", {"turn": "role", "content": "content"},
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said."""
+    """A message of the user or the assistant."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -22,13 +22,13 @@ class Turn:
 
 @dataclass
 class ConversationHistory:
-    """The turns of a conversation, the oldest first. `add` a question with its answer to go on."""
+    """The turns of a conversation, the oldest first. `add` appends a question and its answer."""
 
     turns: list[Turn] = field(default_factory=list)
 
     @classmethod
     def of(cls, given: Any) -> "ConversationHistory":
-        """The history given as such, or as a list of turns: `Turn`s, (role, content), or {"role", "content"}.
+        """The history from a list of turns, each a `Turn`, (role, content), or {"role", "content"}; None: no turns.
 
         Raises:
             QueryError: it is something else.
@@ -59,7 +59,7 @@ class ConversationHistory:
         return found
 
     def section(self, max_turns: int, user_turns_only: bool, budget: int) -> Section | None:
-        """As many of the newest turns as fit `budget` tokens, told in their order; None when there are none."""
+        """As many of the newest turns as fit `budget` tokens, in their order; None if there are none."""
         turns = self.newest(max_turns, user_turns_only)
         if not turns:
             return None
@@ -74,6 +74,10 @@ class ConversationHistory:
         shown = kept.frame.filter("in_context").reverse()
         text = "\n".join(f"{role}: {content}" for role, content in shown.select("role", "content").iter_rows())
         return Section(HISTORY.name, kept.frame, (), text, kept.tokens)
+
+
+History = ConversationHistory | Sequence[Turn | tuple[str, str] | Mapping[str, str]] | None
+"""The forms in which a history may be passed."""
 
 
 def _turn(given: Any) -> Turn:

@@ -1,29 +1,19 @@
-"""Local search: the neighbourhood of the entities a question is about, and the text they stand in."""
+"""Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
 import time
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import polars as pl
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-from graphrag_assets.query.at_once import later
+from graphrag_assets.errors import QueryError
 from graphrag_assets.query.context import Context, Layout, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
-from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.options import (
-    check_choice,
-    check_flags,
-    check_names,
-    check_number,
-    check_shares,
-    check_text,
-    check_whole,
-)
-from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.paths import paths
-from graphrag_assets.query.retrieval import Question, fuse
-from graphrag_assets.query.rows import (
+from graphrag_assets.query.executor import submit
+from graphrag_assets.query.fetch import (
     claims_about,
     entity_rows,
     relationships_around,
@@ -31,67 +21,89 @@ from graphrag_assets.query.rows import (
     sources,
     text_units_of,
 )
+from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Share, Text, Texts
+from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.paths import paths
+from graphrag_assets.query.results import Answer
+from graphrag_assets.query.retrieval import Question, fuse
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
-MOST_HOPS = 4
 
-
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
-    """How a local context is put together; names and defaults are GraphRAG's.
-
-    Reports get `community_prop` of the tokens, sources `text_unit_prop`, entities, relationships and claims the
-    rest; what a section leaves unused goes to the others.
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions(Options):
+    """Options of a local context; names and defaults are GraphRAG's.
 
     Args:
-        top_k_entities: exactly so many entities, those of `include_entity_names` (titles or aliases) among them and
-            none of `exclude_entity_names`.
-        top_k_relationships: most relationships that lead out of the selection, per entity.
-        hops: relationships of paths of up to so many steps from the selected entities, the best paths first; as many
-            entities again, the best that the paths reach, follow the selected ones.
+        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others.
+        community_prop: share of the tokens for reports; entities, relationships and claims get the rest.
+        top_k_entities: number of entities, including those of `include_entity_names` (titles or aliases) and
+            excluding those of `exclude_entity_names`.
+        top_k_relationships: maximum number of relationships that lead out of the selection, per entity.
+        max_context_tokens: maximum number of tokens of the context.
+        hops: maximum length of the paths along which relationships are selected, the best paths first; the context
+            has up to `top_k_entities` more entities, those that the best paths reach.
         include_entity_rank: show each entity's degree, under the heading `rank_description`.
         include_relationship_weight: show each relationship's weight.
         relationship_ranking_attribute: weight, or rank (combined degree).
-        include_community_rank: show each report's rank; those below `min_community_rank` are not used.
-        include_covariates: a section of claims.
-        return_candidate_context: the frames hold the rows that found no room too.
+        include_community_rank: show each report's rank.
+        min_community_rank: minimum rank of the reports that are used.
+        include_covariates: add a section of claims.
+        return_candidate_context: the frames also have the rows that did not fit.
     """
 
-    text_unit_prop: float = 0.5
-    community_prop: float = 0.15
-    top_k_entities: int = 10
-    top_k_relationships: int = 10
-    max_context_tokens: int = 12_000
-    hops: int = 1
-    include_entity_names: tuple[str, ...] = ()
-    exclude_entity_names: tuple[str, ...] = ()
-    include_entity_rank: bool = True
-    rank_description: str = "number of relationships"
-    include_relationship_weight: bool = True
-    relationship_ranking_attribute: Literal["weight", "rank"] = "weight"
-    include_community_rank: bool = False
-    min_community_rank: float = 0.0
-    include_covariates: bool = True
-    return_candidate_context: bool = True
+    text_unit_prop: Share = 0.5
+    community_prop: Share = 0.15
+    top_k_entities: Count = 10
+    top_k_relationships: Count = 10
+    max_context_tokens: PositiveCount = 12_000
+    hops: Annotated[int, Field(ge=1, le=4, description="a whole number from 1 to 4")] = 1
+    include_entity_names: Texts = ()
+    exclude_entity_names: Texts = ()
+    include_entity_rank: Flag = True
+    rank_description: Text = "number of relationships"
+    include_relationship_weight: Flag = True
+    relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
+        "weight"
+    )
+    include_community_rank: Flag = False
+    min_community_rank: Number = 0.0
+    include_covariates: Flag = True
+    return_candidate_context: Flag = True
 
     def __post_init__(self) -> None:
-        check_whole(self, "top_k_entities", "top_k_relationships")
-        check_whole(self, "max_context_tokens", least=1)
-        check_whole(self, "hops", least=1, most=MOST_HOPS)
-        check_shares(self, "text_unit_prop", "community_prop")
-        check_names(self, "include_entity_names", "exclude_entity_names")
-        check_number(self, "min_community_rank")
-        check_choice(self, "relationship_ranking_attribute", "weight", "rank")
-        check_text(self, "rank_description")
-        check_flags(
-            self,
-            "include_entity_rank",
-            "include_relationship_weight",
-            "include_community_rank",
-            "include_covariates",
-            "return_candidate_context",
-        )
+        if self.text_unit_prop + self.community_prop > 1 + 1e-9:  # sums of floats may exceed 1 a little
+            raise QueryError(
+                f"The search option text_unit_prop is {self.text_unit_prop}, community_prop is "
+                f"{self.community_prop}: both are shares of one whole; their sum must be at most 1."
+            )
 
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSearchOptions(CommonOptions, LocalOptions):
+    """All options of `rag.local`."""
+
+    def __post_init__(self) -> None:
+        CommonOptions.__post_init__(self)
+        LocalOptions.__post_init__(self)
+
+
+async def build_context(search: Search[LocalSearchOptions]) -> Context:
+    """The context of a local search, within the tokens that the history leaves."""
+    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    await search.embed(search.question)
+    return search.add_context(
+        await search.in_thread(local_context, search.reader, search.question, options, search.scope)
+    )
+
+
+async def answer(search: Search[LocalSearchOptions]) -> Answer:
+    """An answer about particular things: from their part of the graph and the text that names them."""
+    return await search.respond(await build_context(search))
+
+
+METHOD = SearchMethod("local", LocalSearchOptions, build_context, answer)
 
 _DEFAULTS = LocalOptions()
 
@@ -158,11 +170,11 @@ SOURCES = Layout(
     short_counted="excerpt_tokens",
 )
 
-# Of the tokens of the graph: what is said of the entities, of their relationships, and the claims.
+# Of the tokens left to the graph: shares of entities, relationships and claims.
 _GRAPH_SHARES = (0.4, 0.4, 0.2)
-_MOST_TEXT_UNITS = 100
-_EXCERPTS = 12  # of the best passages so many at most: splitting sentences takes time
-_MOST_LINKS_COUNTED = 999  # what is counted at publication allows for three digits
+_MAX_TEXT_UNITS = 100
+_MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
+_MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
 
 
 def local_context(
@@ -171,10 +183,10 @@ def local_context(
     """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit.
 
     Raises:
-        QueryError: there is no entity of a name that is to be included or excluded.
+        QueryError: an entity to include or to exclude does not exist.
     """
     started = time.perf_counter()
-    passages = rank_passages(reader, question, _MOST_TEXT_UNITS, scope)
+    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
     entities = entities_for(
         reader,
         question,
@@ -184,13 +196,13 @@ def local_context(
         exclude=options.exclude_entity_names,
         passages=passages.scores,
     )
-    reports = later(lambda: reports_about(reader, entities, scope))
-    relationships = later(lambda: _relationships(reader, question, entities, options, scope))
+    reports = submit(lambda: reports_about(reader, entities, scope))
+    relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
-    texts = later(lambda: _sources(reader, question, units, options, scope))
-    claims = later(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
-    graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # never below, however floats round
+    texts = submit(lambda: _sources(reader, question, units, options, scope))
+    claims = submit(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
+    graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
     of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
     planned = [
         (_reports_layout(options), _important(reports.result(), options), options.community_prop),
@@ -206,27 +218,27 @@ def local_context(
 
 
 def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scope: Scope) -> list[int]:
-    """The passages found for the question; with entities to include, fused with the text units that name these."""
+    """The passages of the question, fused with the text units that name the entities to include, if there are any."""
     included = called_entities(reader, options.include_entity_names, scope)
     if not included:
         return passages
-    return fuse(passages, text_units_of(reader, included, _MOST_TEXT_UNITS, scope))[:_MOST_TEXT_UNITS]
+    return fuse(passages, text_units_of(reader, included, _MAX_TEXT_UNITS, scope))[:_MAX_TEXT_UNITS]
 
 
 def _sources(reader: Reader, question: Question, units: list[int], options: LocalOptions, scope: Scope) -> pl.DataFrame:
-    """The passages; the best of those that do not fit their share of the tokens have excerpts."""
+    """The passages; the best of those that exceed their share of the tokens have excerpts."""
     found = sources(reader, units, scope)
     share = options.text_unit_prop * options.max_context_tokens
     fitting = int((found["line_tokens"].fill_null(0).cum_sum() <= share).sum())
-    if fitting >= _EXCERPTS or fitting == found.height:
+    if fitting >= _MAX_EXCERPTS or fitting == found.height:
         return found
-    shortened = found[fitting:_EXCERPTS]
+    shortened = found[fitting:_MAX_EXCERPTS]
     made = excerpts(reader, question, shortened.select("text", "language").rows())
-    texts = [*found["text"][:fitting], *made, *found["text"][_EXCERPTS:]]
+    texts = [*found["text"][:fitting], *made, *found["text"][_MAX_EXCERPTS:]]
     return found.with_columns(
         pl.Series("excerpt", texts, dtype=pl.String),
-        # Counted where it is the text; excerpts are counted when they are needed.
-        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _EXCERPTS - 1))
+        # Of excerpts, tokens are counted when they are needed.
+        excerpt_tokens=pl.when(pl.int_range(pl.len()).is_between(fitting, _MAX_EXCERPTS - 1))
         .then(0)
         .otherwise("line_tokens"),
     )
@@ -235,7 +247,7 @@ def _sources(reader: Reader, question: Question, units: list[int], options: Loca
 def _relationships(
     reader: Reader, question: Question, entities: list[int], options: LocalOptions, scope: Scope
 ) -> tuple[pl.DataFrame, list[int]]:
-    """Those around the selected entities, or of paths from them; and the best entities that these paths reach."""
+    """The relationships of the selected entities, or on paths from them; and the best entities that paths reach."""
     outside = options.top_k_relationships * len(entities)
     if options.hops > 1:
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
@@ -262,9 +274,9 @@ def _entities_layout(options: LocalOptions) -> Layout:
 
 def _relationships_layout(options: LocalOptions) -> Layout:
     layout = RELATIONSHIPS if options.include_relationship_weight else RELATIONSHIPS.without("weight")
-    if options.top_k_entities > _MOST_LINKS_COUNTED:
+    if options.top_k_entities > _MAX_LINKS_COUNTED:
         layout = layout.showing(layout.shown)
     if options.hops == 1:
         return layout
-    layout = layout.without("links")  # how many selected entities the other end is linked with: of one hop only
+    layout = layout.without("links")  # defined for one hop only
     return layout.showing({**layout.shown, "hop": "hop"})

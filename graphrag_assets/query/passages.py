@@ -1,23 +1,26 @@
-"""Ranks passages (text units) for a question: by words, by vectors, by both, or through the graph of what they name.
+"""Passage retrieval: ranks text units by words, by vectors, by both, or through the graph of the things they name.
 
-The graph ranking is a personalized PageRank. The walk starts at the passages that fit the question best by their text
-and at the things that the question names; from a passage it goes on to the things named in it, and from a thing to the
-passages about it (`store.passage_graph`). So it reaches the passage that answers the second half of a question whose
-first half names only what leads there. Where no passage is about what others name, nothing moves, and the ranking is
-that of the text.
+The graph ranking is a personalized PageRank. The walk starts at the passages that match the question best by their text
+and at the things that the question names; from a passage it moves to the things named in it, and from a thing to the
+passages about it (`store.passage_graph`). So it reaches a passage that shares no word with the question but is about
+something that a matching passage names. If no passage is about what others name, the ranking is that of the text.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import field
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import polars as pl
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.at_once import later
 from graphrag_assets.query.entities import named_things
+from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
 from graphrag_assets.query.retrieval import (
     CANDIDATES,
@@ -29,6 +32,7 @@ from graphrag_assets.query.retrieval import (
     vector_weight,
     word_scores,
 )
+from graphrag_assets.query.search import QuestionOptions, Search
 from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]
@@ -36,24 +40,58 @@ RANKING_METHODS: tuple[str, ...] = get_args(RankingMethod)
 
 START_PASSAGES = 20
 START_POWER = 3
-"""The walk starts at the best passages by the third power of their scores: the first few, unless all are alike."""
+"""The walk starts at the best passages by the third power of their scores, so mostly at the first few."""
 MAX_HOPS = 2
-"""From passage to passage. Farther ones would get less than an eighth of the rank together."""
+"""From passage to passage. All passages farther away would get less than an eighth of the rank together."""
 FOLLOWED_PASSAGES = 20
-"""At each hop, those of the highest rank so far."""
-_ROUGHLY = 1e-3  # how exact ranks are that only choose which passages to follow
+"""Number of passages that the walk is extended from at each hop: those of the highest rank so far."""
+_COARSE = 1e-3  # tolerance of ranks that only select the passages to follow
 MAX_EDGES = 1_000
-"""At each hop, the heaviest; bounds the work where passages name hundreds of things."""
+"""Maximum number of edges read at each hop, the heaviest first: some passages name hundreds of things."""
 
 
 @dataclass(frozen=True)
+class RetrieveOptions(QuestionOptions):
+    """All options of `rag.retrieve`.
+
+    Args:
+        k: number of passages.
+        method: graph: through what passages name and what they are about, as local search ranks them. text: by
+            words and vectors, as basic search does. words: BM25 alone. vectors: cosine similarity alone.
+    """
+
+    k: PositiveCount = 10
+    method: Annotated[RankingMethod, Field(description=" or ".join(map(repr, RANKING_METHODS)))] = "graph"
+
+
+async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
+    """The passages (text units) that match the question best, without an answer.
+
+    Returns:
+        rank, score (graph: PageRank; text: BM25 and cosine as shares of their maximum; words: BM25; vectors:
+        cosine), document, source, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about (the
+        things through which the walk reached the passage), context, text, human_readable_id, id; best first.
+
+    Raises:
+        QueryError: the question, an option or its value is not allowed, or the timeout is over.
+    """
+    options = search.options
+    if options.method != "words":
+        await search.embed(search.question)
+    ranked = await search.in_thread(
+        rank_passages, search.reader, search.question, options.k, search.scope, options.method
+    )
+    return await search.in_thread(passage_frame, search.reader, ranked)
+
+
+@dataclasses.dataclass(frozen=True)
 class RankedPassages:
-    """Text units for a question, and why they stand where they stand.
+    """Text units for a question, and the rankings behind their order.
 
     Attributes:
         scores: by number of the text unit, best first.
-        words, vectors, text, graph: the rankings it was made of, likewise; those that the method does not use are
-            empty. `graph` holds the passages that the walk reached.
+        words, vectors, text, graph: the rankings that the method combines, likewise; those that it does not use are
+            empty. `graph` has the passages that the walk reached.
         about: for a passage that the walk reached through things, the hashed names of these things.
     """
 
@@ -95,7 +133,7 @@ def rank_passages(
     if method == "vectors":
         vectors = vector_scores(reader, "text_unit", question, limit, scope)
         return RankedPassages(vectors, vectors=vectors)
-    found = later(lambda: vector_scores(reader, "text_unit", question, candidates, scope))
+    found = submit(lambda: vector_scores(reader, "text_unit", question, candidates, scope))
     words = word_scores(reader, "text_unit", question, candidates, scope)
     vectors = found.result()
     text = text_scores(words, vectors, vector_weight(reader))
@@ -115,8 +153,8 @@ def _first(scores: Scores, limit: int) -> Scores:
 def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tuple[Scores, dict[int, list[int]]]:
     """The PageRank of the passages that the walk reaches, and the things through which it reaches them.
 
-    The graph around the question is read hop by hop. Only the passages of the highest rank so far are followed: what
-    lies beyond the others would get next to nothing from them.
+    The graph around the question is read hop by hop. Only the passages of the highest rank so far are followed: the
+    others would pass on almost no rank.
     """
     best = {number: score for number, score in list(text.items())[:START_PASSAGES] if score > 0}
     greatest = max(best.values(), default=1.0)
@@ -125,11 +163,11 @@ def _walk(reader: Reader, question: Question, text: Scores, scope: Scope) -> tup
     graph.add_about(_about(reader, set(graph.things), scope))
     followed: set[int] = set()
     for _ in range(MAX_HOPS):
-        next_ones = [n for n in graph.ranks(_ROUGHLY) if n not in followed][:FOLLOWED_PASSAGES]
-        new_names = graph.add_naming(_naming(reader, next_ones))
+        following = [n for n in graph.ranks(_COARSE) if n not in followed][:FOLLOWED_PASSAGES]
+        new_names = graph.add_naming(_naming(reader, following))
         if not new_names:
             break
-        followed.update(next_ones)
+        followed.update(following)
         graph.add_about(_about(reader, new_names, scope))
     return graph.ranks(), graph.reached
 
@@ -139,7 +177,7 @@ Edges = Mapping[str, np.ndarray]
 
 
 class _Neighborhood:
-    """The part of the passage graph that has been read, and the walk on it.
+    """The part of the passage graph that was read so far, and the walk on it.
 
     Attributes:
         things: the rarity of the things named in the question, by hashed name.
@@ -155,7 +193,7 @@ class _Neighborhood:
         self._about: list[tuple[int, int, float]] = []  # name, passage, weight
 
     def add_naming(self, edges: Edges) -> set[int]:
-        """Add what passages name; returns the names not seen before."""
+        """Add the names in passages; returns the new ones."""
         new = {name for name in edges["name"].tolist() if name not in self._names}
         for unit, name, weight in _rows(edges):
             self._naming.append((_node(self._passages, unit), _node(self._names, name), weight))

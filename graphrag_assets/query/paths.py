@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_assets.query.fetch import edges_of, relationship_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.rows import edges_of, relationship_rows
 from graphrag_assets.store.publication_reader import Reader
 
-MOST_EXPANDED = 200
-"""Entities from which a hop goes on: the best reached so far. It bounds the work, whatever the degrees."""
+MAX_EXPANDED = 200
+"""Maximum number of entities that a hop starts from, the best first; bounds the work."""
 
-MOST_STEPS = 2_000
-"""Steps of a hop that are compared with the question: the heaviest of them, from the best paths."""
+MAX_STEPS = 2_000
+"""Maximum number of steps of a hop that are compared with the question: the heaviest, from the best paths."""
 
-_BY_WEIGHT = 0.5  # the other half of a step's worth is how similar the entity it reaches is to the question
+_BY_WEIGHT = 0.5  # the other half of a step's score is the similarity of the entity that it reaches to the question
 
 
 def paths(
@@ -32,12 +32,12 @@ def paths(
 ) -> tuple[pl.DataFrame, list[int]]:
     """The relationships on the best paths of up to `hops` steps from `entities`, and the entities these reach.
 
-    A step is worth the mean of two numbers from 0 to 1: its weight, as a part of the greatest among the relationships
-    of the entity it leaves, and the cosine of question and entity reached. A path is worth the product of its steps; an
-    entity is reached by the path worth most.
+    The score of a step is the mean of two numbers from 0 to 1: its weight, as a share of the maximum among the
+    relationships of the entity it leaves, and the cosine of the question and the entity it reaches. The score of a path
+    is the product of its steps. An entity is reached by its best path.
 
     Returns:
-        The frame: the columns of `relationships_around`, hop (1 to `hops`) and score (the worth of the path that ends
+        The frame: the columns of `relationships_around`, hop (1 to `hops`) and score (of the path that ends
         with the relationship), best first, at most `limit` rows. `in_network` is true where both ends are among
         `entities`; `links` is the number of them that the far end is linked with.
         The numbers of the entities reached, without `entities`, best first.
@@ -57,13 +57,13 @@ def paths(
             .sort(pl.col("score").round(9).neg(), "neighbor")
         )
         scores.update(new.iter_rows())
-        leaving = new["neighbor"].head(MOST_EXPANDED).to_list()
+        leaving = new["neighbor"].head(MAX_EXPANDED).to_list()
     steps = pl.concat(found) if found else _NO_STEPS
     selected = list(entities)
     inside = pl.col("entity").is_in(selected) & pl.col("neighbor").is_in(selected)
     linked = steps.filter(pl.col("entity").is_in(selected)).group_by("neighbor").agg(links=pl.col("entity").n_unique())
     best = (
-        # A relationship is met from both ends: it counts where a path meets it first, and is worth most.
+        # A relationship is found from both ends: the shortest path counts, then the best one.
         steps.sort("hop", pl.col("score").round(9).neg(), "human_readable_id", "entity")
         .unique("human_readable_id", keep="first", maintain_order=True)
         .sort(pl.col("score").round(9).neg(), "hop", "human_readable_id")
@@ -101,7 +101,7 @@ def _steps(
         so_far=pl.col("entity").replace_strict(scores, return_dtype=pl.Float64),
     )
     by_weight = (pl.col("so_far") * pl.col("part")).round(9)
-    edges = edges.sort(by_weight.neg(), "human_readable_id", "entity").head(MOST_STEPS)
+    edges = edges.sort(by_weight.neg(), "human_readable_id", "entity").head(MAX_STEPS)
     near = _similarities(reader, question, edges["neighbor"].unique().sort().to_list(), scope)
     similar = pl.col("neighbor").replace_strict(near, default=0.0, return_dtype=pl.Float64)
     return edges.select(
@@ -114,7 +114,7 @@ def _steps(
 
 
 def _similarities(reader: Reader, question: Question, entities: list[int], scope: Scope) -> dict[int, float]:
-    """Cosine of the question and each entity, none below 0; entities whose texts must not be searched are left out."""
+    """Cosine of the question and each entity, at least 0; without entities whose texts are outside the scope."""
     if reader.embedding is None:
         return {}
     model, dimensions = reader.embedding

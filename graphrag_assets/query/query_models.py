@@ -1,6 +1,6 @@
-"""Which models questions are asked with: those of the settings, where the index was made with them.
+"""Selects the models for questions: those of the settings, if the index was made with them.
 
-What talks to providers is imported only when a setting asks for it.
+Clients of providers are imported only if a setting needs them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from graphrag_assets.errors import QueryError
 
 
 def answerer(chat_model: str | None = None) -> Answerer:
-    """What answers: the chat model of that name, else that of the settings, else the extractive default."""
+    """The answerer: the chat model of that name, or of the settings, or the embedded default."""
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
@@ -29,7 +29,7 @@ def answerer(chat_model: str | None = None) -> Answerer:
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
-    """What embeds questions to an index that was embedded with `index_model`; for code that is not asynchronous.
+    """A function that embeds questions to an index that was embedded with `index_model`, for synchronous code.
 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
@@ -45,7 +45,7 @@ def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
 
 
 async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-    """The vectors of questions to an index that was embedded with `index_model`, and what they cost.
+    """The vectors of questions to an index that was embedded with `index_model`, and their cost.
 
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
@@ -85,5 +85,5 @@ def _comparable(index_model: str) -> None:
         raise QueryError(
             f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
             f"{settings.embedding_model or 'not set'}. Their vectors cannot be compared: set it to {index_model}, "
-            "or index again with the present one."
+            "or index again with the current one."
         )

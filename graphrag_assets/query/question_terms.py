@@ -1,7 +1,7 @@
-"""The terms of the inverted index by which the words of a question are found.
+"""Maps the words of a question to terms of the inverted index.
 
-The published file says which term stands for a word (`word_forms`): no stemmer runs, and the question's language need
-not be known. The macro `word_terms` is the same in SQL, which takes 20 ms to plan; a change here is a change there.
+The publication has the term for each word (`word_forms`): no stemmer runs, and the language of the question may be
+unknown. The macro `word_terms` does the same in SQL, which takes 20 ms to plan; change both together.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import fold, spell_out
 
 RARE = 2
-"""A word in so few text units, or fewer, is searched by related terms too."""
+"""A word in at most so many text units is searched by related terms as well."""
 RELATED_WEIGHT = 0.5
-"""What a related term counts: "complaint" where the question has "complain"."""
+"""The weight of a related term: "complaint" if the question has "complain"."""
 _RELATED = 4
-_BEGINNING = 3  # as the column of that name
+_BEGINNING = 3  # characters of the column `beginning`
 
 
 class QuestionTerm(NamedTuple):
@@ -29,9 +29,9 @@ class QuestionTerm(NamedTuple):
 def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
     """The terms of the distinct `words` of a question, without stop words; of all of them if no others are left.
 
-    A word that the texts have stands for its stems in their languages. A word that they lack gets a stem by the rules
-    of the table `word_endings`. If that is rare too, related terms help: those that begin with it, or that it begins
-    with, are one to three letters longer or shorter, have five letters at least, and are at least as common.
+    A word that occurs in the texts stands for its stems in their languages. Other words get a stem by the rules of the
+    table `word_endings`. If the stem is rare, related terms are added: terms that begin with it, or that it begins
+    with, one to three letters longer or shorter, with at least five letters, and at least as common.
     """
     forms = {word: {fold(word), fold(spell_out(word))} for word in without_stop_words(reader, words)}
     stems = _own_terms(reader, forms)
@@ -46,7 +46,7 @@ def question_terms(reader: Reader, words: Sequence[str]) -> list[QuestionTerm]:
 
 
 def without_stop_words(reader: Reader, words: Sequence[str]) -> list[str]:
-    """The words that are no stop words of the language, among the index's, that has most of them as stop words."""
+    """The words without stop words, of the language of the index in which most of the words are stop words."""
     if not reader.languages:
         return list(words)
     _, _, stop_words = max(
@@ -57,7 +57,7 @@ def without_stop_words(reader: Reader, words: Sequence[str]) -> list[str]:
 
 
 def _own_terms(reader: Reader, forms: dict[str, set[str]]) -> dict[str, dict[str, int]]:
-    """By word, the terms that stand for it, with the number of their text units."""
+    """By word, the terms that it stands for, with the number of their text units."""
     asked = sorted(set().union(*forms.values()))
     found = reader.rows(
         "SELECT form, term, texts FROM search.word_forms WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) "
@@ -68,7 +68,7 @@ def _own_terms(reader: Reader, forms: dict[str, set[str]]) -> dict[str, dict[str
 
 
 def _look_around(reader: Reader, rare: dict[str, set[str]], stems: dict[str, dict[str, int]]) -> dict[str, list[str]]:
-    """Find stems for words that the texts lack, which are added to `stems`, and terms related to rare words.
+    """Find stems for words that do not occur in the texts, added to `stems`, and terms related to rare words.
 
     Args:
         rare: forms by word.
@@ -98,7 +98,7 @@ def _look_around(reader: Reader, rare: dict[str, set[str]], stems: dict[str, dic
 
 
 def _stripped(reader: Reader, forms: set[str]) -> dict[str, int]:
-    """What the rules of word_endings make of the forms, with the number of words that show the rule."""
+    """The stems that the rules of `word_endings` derive from the forms, with the number of words behind each rule."""
     found: dict[str, int] = {}
     for form in forms:
         for start in range(len(form) + 1):

@@ -1,4 +1,4 @@
-"""The one result type of all searches, and how it is shown."""
+"""The result of all searches, and its forms: text, Markdown, plain data."""
 
 import json
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from graphrag_assets.query.citations import Citation, CitedRow
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A step of a DRIFT search: the question asked, what it yielded, and the step it followed from.
+    """A step of a DRIFT search: a question and its answer.
 
-    `parent` is the place of that step in `Answer.actions`, or None for steps that follow from the question itself.
-    `error`: why the step has no answer, if a call failed.
+    `parent`: the index in `Answer.actions` of the step that raised the question; None for steps that follow from the
+    original question. `error`: why the step has no answer, if a call failed.
     """
 
     question: str
@@ -31,7 +31,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that failed while others went on: of which part of the search, what was lost, and why."""
+    """A call that failed while others succeeded: the part of the search, what is missing, and the error."""
 
     part: str
     what: str
@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """How `ask` answered: the kind of the question, the method and its options, why, and who said so."""
+    """What `ask` chose: the kind of the question, the method with its options, the reason, and who chose it."""
 
     kind: str
     method: str
@@ -56,19 +56,21 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question with all it rests on.
+    """The answer to a question, with its evidence.
+
+    A notebook shows it as Markdown.
 
     Attributes:
-        answer: the text. A reference that leads nowhere stands in it as `[unresolved: Entities (77)]`.
-        citations: what it cites, led back to documents.
-        unresolved: references that lead nowhere, also those of notes that the answer was made from.
+        answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
+        citations: the passages that it cites, in their documents.
+        unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
-            `in_context` (was it given to be read?) and `cited`.
-        usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, choice. Calls
-            may run at once: their seconds are added up.
+            `in_context` (the row was given to the answerer) and `cited`.
+        usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, choice. The
+            seconds of concurrent calls are added up.
         seconds: from question to answer.
         actions: DRIFT's graph of steps.
-        errors: calls that failed while others went on; what they would have told is missing.
+        errors: calls that failed while others succeeded; their results are missing.
         choice: for `ask`, the method it chose, and why.
     """
 
@@ -92,7 +94,7 @@ class Answer:
         return sum(self.usage.values(), Usage())
 
     def __str__(self) -> str:
-        """The answer, then its citations: what is cited, where it stands."""
+        """The answer, then its citations with their documents and characters."""
         lines = [self.answer]
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
@@ -101,31 +103,38 @@ class Answer:
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
+        return {
+            "method": self.method,
+            "question": self.question,
+            "answer": self.answer,
+            "citations": [asdict(citation) for citation in self.citations],
+            "unresolved": self.unresolved,
+            "context": {
+                name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()
+            },
+            "usage": {category: asdict(usage) for category, usage in self.usage.items()},
+            "seconds": self.seconds,
+            "model": self.model,
+            "publication": self.publication,
+            "actions": [asdict(action) for action in self.actions],
+            "errors": [asdict(failure) for failure in self.errors],
+            "choice": asdict(self.choice) if self.choice else None,
+        }
+
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows the answer."""
+        return answer_to_markdown(self)
+
 
 def answer_to_json(answer: Answer) -> str:
-    """The answer with its citations, usage and steps as JSON; the context only as the numbers of its rows."""
-    plain = {
-        "method": answer.method,
-        "question": answer.question,
-        "answer": answer.answer,
-        "citations": [asdict(citation) for citation in answer.citations],
-        "unresolved": answer.unresolved,
-        "context": {
-            name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in answer.context.items()
-        },
-        "usage": {category: asdict(usage) for category, usage in answer.usage.items()},
-        "seconds": answer.seconds,
-        "model": answer.model,
-        "publication": answer.publication,
-        "actions": [asdict(action) for action in answer.actions],
-        "errors": [asdict(failure) for failure in answer.errors],
-        "choice": asdict(answer.choice) if answer.choice else None,
-    }
-    return json.dumps(plain, ensure_ascii=False, indent=2)
+    """`Answer.to_dict` as JSON."""
+    return json.dumps(answer.to_dict(), ensure_ascii=False, indent=2)
 
 
 def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
-    """The answer as Markdown: question, answer, citations with their quotes, and what answered."""
+    """The answer as Markdown: question, answer, citations with their quotes, and the model."""
     parts = [f"## {answer.question}", answer.answer] if with_answer else []
     if answer.citations:
         quotes = [f"{line}\n  > {_one_line(group[0].quote)}" for line, group in _grouped(answer.citations)]
@@ -140,7 +149,7 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
 
 
 def _grouped(citations: list[Citation]) -> list[tuple[str, list[Citation]]]:
-    """A line for the passages that the same rows are cited for, naming the rows; with the citations."""
+    """The citations grouped by their cited rows, each group with a line that names the rows and the passages."""
     groups: dict[tuple[CitedRow, ...], list[Citation]] = {}
     for citation in citations:
         groups.setdefault(citation.rows, []).append(citation)

@@ -1,4 +1,4 @@
-"""Finds rows by what they say: BM25 and vectors."""
+"""Ranks rows by their text: BM25 and vectors."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.embedded.stop_words import STOP_WORDS
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
-from graphrag_assets.query.at_once import later
+from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
 from graphrag_assets.query.question_terms import question_terms
@@ -25,12 +25,12 @@ from graphrag_assets.text import UNSPACED, name_key, search_words_of, title_key
 FUSION_K = 60
 CANDIDATES = 100
 COMPARED = 1_000
-"""Vectors compared exactly of those that the sign bits choose; one in 500 where that is more."""
+"""Number of vectors, preselected by their sign bits, that are compared exactly; at least one in 500 of all."""
 
 _LONGEST_TITLE = 8
 _WORD = re.compile(r"\S+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]{{2,}}")
-# Whose texts a search of the kind reads; a text that stems from outside the scope is not even searched.
+# The kind of scope (`Scope.allows`) of the texts that a search reads: texts from outside it are not searched.
 _SEARCHED = {"text_unit": "text_unit", "entity": "entity_text", "community_report": "community_report"}
 
 
@@ -39,7 +39,7 @@ Scores = dict[int, float]
 
 
 class KnownTerms(NamedTuple):
-    """The terms of a question that the texts of a kind have: hashed, how rare they are, and for which word they stand.
+    """The terms of a question that occur in the texts of a kind: hashes, rarity, and the word they stand for.
 
     `rarity`: BM25's idf times the weight of the term. Of the terms of one word, the best counts in a text.
     """
@@ -51,9 +51,9 @@ class KnownTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A question as searches need it: its text, and lazily its terms, its vector and the names it may hold.
+    """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
-    `vector_text` is embedded instead of the text where it is given, as DRIFT's hypothetical answer is.
+    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer.
     """
 
     text: str
@@ -67,21 +67,26 @@ class Question:
 
     @cached_property
     def words(self) -> list[str]:
-        """Its distinct words, as searches compare them."""
+        """The distinct words, normalized as for searches."""
         return search_words_of(self.text)
 
     @property
     def embedded_text(self) -> str:
-        """What is embedded of it."""
+        """The text to embed."""
         return self.vector_text or self.text
 
     def remember(self, model: str, vector: np.ndarray) -> None:
-        """Its embedding by a model, so that `vector` need not ask for it."""
+        """Store the embedding by a model, which `vector` then returns."""
         self._vectors[model] = vector
 
     @cached_property
     def known_terms(self) -> dict[Path, dict[str, "KnownTerms"]]:
-        """By published file and kind of text, what searches have found of its words there."""
+        """The terms of the question by published file and kind of text."""
+        return {}
+
+    @cached_property
+    def names(self) -> dict[tuple[Path, Scope], list[tuple[str, int]]]:
+        """The names of entities in the question (key, number of the entity) by published file and scope."""
         return {}
 
     @cached_property
@@ -89,14 +94,14 @@ class Question:
         return {}
 
     def vector(self, model: str) -> np.ndarray:
-        """Its embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
+        """The embedding by the model of an index, float32 of shape (dimensions,). Raises QueryError."""
         if model not in self._vectors:
             self._vectors[model] = np.asarray(embedder(model)([self.embedded_text])[0])
         return self._vectors[model]
 
     @cached_property
     def title_keys(self) -> dict[str, list[tuple[int, int]]]:
-        """Every run of up to eight words as the key of a title, with the characters where it begins and ends.
+        """Every run of up to eight words as the key of a title, with its spans (start and end characters).
 
         In scripts without spaces, every run of two to eight characters.
         """
@@ -120,29 +125,29 @@ class Question:
 
 
 def prepare(reader: Reader, question: Question) -> None:
-    """Make, side by side, what every search needs of the question: its vector, and what the index knows of its terms.
+    """Compute concurrently what every search needs: the vector of the question, and its terms in the index.
 
     Raises:
-        QueryError: the index was embedded by another model than questions are.
+        QueryError: the index was embedded by a model other than that of the questions.
     """
-    vector = later(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
+    vector = submit(lambda: question.vector(reader.embedding[0]) if reader.embedding else None)
     known_terms(reader, question)
     vector.result()
 
 
-def search(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` (text_unit, entity, community_report) that fit the question best by their text, best first."""
+def search_texts(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
+    """The rows of `kind` (text_unit, entity, community_report) whose texts match the question best, best first."""
     candidates = max(CANDIDATES, limit)
     prepare(reader, question)
-    vectors = later(lambda: vector_scores(reader, kind, question, candidates, scope))
+    vectors = submit(lambda: vector_scores(reader, kind, question, candidates, scope))
     words = word_scores(reader, kind, question, candidates, scope)
     return list(text_scores(words, vectors.result(), vector_weight(reader)))[:limit]
 
 
 def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
-    """BM25 and cosine similarity together: each as a part of its greatest, vectors times `weight`; ties by number.
+    """The sum of BM25 and cosine similarity, each as a share of its maximum, vectors times `weight`; ties by number.
 
-    With a weight of 0, vectors only rank what has none of the words, behind the rest.
+    With a weight of 0, vectors only rank the rows without any of the words, after the others.
     """
     if not words:
         weight = 1.0
@@ -153,28 +158,28 @@ def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
 
 
 def _scaled(scores: Scores) -> Scores:
-    """The positive scores as parts of the greatest."""
+    """The positive scores as shares of their maximum."""
     greatest = max(scores.values(), default=0.0)
     return {number: score / greatest for number, score in scores.items() if score > 0}
 
 
 def vector_weight(reader: Reader) -> float:
-    """The weight of vectors beside BM25: none for hashed n-grams, which know only the words that BM25 counts too.
+    """The weight of vectors beside BM25: none for hashed n-grams, which only know the words that BM25 counts as well.
 
     Any weight of theirs makes a ranking worse than BM25 alone (`python -m benchmarks.retrieval_quality`).
     """
-    return 0.0 if reader.embedding and reader.embedding[0] == hashed_embeddings.MODEL else 1.0
+    return 1.0 if reader.embedding is None or ranks_by_meaning(reader) else 0.0
 
 
-def by_words(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` by BM25, best first."""
-    return list(word_scores(reader, kind, question, limit, scope))
+def ranks_by_meaning(reader: Reader) -> bool:
+    """Whether the index has vectors of an embedding model: similar without a common word, other than hashed n-grams."""
+    return reader.embedding is not None and reader.embedding[0] != hashed_embeddings.MODEL
 
 
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by BM25 (k1 = 1.2, b = 0.75; Robertson and Zaragoza 2009), best first, ties by number.
 
-    How rare a term is counts over the whole index, whatever the scope.
+    The rarity of a term is that in the whole index, whatever the scope.
     """
     searched = _SEARCHED[kind]
     known = known_terms(reader, question).get(kind)
@@ -201,7 +206,7 @@ def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope
 
 
 def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
-    """For each kind of text the terms of the question that its texts have."""
+    """For each kind of text, the terms of the question that occur in it."""
     if question.known_terms.get(reader.path) is None:
         asked = question_terms(reader, question.words)
         words = {concept: place for place, concept in enumerate(dict.fromkeys(term.concept for term in asked))}
@@ -226,18 +231,13 @@ def known_terms(reader: Reader, question: Question) -> dict[str, KnownTerms]:
     return question.known_terms[reader.path]
 
 
-def by_vector(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
-    """The rows of `kind` by cosine similarity, best first."""
-    return list(vector_scores(reader, kind, question, limit, scope))
-
-
 def vector_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:
     """The rows of `kind` by cosine similarity, best first, ties by number.
 
-    All of them are compared where they are few; of many those that the sign bits choose (`store.binary_quantization`).
+    Compares all rows if they are few, otherwise those that the sign bits preselect (`store.binary_quantization`).
 
     Raises:
-        QueryError: the index was embedded by another model than questions are, or by one whose vectors were of another
+        QueryError: the index was embedded by a model other than that of the questions, or its vectors had another
             length.
     """
     if reader.embedding is None:
@@ -247,17 +247,17 @@ def vector_scores(reader: Reader, kind: str, question: Question, limit: int, sco
     if len(vector) != dimensions:
         raise QueryError(
             f"The index has vectors of {dimensions} numbers, and {model} now gives {len(vector)}. Serve the model as "
-            "it was when the index was made, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
+            "it was during indexing, or index with GRAPHRAG_EMBEDDING_MODEL under the new one's name."
         )
     if not vector.any():
         return {}
     if reader.keeps_vectors(kind):
-        return _of_kept(reader, kind, vector, limit, scope)
-    return _of_stored(reader, kind, vector, limit, scope)
+        return _scores_in_memory(reader, kind, vector, limit, scope)
+    return _scores_in_file(reader, kind, vector, limit, scope)
 
 
-def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By vectors in memory: DuckDB takes eight times as long for the same products."""
+def _scores_in_memory(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
+    """By the vectors in memory: DuckDB takes eight times as long for the same products."""
     numbers, vectors = reader.vectors(kind)
     if (allowed := scope.allowed(_SEARCHED[kind])) is not None:
         numbers, vectors = numbers[allowed[numbers]], vectors[allowed[numbers]]
@@ -270,8 +270,8 @@ def _of_kept(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: S
     return dict(zip(numbers[order].tolist(), similarity[order].tolist(), strict=True))
 
 
-def _of_stored(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
-    """By vectors in the file: all of them, or those chosen by their sign bits."""
+def _scores_in_file(reader: Reader, kind: str, vector: np.ndarray, limit: int, scope: Scope) -> Scores:
+    """By the vectors in the file: all of them, or those preselected by their sign bits."""
     searched = _SEARCHED[kind]
     given = {"kind": kind, "vector": vector, "limit": limit, **scope.parameters(searched)}
     condition = scope.allows(searched, "number")

@@ -1,112 +1,251 @@
-"""A search under way: what it may use, what it has used and done so far, and whom it tells."""
+"""A search in progress: the question, its options, what it has read so far and what it has cost.
+
+The way of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` (streaming.py) starts
+`Search.run` on the models' event loop; it opens the publication and calls the steps, such as `local.answer`, which call
+`local.local_context` in a thread.
+"""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar
 
 import polars as pl
+from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
+from pydantic.dataclasses import dataclass as options
 
-from graphrag_assets.answering import Answerer, AnswerOptions, Evidence, Mapped, Pieces, Point, Reply, Usage
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.answering import (
+    Answerer,
+    AnswerOptions,
+    Evidence,
+    Mapped,
+    Pieces,
+    Point,
+    Reply,
+    Usage,
+    best_points,
+)
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import query_models
-from graphrag_assets.query.citations import Checked, Given, cited_by, resolve
+from graphrag_assets.query.callbacks import checked_callbacks
+from graphrag_assets.query.citations import Checked, Given, cited_by, given_by, resolve
 from graphrag_assets.query.context import Context, Section, merged_frames
-from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
-from graphrag_assets.query.request import Request
+from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
+from graphrag_assets.query.filters.filter import Metadata
+from graphrag_assets.query.history import ConversationHistory, History
+from graphrag_assets.query.option_types import Count, Flag, OptionalText, Options, PositiveCount, Seconds, Text, Texts
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
-from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.running import Emit
-from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.query.retrieval import Question, ranks_by_meaning
+from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+
+Event = tuple[str, Any]
+"""Name and value of an event."""
+DONE, FAILED = "done", "failed"
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
-@dataclass
-class Search:
-    """One question on one published index; `answerer` answers it, `rater` rates reports for it.
+@options(frozen=True, kw_only=True)
+class QuestionOptions(Options):
+    """Options of every question, answered or not.
 
-    SQL runs in threads, so that nothing holds up the event loop; calls of a model are awaited.
+    Args:
+        history: earlier turns of the conversation. The newest are used: at most those of
+            `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
+            if `conversation_history_user_turns_only`. They also help to find passages.
+        filter: limits the search to a part of the index.
+        batches, documents, metadata, entity_types: a filter given as single options.
+        timeout: seconds after which the search ends with a QueryError that says what was done.
+        callbacks: functions to call during the search; see `Callbacks`.
     """
 
-    reader: Reader
-    request: Request
+    history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
+    conversation_history_max_turns: Count = 5
+    conversation_history_user_turns_only: Flag = True
+    filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
+    batches: Texts = ()
+    documents: Texts = ()
+    metadata: Metadata = ()
+    entity_types: Texts = ()
+    timeout: Seconds = None
+    callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
+
+    def __post_init__(self) -> None:
+        given = [f.name for f in fields(Filter) if getattr(self, f.name)]
+        if given and self.filter is not None:
+            raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
+
+    @property
+    def combined_filter(self) -> Filter:
+        """The filter, or the one that the single options form."""
+        return self.filter or Filter(**{f.name: getattr(self, f.name) for f in fields(Filter)})
+
+
+@options(frozen=True, kw_only=True)
+class CommonOptions(QuestionOptions):
+    """Options of every method that answers.
+
+    Args:
+        response_type: the form of the answer in free text, such as "a list of 3 to 7 points".
+        language: language of the answer; None: the language of the question.
+        max_context_tokens: maximum number of tokens that one call reads.
+    """
+
+    response_type: Text = "multiple paragraphs"
+    language: OptionalText = None
+    max_context_tokens: PositiveCount = 12_000
+
+
+OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
+
+
+@dataclass
+class Search(Generic[OptionsOf]):
+    """One question to one publication; `answerer` answers it, `rater` rates reports for it.
+
+    SQL runs in threads, so that the event loop stays free; calls to a model are awaited.
+
+    Attributes:
+        method: local, global, drift, basic, ask or retrieve.
+        text: the question as it was asked.
+        steps: what `run` does once the publication is open, such as `local.answer`.
+        streaming: whether the answer is requested from the model in pieces.
+        events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
+        question: what retrieval looks for: the text and the earlier questions of the conversation.
+        scope: the rows that the filter allows.
+        history: the turns that are part of the prompt.
+        form: the form of the answer.
+        usage: by category.
+        errors: calls that failed while others succeeded.
+        unresolved: references to rows that were not given to the answerer.
+        progress_notes: what was done so far, for the message of a timeout.
+    """
+
+    method: str
+    text: str
+    options: OptionsOf
+    index: PublishedIndex
     answerer: Answerer
     rater: Answerer
-    emit: Emit
+    steps: "Callable[[Search[Any]], Awaitable[Any]]"
     streaming: bool = False
+    reader: Reader = field(init=False)
     scope: Scope = EVERYTHING
     history: Section | None = None
     form: AnswerOptions = field(default_factory=AnswerOptions)
     usage: dict[str, Usage] = field(default_factory=lambda: {"build_context": Usage()})
     errors: list[Failure] = field(default_factory=list)
     unresolved: dict[str, None] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
+    progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
-    started: float = field(default_factory=time.perf_counter)
+    events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
+    task: asyncio.Task[None] | None = None
+    started: float = 0.0
 
-    async def begin(self) -> None:
-        """Find out what the filter allows, and which earlier turns go with the question."""
-        self.scope = await asyncio.to_thread(scope_of, self.reader, self.request.common.filter)
-        self.history = await asyncio.to_thread(lambda: self.request.history)
-        embedding = await asyncio.to_thread(lambda: self.reader.embedding)
-        by_meaning = embedding is not None and embedding[0] != hashed_embeddings.MODEL
-        history = self.history.text if self.history else ""
-        self.form = replace(self.request.form, history=history, by_meaning=by_meaning)
+    def __post_init__(self) -> None:
+        Question(self.text)  # refuses an empty question, even with a history
+        turns = ConversationHistory.of(self.options.history)
+        earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
+        self.question = Question("\n".join([self.text, *(turn.content for turn in earlier)]))
+        self.streaming = self.streaming or getattr(self.options.callbacks, "on_token", None) is not None
 
-    async def within(self, seconds: float | None, work: Awaitable[Result]) -> Result:
-        """The result of `work`, if it comes in time.
+    async def run(self) -> None:
+        """Take the steps, within the timeout. The last event is `DONE` with their result, or `FAILED` with the error.
 
-        Raises:
-            QueryError: it did not, and what had been done until then.
+        Errors are a QueryError if the timeout is over or an option cannot be met, and a ModelError if all calls of a
+        kind failed.
         """
+        self.task, self.started = asyncio.current_task(), time.perf_counter()
+        limit = asyncio.timeout(self.options.timeout)
         try:
-            async with asyncio.timeout(seconds) as limit:
-                return await work
-        except TimeoutError:
-            if not limit.expired():
+            async with limit:
+                self.reader = await asyncio.to_thread(self.index.reader)  # the newest publication
+                await asyncio.to_thread(self.reader.check_version)
+                await asyncio.to_thread(self._prepare)
+                result = await self.steps(self)
+            self.notify(DONE, result)
+        except BaseException as error:  # the caller waits for the last event, whatever the error is
+            timed_out = isinstance(error, TimeoutError) and limit.expired()
+            self.notify(FAILED, self._timeout_error() if timed_out else error)
+            if isinstance(error, asyncio.CancelledError):
                 raise
-        done = "; ".join(self.done) or "nothing"
+
+    async def cancel(self) -> None:
+        """Cancel `run`; returns when it has ended. Requests already sent are completed for the ledger."""
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+            await asyncio.wait([self.task])
+
+    def notify(self, name: str, value: Any) -> None:
+        """Report an event."""
+        self.events.put_nowait((name, value))
+
+    def _prepare(self) -> None:
+        """Look up what the filter allows, and select the turns of the conversation."""
+        self.scope = scope_of(self.reader, self.options.combined_filter)
+        if isinstance(self.options, CommonOptions):
+            self.history = ConversationHistory.of(self.options.history).section(
+                self.options.conversation_history_max_turns,
+                self.options.conversation_history_user_turns_only,
+                self.options.max_context_tokens // 2,
+            )
+        self.set_form()
+
+    def _timeout_error(self) -> QueryError:
+        done = "; ".join(self.progress_notes) or "nothing"
         calls = sum(usage.calls for usage in self.usage.values())
-        raise QueryError(
-            f"The {self.request.method} search was ended by its timeout of {seconds:g} seconds. "
+        return QueryError(
+            f"The {self.method} search was ended by its timeout of {self.options.timeout:g} seconds. "
             f"Done until then: {done}; {calls} calls to a model. Give it more time, or less to read "
             "(max_context_tokens)."
         )
 
-    def used(self, category: str, usage: Usage) -> None:
-        """Book what a part of the search used."""
+    def set_form(self) -> None:
+        """Derive the form of the answer from the options and the history."""
+        given = {f.name: getattr(self.options, f.name) for f in fields(AnswerOptions) if hasattr(self.options, f.name)}
+        given |= {"history": self.history.text if self.history else "", "by_meaning": ranks_by_meaning(self.reader)}
+        self.form = AnswerOptions(**given)
+
+    def room(self, max_context_tokens: int) -> int:
+        """The tokens of the limit that the history leaves."""
+        return max(max_context_tokens - (self.history.tokens if self.history else 0), 1)
+
+    def add_usage(self, category: str, usage: Usage) -> None:
+        """Add what a part of the search used."""
         self.usage[category] = self.usage.get(category, Usage()) + usage
 
-    async def retrieve(
+    async def in_thread(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """The result of SQL, from a thread; its time is that of building the context."""
+        """The result of SQL, from a thread; its seconds count as `build_context`."""
         started = time.perf_counter()
         try:
             return await asyncio.to_thread(work, *args, **kwargs)
         finally:
-            self.used("build_context", Usage(seconds=time.perf_counter() - started))
+            self.add_usage("build_context", Usage(seconds=time.perf_counter() - started))
 
     async def embed(self, *questions: Question) -> None:
-        """Embed the questions, where that takes a request to a model: all of them by one."""
-        embedding = await asyncio.to_thread(lambda: self.reader.embedding)
-        if embedding is None or embedding[0] == hashed_embeddings.MODEL:
+        """Embed the questions, all with one request, if the index was embedded by a model."""
+        if self.reader.embedding is None or not ranks_by_meaning(self.reader):
             return
-        vectors, usage = await query_models.embed(embedding[0], [question.embedded_text for question in questions])
-        self.used("build_context", usage)
+        model, _ = self.reader.embedding
+        vectors, usage = await query_models.embed(model, [question.embedded_text for question in questions])
+        self.add_usage("build_context", usage)
         for question, vector in zip(questions, vectors, strict=True):
-            question.remember(embedding[0], vector)
+            question.remember(model, vector)
 
-    def has_context(self, context: Context) -> Context:
-        """Tell of a context."""
-        self.emit("on_context", context)
+    def add_context(self, found: Context) -> Context:
+        """The context with the question and the history of this search; reported to `on_context`."""
+        return self.add_step_context(replace(found, question=self.text, history=self.history))
+
+    def add_step_context(self, context: Context) -> Context:
+        """Report the context of a step to `on_context`."""
+        self.notify("on_context", context)
         read = sum(1 for section in context.sections if section.passages)
-        self.done.append(f"a context of {read} sections")
+        self.progress_notes.append(f"a context of {read} sections")
         return context
 
     async def map(
@@ -118,13 +257,13 @@ class Search:
         main_question: str | None = None,
         ranked: bool = True,
     ) -> Mapped:
-        """What a part of the data says; references of its points to what is not in it are removed, and noted.
+        """The points that a part of the data yields; references to rows outside it are removed and recorded.
 
-        `ranked`: the passages stand in the order of their similarity to the question.
+        `ranked`: the passages are in the order of their similarity to the question.
         """
         form = self.form if ranked else replace(self.form, by_meaning=False)
         mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, form)
-        self.used(category, mapped.usage)
+        self.add_usage(category, mapped.usage)
         given: dict[str, set[int]] = {}
         for passage in evidence.passages:
             given.setdefault(passage.table, set()).add(passage.number)
@@ -134,30 +273,30 @@ class Search:
             self.unresolved |= dict.fromkeys(lost)
             points.append(Point(text, point.score))
         mapped = replace(mapped, points=tuple(points))
-        self.emit("on_map", mapped)
-        self.done.append(f"{len(points)} points from a part of the data")
+        self.notify("on_map", mapped)
+        self.progress_notes.append(f"{len(points)} points from a part of the data")
         return mapped
 
-    async def at_once(
+    async def gather(
         self, part: str, calls: Sequence[tuple[str, Coroutine[Any, Any, Result]]], all_may_fail: bool = False
     ) -> list[Result | Exception]:
-        """The results of calls made at once, in their order; one that failed gives its error, which is noted.
+        """The results of concurrent calls, in their order; a failed call gives its error, which is recorded.
 
         Args:
             calls: what is lost without the call, and the call.
 
         Raises:
-            Exception: all of them failed, and may not; the first one's.
+            Exception: the first error, if all calls failed and `all_may_fail` is false.
         """
 
-        async def one(call: Coroutine[Any, Any, Result]) -> Result | Exception:
+        async def attempt(call: Coroutine[Any, Any, Result]) -> Result | Exception:
             try:
                 return await call
             except Exception as error:
                 return error
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(call)) for _, call in calls]
+            tasks = [group.create_task(attempt(call)) for _, call in calls]
         results = [task.result() for task in tasks]
         failed = [(what, r) for (what, _), r in zip(calls, results, strict=True) if isinstance(r, Exception)]
         self.errors += [Failure(part, what, str(error)) for what, error in failed]
@@ -165,43 +304,74 @@ class Search:
             raise failed[0][1]
         return results
 
-    async def say(
+    async def respond(self, context: Context) -> Answer:
+        """One answer from one context."""
+        given = given_by(context.sections)
+        text = await self._generate(
+            "response",
+            given,
+            lambda: self.answerer.arespond(self.text, context.evidence, self.form),
+            lambda: self.answerer.stream_response(self.text, context.evidence, self.form),
+        )
+        return await self.answer(text, context.sections, given)
+
+    async def reduce(
+        self,
+        points: Sequence[Point],
+        max_tokens: int,
+        sections: Sequence[Section],
+        actions: Sequence[Action] = (),
+        drift: bool = False,
+    ) -> Answer:
+        """One answer from the best points within `max_tokens`; only what these cite can be cited."""
+        kept = await asyncio.to_thread(best_points, points, max_tokens)
+        self.notify("on_reduce", kept)
+        given = cited_by([point.text for point in kept])
+        text = await self._generate(
+            "reduce",
+            given,
+            lambda: self.answerer.areduce(self.text, kept, self.form, drift),
+            lambda: self.answerer.stream_reduction(self.text, kept, self.form, drift),
+        )
+        return await self.answer(text, sections, given, actions)
+
+    async def _generate(
         self,
         category: str,
         given: Given,
-        whole: Callable[[], Awaitable[Reply]],
+        reply: Callable[[], Awaitable[Reply]],
         pieces: Callable[[], Pieces],
     ) -> str:
-        """The text of an answer, its references checked; streamed, if that is wanted, as it comes."""
+        """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""
         if not self.streaming:
-            reply = await whole()
-            self.used(category, reply.usage)
-            text, lost = Checked.text(reply.text, given)
+            whole = await reply()
+            self.add_usage(category, whole.usage)
+            text, lost = Checked.text(whole.text, given)
             self.unresolved |= dict.fromkeys(lost)
             return text
-        checked, said = Checked(given), []
+        checked, shown = Checked(given), []
         async with aclosing(pieces()) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
-                    self.used(category, piece.usage)
-                elif shown := checked.feed(piece):
-                    said.append(shown)
-                    self.emit("on_token", shown)
-        if shown := checked.end():
-            said.append(shown)
-            self.emit("on_token", shown)
+                    self.add_usage(category, piece.usage)
+                elif text := checked.feed(piece):
+                    shown.append(text)
+                    self.notify("on_token", text)
+        if text := checked.end():
+            shown.append(text)
+            self.notify("on_token", text)
         self.unresolved |= checked.unresolved
-        return "".join(said)
+        return "".join(shown)
 
     async def answer(
         self, text: str, sections: Sequence[Section], given: Given, actions: Sequence[Action] = ()
     ) -> Answer:
-        """The result: the text, its citations led back to documents, and all it rests on."""
+        """The result: the text, its citations with their documents, and the rows that were read."""
         citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope)
         frames = await asyncio.to_thread(_frames, sections, self.history, text)
         return Answer(
-            method=self.request.method,
-            question=self.request.question,
+            method=self.method,
+            question=self.text,
             answer=text,
             citations=citations,
             unresolved=list(self.unresolved | dict.fromkeys(lost)),
@@ -216,14 +386,23 @@ class Search:
         )
 
 
+@dataclass(frozen=True)
+class SearchMethod(Generic[Arguments]):
+    """A search method: its name, its options, how it builds a context and how it answers."""
+
+    name: str
+    options: Callable[Arguments, CommonOptions]
+    context: Callable[[Search[Any]], Awaitable[Context]]
+    answer: Callable[[Search[Any]], Awaitable[Answer]]
+
+
 def _frames(sections: Sequence[Section], history: Section | None, text: str) -> dict[str, pl.DataFrame]:
     """The sections' frames with the flag `cited`."""
     cited = {table.lower(): numbers for table, numbers in cited_by([text]).items()}
-    frames = merged_frames(sections)
     flagged = {
         name: frame.with_columns(
             cited=pl.col("human_readable_id").is_in(sorted(cited.get(name, ()))) & pl.col("in_context")
         )
-        for name, frame in frames.items()
+        for name, frame in merged_frames(sections).items()
     }
     return flagged | ({history.name.lower(): history.frame} if history else {})

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import literal
 
 POINTER = "CURRENT"
@@ -128,7 +129,8 @@ class Reader:
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
         try:
-            yield
+            with interrupts_raised():
+                yield
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
@@ -143,6 +145,12 @@ class Reader:
                 f"{self.path} was published by an older version, without the tables that questions need. Publish "
                 "again: `python -m graphrag_assets index`. SQL on it works as before."
             )
+
+    def close(self) -> None:
+        """Close the file."""
+        while self._idle:
+            self._idle.pop().close()
+        self.connection.close()
 
     @cached_property
     def _is_current(self) -> bool:
@@ -236,6 +244,13 @@ class PublishedIndex:
                 # The old reader is not closed: another thread may still use it.
                 self._reader = Reader(current, _open(current))
             return self._reader
+
+    def close(self) -> None:
+        """Close the file; `reader` opens it again."""
+        with self._lock:
+            if self._reader is not None:
+                self._reader.close()
+            self._reader = None
 
     def _current_file(self) -> Path:
         """The file named in CURRENT; without CURRENT, the file behind the stable name."""

@@ -21,6 +21,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
@@ -71,8 +72,8 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """An open connection that holds the database exclusively. For short work only."""
-        with self.lock(), _attached(self.path) as connection:
+        """An open connection, alone in holding the database. For short work only."""
+        with self.lock(), interrupts_raised(), _attached(self.path) as connection:
             yield connection
 
     @contextlib.contextmanager

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.query.request import OPTIONS, CommonOptions
+from graphrag_assets.query.ask import METHODS, AskOptions
+from graphrag_assets.query.passages import RetrieveOptions
 from tests.conftest import indexed
 from tests.test_docs import ROOT, blocks
 
@@ -48,7 +49,8 @@ def test_the_guides_python_runs_and_prints_what_it_says(index, capsys) -> None:
 
 def test_the_guide_has_every_option() -> None:
     guide = (ROOT / "docs/query.md").read_text(encoding="utf-8")
-    options = {f.name for kind in (*OPTIONS.values(), CommonOptions) for f in fields(kind)}
+    kinds = [AskOptions, RetrieveOptions, *(method.options for method in METHODS.values())]
+    options = {f.name for kind in kinds for f in fields(kind)}
     assert [name for name in sorted(options) if f"`{name}`" not in guide and f"{name}=" not in guide] == []
 
 

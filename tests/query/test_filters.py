@@ -18,10 +18,7 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import entities_for, named_entities, named_things
-from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
-from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.retrieval import Question, by_vector, by_words, search
-from graphrag_assets.query.rows import (
+from graphrag_assets.query.fetch import (
     claims_about,
     entity_rows,
     level_reports,
@@ -31,6 +28,9 @@ from graphrag_assets.query.rows import (
     sources,
     text_units_of,
 )
+from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
+from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.retrieval import Question, search_texts, vector_scores, word_scores
 from graphrag_assets.store import schema
 from graphrag_assets.store.publication_reader import PublishedIndex, Reader
 from graphrag_assets.store.publication_writer import publish
@@ -290,7 +290,7 @@ def test_words_of_other_documents_do_not_even_rank(whole: Reader) -> None:
             hashed_embeddings.MODEL, unknown.vector(hashed_embeddings.MODEL)
         )  # that a word is near another is no secret
         for kind in ("text_unit", "entity", "community_report"):
-            assert by_words(whole, kind, asked, 10, scope) == []
+            assert word_scores(whole, kind, asked, 10, scope) == {}
         assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)
         assert named_entities(whole, asked, scope) == []
 
@@ -312,8 +312,8 @@ def test_reports_are_used_only_when_all_they_draw_on_is_allowed(whole: Reader) -
         scope = scope_of(whole, Filter(documents=documents))
         everyone = numbers(whole, "entities")
         found = set(reports_about(whole, everyone, scope)["community"])
-        assert set(search(whole, "community_report", Question("the"), 10, scope)) <= found
-        assert set(by_vector(whole, "community_report", Question("the cable"), 10, scope)) <= found
+        assert set(search_texts(whole, "community_report", Question("the"), 10, scope)) <= found
+        assert set(vector_scores(whole, "community_report", Question("the cable"), 10, scope)) <= found
         assert set(report_tree(whole, scope)["report"].drop_nulls()) == found
         return found
 

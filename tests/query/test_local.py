@@ -196,7 +196,7 @@ def test_frames_may_hold_only_what_is_in_the_context(reader: Reader) -> None:
     assert with_candidates.text == context.text
 
 
-def test_several_hops_reach_what_lies_behind_the_neighbours(reader: Reader) -> None:
+def test_several_hops_reach_what_lies_behind_the_neighbors(reader: Reader) -> None:
     # Hudson – Niagara – Agamemnon – Valentia – Great Eastern
     def reached(hops: int) -> set[str]:
         options = LocalOptions(top_k_entities=1, top_k_relationships=10, hops=hops)

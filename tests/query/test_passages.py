@@ -153,8 +153,8 @@ def test_an_empty_ranking_is_an_empty_frame(rag):
     [
         ({"method": "best"}, "method is 'best'; it must be 'graph' or 'text' or 'words' or 'vectors'"),
         ({"k": 0}, "k is 0; it must be a whole number from 1"),
-        ({"depth": 2}, "Unknown option depth. retrieve knows: batches, callbacks, documents"),
-        ({"max_context_tokens": 100}, "Unknown option max_context_tokens"),
+        ({"depth": 2}, "Unknown search option depth. The options are: batches, callbacks, conversation"),
+        ({"max_context_tokens": 100}, "Unknown search option max_context_tokens"),
         ({"documents": "Nowhere"}, "Nowhere"),
     ],
 )

@@ -5,10 +5,10 @@ import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import paths as module
+from graphrag_assets.query.fetch import relationships_around
 from graphrag_assets.query.filters import Filter, scope_of
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.rows import relationships_around
 from graphrag_assets.store.publication_reader import Reader
 
 from .conftest import AGAMEMNON, ENTITIES, GOOCH, HUDSON, NIAGARA, PENGUIN, RELATIONSHIPS, VALENTIA
@@ -83,7 +83,7 @@ def test_without_hops_or_entities_or_relationships_there_is_nothing(reader: Read
 
 
 def test_the_work_of_a_hop_is_bounded(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_STEPS", 1)
+    monkeypatch.setattr(module, "MAX_STEPS", 1)
     frame, _ = paths(reader, QUESTION, [AGAMEMNON], 1)
     assert frame["human_readable_id"].to_list() == [0]  # the heavier of two
 

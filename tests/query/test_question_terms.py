@@ -16,7 +16,7 @@ from graphrag_assets.languages import language_of
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
-from graphrag_assets.query.retrieval import Question, by_words
+from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_reader import PublishedIndex, Reader
 from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
@@ -84,7 +84,7 @@ def reader(english: Path) -> Reader:
 
 
 def found(reader: Reader, question: str) -> set[int]:
-    return set(by_words(reader, "text_unit", Question(question), 20))
+    return set(word_scores(reader, "text_unit", Question(question), 20))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_forms_of_one_word_count_once(reader: Reader) -> None:
 
 
 def test_a_text_with_the_word_itself_comes_before_one_with_a_related_word(reader: Reader) -> None:
-    assert by_words(reader, "text_unit", Question("plane"), 1) == [4]
+    assert list(word_scores(reader, "text_unit", Question("plane"), 1)) == [4]
     terms = question_terms(reader, ["plane"])
     assert [(term.term, term.weight) for term in terms] == [("plane", 1.0), ("planet", RELATED_WEIGHT)]
     assert len({term.concept for term in terms}) == 1

@@ -1,7 +1,9 @@
 """Finding rows: BM25, vectors, fusion, names."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,8 +16,8 @@ from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.errors import QueryError
 from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
-from graphrag_assets.query.retrieval import Question, by_vector, by_words, fuse, search
-from graphrag_assets.query.scope import EVERYTHING, Scope
+from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store import binary_quantization
 from graphrag_assets.store import publication_reader as published
 from graphrag_assets.store.publication_reader import PublishedIndex, Reader
@@ -33,6 +35,11 @@ from .conftest import (
     VALENTIA,
     write_index,
 )
+
+
+def ranked_by(scores: Callable[..., Scores], *given: Any) -> list[int]:
+    """The numbers of the rows in the order of their scores."""
+    return list(scores(*given))
 
 
 def words_of(text: str) -> list[str]:
@@ -62,7 +69,9 @@ def test_bm25_ranks_as_its_formula_says(reader: Reader, text: str) -> None:
     question = Question(text)
     texts = [f"Document {document} {text}" for document, text, _ in TEXT_UNITS]
     words = [word for word in words_of(text) if word not in stop_words("en")]
-    assert by_words(reader, "text_unit", question, 10) == bm25_by_hand(texts, [stem(word, "en") for word in words])
+    assert ranked_by(word_scores, reader, "text_unit", question, 10) == bm25_by_hand(
+        texts, [stem(word, "en") for word in words]
+    )
 
 
 LANGUAGES = {
@@ -91,8 +100,8 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
         write_search_tables(connection)
     reader = PublishedIndex(path).reader()
     place, (_, present, absent) = list(LANGUAGES).index(language), LANGUAGES[language]
-    assert by_words(reader, "text_unit", Question(present), 10)[0] == place
-    assert by_words(reader, "text_unit", Question(absent), 10) == []
+    assert ranked_by(word_scores, reader, "text_unit", Question(present), 10)[0] == place
+    assert ranked_by(word_scores, reader, "text_unit", Question(absent), 10) == []
 
 
 @pytest.mark.parametrize("limit", [1, 10])
@@ -107,8 +116,8 @@ def test_sign_bits_choose_what_exact_comparison_finds(
     signed = PublishedIndex(path).reader()
     assert set(signed.quantized_kinds) == {"text_unit", "entity", "community_report"}
     assert reader.quantized_kinds == {}
-    assert by_vector(signed, "text_unit", Question(text), limit) == by_vector(
-        reader, "text_unit", Question(text), limit
+    assert ranked_by(vector_scores, signed, "text_unit", Question(text), limit) == ranked_by(
+        vector_scores, reader, "text_unit", Question(text), limit
     )
 
 
@@ -130,10 +139,10 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Rea
 def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
     asked = Question("zebra", vector_text=TEXT_UNITS[5][1])
     assert asked.embedded_text == TEXT_UNITS[5][1]
-    assert by_vector(reader, "text_unit", asked, 1) == [5]
-    assert by_words(reader, "text_unit", asked, 1) == []
+    assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [5]
+    assert ranked_by(word_scores, reader, "text_unit", asked, 1) == []
     asked.remember(hashed_embeddings.MODEL, Question(TEXT_UNITS[0][1]).vector(hashed_embeddings.MODEL))
-    assert by_vector(reader, "text_unit", asked, 1) == [0]
+    assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [0]
 
 
 def test_weights_count_in_the_fusion() -> None:
@@ -145,7 +154,7 @@ def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
     question = Question("What did the oil of the lamps cost?")
     matrix = hashed_embeddings.embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
     expected = np.argsort(-(matrix @ question.vector(hashed_embeddings.MODEL)), kind="stable").tolist()
-    assert by_vector(reader, "text_unit", question, 10) == expected
+    assert ranked_by(vector_scores, reader, "text_unit", question, 10) == expected
     assert expected[0] == 5
 
 
@@ -159,25 +168,29 @@ def test_vectors_in_memory_and_in_the_file_rank_alike(
     scope = Scope(reader, units) if filtered else EVERYTHING
     questions = [Question(text) for _, text, _ in TEXT_UNITS] + [Question(title) for title, *_ in ENTITIES]
     assert reader.keeps_vectors(kind)
-    kept = [by_vector(reader, kind, question, limit, scope) for question in questions]
+    kept = [ranked_by(vector_scores, reader, kind, question, limit, scope) for question in questions]
     assert max(map(len, kept)) <= limit
     monkeypatch.setattr(published, "_KEPT_BYTES", 0)
     assert not reader.keeps_vectors(kind)
-    assert [by_vector(reader, kind, question, limit, scope) for question in questions] == kept
+    assert [ranked_by(vector_scores, reader, kind, question, limit, scope) for question in questions] == kept
 
 
 def test_a_model_that_gives_vectors_of_another_length_is_refused(reader: Reader) -> None:
     question = Question("the oil of the lamps")
     question.remember(hashed_embeddings.MODEL, np.ones(3, np.float32))
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
-        by_vector(reader, "entity", question, 3)
+        ranked_by(vector_scores, reader, "entity", question, 3)
 
 
 def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute("UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)")
-    assert by_vector(PublishedIndex(path).reader(), "entity", Question("the oil of the lamps"), 3) == [0, 1, 2]
+    assert ranked_by(vector_scores, PublishedIndex(path).reader(), "entity", Question("the oil of the lamps"), 3) == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_fusion_adds_reciprocal_ranks() -> None:
@@ -191,7 +204,7 @@ def test_fusion_does_not_depend_on_the_order_of_the_rankings(rankings: list[list
 
 
 def test_a_row_that_both_methods_find_comes_before_one_that_a_single_one_finds(reader: Reader) -> None:
-    assert search(reader, "text_unit", Question("the chairman of the board"), 3)[0] == 4
+    assert search_texts(reader, "text_unit", Question("the chairman of the board"), 3)[0] == 4
 
 
 @pytest.mark.parametrize(
@@ -233,7 +246,7 @@ def test_an_entity_outside_all_relationships_can_be_found(reader: Reader) -> Non
 def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
     with pytest.raises(QueryError, match="other/model"):
-        search(PublishedIndex(path).reader(), "entity", Question("Valentia"), 3)
+        search_texts(PublishedIndex(path).reader(), "entity", Question("Valentia"), 3)
 
 
 def test_an_empty_question_is_refused() -> None:

@@ -266,7 +266,7 @@ def _searches() -> list[Any]:
     """Searches under way on the models' loop."""
     from graphrag_assets.llm.event_loop import _loop
 
-    return [task for task in asyncio.all_tasks(_loop()) if "_Running._run" in str(task.get_coro())]
+    return [task for task in asyncio.all_tasks(_loop()) if "Search.run" in str(task.get_coro())]
 
 
 def _flights(rag: GraphRAG) -> Any:

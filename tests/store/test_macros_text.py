@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.query.retrieval import Question, by_words
+from graphrag_assets.query.retrieval import Question, word_scores
 from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.text import CJK, count_tokens, search_words, title_key
@@ -115,7 +115,7 @@ def test_search_finds_what_the_query_module_finds_by_words(sample_index, index, 
     reader = PublishedIndex(sample_index.root / "index").reader()
     for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
         found = index.execute(f"SELECT human_readable_id FROM {macro}(?, 7)", [question]).fetchall()
-        assert [number for (number,) in found] == by_words(reader, kind, Question(question), 7)
+        assert [number for (number,) in found] == list(word_scores(reader, kind, Question(question), 7))
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_search_finds_texts_in_any_language(foreign):
     for number, question in enumerate(FOREIGN.values()):
         for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
             found = reader.query(f"SELECT human_readable_id FROM {macro}($q)", {"q": question})
-            assert found["human_readable_id"].to_list() == by_words(reader, kind, Question(question), 10)
+            assert found["human_readable_id"].to_list() == list(word_scores(reader, kind, Question(question), 10))
             assert found["human_readable_id"][0] == number
 
 

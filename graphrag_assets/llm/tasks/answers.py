@@ -105,6 +105,11 @@ class ChatAnswerer:
     model: str
     origin: Origin = NOWHERE
 
+    @property
+    def min_direct_score(self) -> None:
+        """None: the model's points answer the question."""
+        return None
+
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """An answer from one context."""
         if not evidence.text.strip():

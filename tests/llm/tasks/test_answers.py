@@ -14,7 +14,7 @@ from graphrag_assets.answering import (
     Passage,
     Point,
     Reply,
-    within,
+    best_points,
 )
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
@@ -131,7 +131,7 @@ def test_a_step_of_an_investigation_knows_what_the_whole_is_about():
 
 def test_the_points_of_an_answer_are_the_best_that_fit_the_limit():
     points = [Point("short one", 10), Point("word " * 200, 90), Point("best", 95.5), Point("zero", 0), Point(" ", 50)]
-    kept = within(points, 60)
+    kept = best_points(points, 60)
     assert kept == [Point("best", 95.5), Point("short one", 10)]
     rag, chat = answerer("An answer.")
     assert run(rag.areduce(QUESTION, kept)).text == "An answer."

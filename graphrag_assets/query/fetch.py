@@ -1,6 +1,6 @@
-"""The rows that contexts are made of, fetched by number: text units, entities, relationships, claims, reports.
+"""Fetches the rows of contexts by number: text units, entities, relationships, claims, reports.
 
-With a scope, rows are as its text units have them (`query.scoped`); what it leaves out is not among them.
+With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
 """
 
 from typing import Literal
@@ -8,10 +8,10 @@ from typing import Literal
 import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.scoped import entities_in, relationships_in
+from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
 from graphrag_assets.store.publication_reader import Reader
 
-MOST_CLAIMS = 200
+MAX_CLAIMS = 200
 
 Ranking = Literal["weight", "rank"]
 
@@ -58,7 +58,7 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
         """,
         {"entities": entities, **scope.parameters("entity")},
     )
-    return entities_in(scope, reader, in_order(frame, entities))
+    return redact_entities(scope, reader, in_order(frame, entities))
 
 
 def relationships_around(
@@ -70,8 +70,8 @@ def relationships_around(
 ) -> pl.DataFrame:
     """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 
-    The latter come first whose other end is linked with most of the selected entities (`links`). Best is, by
-    `ranking`, the greatest weight or the greatest rank, which is the sum of both ends' degrees.
+    The latter are sorted by the number of selected entities that their other end is linked with (`links`). `ranking`
+    is by weight, or by rank: the sum of both ends' degrees.
 
     Returns:
         human_readable_id, id, source, target, title, description, weight, in_network, links, combined_degree.
@@ -88,7 +88,7 @@ def relationships_around(
 
 
 def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """What the relationships of `chosen` (human_readable_id and columns of its own) say, in its order."""
+    """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order."""
     details = reader.rows(
         """
         SELECT human_readable_id, id, source, target, source_number, target_number, description,
@@ -97,7 +97,7 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
         """,
         {"numbers": chosen["human_readable_id"].to_list()},
     )
-    shown = in_order(relationships_in(scope, reader, details), chosen["human_readable_id"].to_list())
+    shown = in_order(redact_relationships(scope, reader, details), chosen["human_readable_id"].to_list())
     titles = [f"{source} – {target}" for source, target in zip(shown["source"], shown["target"], strict=True)]
     columns = [name for name in shown.columns if name not in ("source_number", "target_number")]
     own = [chosen[name] for name in chosen.columns if name != "human_readable_id"]
@@ -135,7 +135,7 @@ def _touching(reader: Reader, entities: list[int], limit_outside: int, ranking: 
 
 
 def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The relationships of the entities, from their end.
+    """The relationships of the entities, as edges that start at them.
 
     Returns:
         entity, neighbor, human_readable_id, weight, combined_degree; by entity, then neighbor.
@@ -173,9 +173,9 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
                  least(list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)),
                  number LIMIT $limit
         """,
-        {"entities": entities, "units": units, "limit": MOST_CLAIMS, **scope.parameters("text_unit")},
+        {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
-    details = reader.rows(  # by themselves: no text is read of claims that do not come
+    details = reader.rows(  # a query of its own, which reads only the texts of these claims
         """
         SELECT human_readable_id, id, subject_id, object_id, type, status, start_date, end_date, description,
                text_unit_number, line_tokens
@@ -193,7 +193,7 @@ r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens
 
 
 def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """Reports of the entities' communities at all levels, first those with most of the entities, then by rank."""
+    """Reports of the entities' communities at all levels, by the number of the entities in them, then by rank."""
     return reader.rows(
         f"""
         WITH matched AS (
@@ -210,11 +210,11 @@ def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The reports that together speak of every entity once: of its community at `level`, or of its deepest.
+    """The reports that cover every entity once: those of the communities at `level`, or the deepest above it.
 
-    Membership is level-complete, so the roll-up is a plain filter. Where a filter forbids a community's report, those
-    of its largest sub-communities take its place that are allowed. `occurrence_weight` is the number of distinct
-    text units that name a member, as a part of the largest such number.
+    Membership is level-complete, so the roll-up is a plain filter. If a filter excludes a community's report, those
+    of its largest allowed sub-communities replace it. `occurrence_weight` is the number of distinct text units that
+    name a member, as a share of the maximum.
 
     Returns:
         human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,
@@ -264,7 +264,7 @@ def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
 
 
 def _counted(reports: pl.DataFrame) -> pl.DataFrame:
-    """The reports without the columns of token counts where some are missing: then none can be relied on."""
+    """The reports, without the columns of token counts if some counts are missing."""
     counts = ("content_tokens", "summary_tokens")
     return reports.drop(counts) if any(reports[name].null_count() for name in counts) else reports
 

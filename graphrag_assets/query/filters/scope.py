@@ -1,9 +1,9 @@
 """Scopes: the rows of an index that a filter allows.
 
-A filter on batches, documents or metadata allows text units. An entity or relationship is in the scope when one of them
-names it, and is then shown as these text units alone have it (`query.scoped`). A report is used only when everything it
-was written from is allowed. Titles and descriptions as published are searched only where they stem from allowed text
-alone. How rare a word is counts over the whole index.
+A filter on batches, documents or metadata allows text units. An entity or relationship is in the scope if one of them
+names it; it is shown as these text units alone describe it (`redaction`). A report is used only if all its sources are
+allowed. Published titles and descriptions are searched only if all their sources are allowed. The rarity of a word is
+that in the whole index.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ from graphrag_assets.store.publication_reader import Reader
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What a filter allows in one published index. Everything it holds is computed when first asked for.
+    """The rows that a filter allows in one publication; computed on first use.
 
     Attributes:
-        units: which text units are allowed, a truth value by number; None: all.
-        types: types of the entities that are allowed; empty: all.
+        units: booleans by number of the text unit, true if it is allowed; None: all are.
+        types: types of allowed entities; empty: all.
     """
 
     reader: Reader | None = None
@@ -35,15 +35,15 @@ class Scope:
 
     @property
     def limits_text(self) -> bool:
-        """Whether some text units are left out, so that what is derived from text has to be derived anew."""
+        """Whether text units are excluded, so that descriptions and numbers must be derived from the others."""
         return self.units is not None
 
     def allows(self, kind: str, column: str) -> str:
         """SQL that is true for the rows whose `column`, a number of `kind`, is in the scope.
 
         Args:
-            kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: whose
-                texts as published stem from allowed text units alone.
+            kind: text_unit, entity, relationship or community_report; entity_text and relationship_text: those whose
+                published texts have allowed sources only.
         """
         return "true" if self.allowed(kind) is None else f"get_bit(${kind}_bits::BLOB::BIT, {column}::INT) = 1"
 
@@ -56,13 +56,13 @@ class Scope:
         return {number for number in numbers if self.units is None or self.units[number]}
 
     def is_whole(self, kind: str, number: int) -> bool:
-        """Whether all text that the entity or relationship of this number stems from is allowed."""
+        """Whether all sources of the entity or relationship of this number are allowed."""
         whole = self.allowed(f"{kind}_text")
         return whole is None or bool(whole[number])
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """Number of distinct neighbours in the scope, by number of the entity."""
+        """Number of distinct neighbors in the scope, by number of the entity."""
         return self._by_number(
             "entity",
             f"SELECT entity AS number, count(DISTINCT neighbor) AS value FROM search.edges "
@@ -75,8 +75,8 @@ class Scope:
     def weights(self) -> np.ndarray:
         """Sum of the strengths of the mentions in the scope, by number of the relationship.
 
-        Without the correction for meeting by chance: that would count text outside the scope. An index without
-        mentions (an imported one) has the published weight where all of it is in the scope, else the text units.
+        Without the correction for chance co-occurrence, which would count text outside the scope. In an index without
+        mentions (an imported one): the published weight if all sources are in the scope, else the number of text units.
         """
         return self._by_number(
             "relationship",
@@ -98,7 +98,7 @@ class Scope:
         )
 
     def allowed(self, kind: str) -> np.ndarray | None:
-        """Which rows of `kind` (as `allows` takes it) are in the scope, by number; None: all."""
+        """The rows of `kind` (see `allows`) in the scope, booleans by number; None: all are."""
         match kind:
             case "text_unit":
                 return self.units
@@ -115,7 +115,10 @@ class Scope:
         raise KeyError(kind)
 
     def _bits(self, kind: str) -> bytes:
-        return self._packed.setdefault(kind, np.packbits(self.allowed(kind)).tobytes())  # type: ignore[arg-type]
+        """The rows of a kind as bits; packed once, because that takes a pass over all rows."""
+        if kind not in self._packed:
+            self._packed[kind] = _pack(self.allowed(kind))
+        return self._packed[kind]
 
     @cached_property
     def _packed(self) -> dict[str, bytes]:
@@ -130,7 +133,7 @@ class Scope:
         return self._whole("search.relationship_text_units", "relationship")
 
     def _whole(self, table: str, kind: str) -> np.ndarray | None:
-        """Which rows of `kind` have no text unit outside the scope."""
+        """The rows of `kind` without any text unit outside the scope."""
         if self.units is None:
             return None
         outside = self._found(
@@ -160,7 +163,7 @@ class Scope:
 
     @cached_property
     def _of_type(self) -> np.ndarray:
-        """Which entities are of the types asked for by what the text units in the scope say of them."""
+        """The entities that have one of the types according to the text units in the scope."""
         of_type = np.zeros(self._size("entity"), bool)
         whole = self._whole_entities
         published = self._found(
@@ -186,7 +189,7 @@ class Scope:
 
     @cached_property
     def _relationships(self) -> np.ndarray | None:
-        """Those with both ends in the scope, and a text unit of it that states them."""
+        """The relationships with both ends in the scope, and stated in a text unit of it."""
         if self.is_everything:
             return None
         allowed = np.zeros(self._size("relationship"), bool)
@@ -202,13 +205,13 @@ class Scope:
 
     @cached_property
     def _reports(self) -> np.ndarray | None:
-        """Those of communities whose members, inner relationships and claims stem from allowed text units alone."""
+        """The reports of communities whose members, inner relationships and claims have allowed sources only."""
         if self.units is None:
             return None
         allowed = np.zeros(self._size("community_report"), bool)
         whole = {
-            "whole_entities": _packed(self._whole_entities),
-            "whole_relationships": _packed(self._whole_relationships),
+            "whole_entities": _pack(self._whole_entities),
+            "whole_relationships": _pack(self._whole_relationships),
         }
         found = self._found(
             f"""
@@ -241,11 +244,11 @@ class Scope:
 
     @property
     def _reader(self) -> Reader:
-        assert self.reader is not None  # only EVERYTHING has none, and it never looks
+        assert self.reader is not None  # only EVERYTHING has none, and it runs no query
         return self.reader
 
     def _found(self, query: str, *kinds: str, **given: Any) -> np.ndarray:
-        """The numbers that a query gives."""
+        """The numbers that a query returns."""
         return next(iter(self._reader.arrays(query, {**self.parameters(*kinds), **given}).values()))
 
     def _by_number(self, kind: str, query: str, dtype: Any, *kinds: str) -> np.ndarray:
@@ -263,5 +266,5 @@ def size(reader: Reader, table: str) -> int:
     return int(reader.numbers(f"SELECT coalesce(max(human_readable_id), -1) + 1 FROM {table}", {})[0])
 
 
-def _packed(allowed: np.ndarray | None) -> bytes:
+def _pack(allowed: np.ndarray | None) -> bytes:
     return b"" if allowed is None else np.packbits(allowed).tobytes()

@@ -1,7 +1,7 @@
-"""Entities and relationships as the text units of a scope have them, without a word or a number from any other.
+"""Entities and relationships as the text units of a scope describe them, without a word or a number from elsewhere.
 
-What stems wholly from allowed text units is shown as published. Of the rest, title, type and description are made anew
-from the mentions in the scope, by the rules of indexing and the summariser of the embedded default.
+Rows with allowed sources only are shown as published. For the others, title, type and description are rebuilt from the
+mentions in the scope, by the rules of indexing and the summarizer of the embedded default.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.query.scope import Scope
+from graphrag_assets.query.filters.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 
 _MENTIONS_OF_ENTITIES = """
@@ -18,7 +18,7 @@ declared AS (
     SELECT entity_number AS number, title, type, description, text_unit_number AS text_unit, n_sentences
     FROM entity_mentions WHERE entity_number IN (FROM selected)
 ), related AS (
-    -- An end of a relationship that nothing declared is described by what relates it.
+    -- An end of a relationship without mentions of its own is described by its relationships.
     SELECT source_number AS number, source AS title, 'UNKNOWN' AS type, description, text_unit_number AS text_unit,
            1 AS n_sentences
     FROM relationship_mentions WHERE source_number IN (FROM selected)
@@ -33,19 +33,19 @@ SELECT * FROM (
 """
 
 
-def entities_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (human_readable_id, title, type, description, degree, frequency) as the scope has the entities."""
+def redact_entities(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` (human_readable_id, title, type, description, degree, frequency) as the scope describes the entities."""
     if scope.is_everything or frame.is_empty():
         return frame
-    frame = frame.drop("line_tokens", strict=False)  # of the line as published
+    frame = frame.drop("line_tokens", strict=False)  # they are those of the published line
     numbers = frame["human_readable_id"].to_list()
     frame = frame.with_columns(degree=pl.Series(scope.degrees[numbers], dtype=pl.Int64))
     partly = [number for number in numbers if not scope.is_whole("entity", number)]
     return _replaced(frame, _rebuilt_entities(scope, reader, partly), partly) if partly else frame
 
 
-def relationships_in(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (human_readable_id, source, target, source_number, target_number, description, weight) likewise."""
+def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` (human_readable_id, source, target, source_number, target_number, description, weight), likewise."""
     if not scope.limits_text or frame.is_empty():
         return frame
     frame = frame.drop("line_tokens", strict=False)
@@ -108,9 +108,9 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
 
 
 def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]) -> pl.DataFrame:
-    """`frame` with the columns of `rebuilt` in the rows of `numbers`; empty where nothing could be made anew.
+    """`frame` with the columns of `rebuilt` in the rows of `numbers`; empty if nothing could be rebuilt.
 
-    The title is what is left then (an imported index has no mentions): it names what an allowed text unit names.
+    An imported index has no mentions: then only the title remains, which names what an allowed text unit names.
     """
     columns = [name for name in rebuilt.columns if name != "human_readable_id"]
     found = frame.select("human_readable_id").join(
@@ -119,10 +119,13 @@ def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]
         how="left",
         maintain_order="left",
     )
-    anew = frame["human_readable_id"].is_in(list(numbers))
+    is_rebuilt = frame["human_readable_id"].is_in(list(numbers))
     nothing = {"title": pl.col("title"), "frequency": pl.lit(None, pl.Int64)}
     return frame.with_columns(
-        pl.when(anew).then(pl.coalesce(found[name], nothing.get(name, pl.lit("")))).otherwise(pl.col(name)).alias(name)
+        pl.when(is_rebuilt)
+        .then(pl.coalesce(found[name], nothing.get(name, pl.lit(""))))
+        .otherwise(pl.col(name))
+        .alias(name)
         for name in columns
         if name in frame.columns
     )

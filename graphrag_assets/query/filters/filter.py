@@ -1,62 +1,81 @@
-"""Filters: which part of an index a search may see. What a filter leaves out shows nowhere, not even in numbers."""
+"""Filters: the part of an index that a search may see. What a filter excludes appears nowhere, not even in numbers."""
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import PlainValidator
+from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.scope import EVERYTHING, Scope, size
+from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
+from graphrag_assets.query.option_types import Options, Texts
 from graphrag_assets.store.publication_reader import Reader
-
-__all__ = ["EVERYTHING", "Filter", "Scope", "scope_of"]
 
 Value = str | int | float | bool
 
-_SCOPES_KEPT = 16  # a few bytes per row of the index each
+_MAX_SCOPES = 16  # kept per publication; each has a few bytes per row of the index
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What a search is limited to; what is left empty limits nothing. The conditions hold together.
+def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+    """Keys with the values allowed for them, sorted by key: hashable, and equal in whatever order they were given."""
+    try:
+        pairs = sorted(dict(given).items())
+    except (TypeError, ValueError):
+        raise QueryError(f"The filter metadata is {given!r}; it must map keys to one value or several.") from None
+    found = []
+    for key, value in pairs:
+        values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
+        if not isinstance(key, str) or not values or not all(isinstance(one, Value) for one in values):
+            raise QueryError(
+                f"The filter metadata has {key!r}: {value!r}; it must be a text, a number or a truth value."
+            )
+        found.append((key, values))
+    return tuple(found)
+
+
+Metadata = Annotated[
+    Mapping[str, Value | Sequence[Value]] | tuple[tuple[str, tuple[Value, ...]], ...], PlainValidator(_pairs)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter(Options):
+    """Limits a search. All conditions must hold; an empty one limits nothing.
 
     Args:
         batches: names of batches.
         documents: ids, titles or sources of documents.
         entity_types: types of entities.
-        metadata: for a key of `documents.raw_data` the value it must have, or several of which one is enough. Of a
-            list in raw_data one element is enough.
+        metadata: for a key of `documents.raw_data` the value it must have, or several of which one is enough. If
+            raw_data has a list, one of its elements is enough.
     """
 
-    batches: tuple[str, ...] = ()
-    documents: tuple[str, ...] = ()
-    entity_types: tuple[str, ...] = ()
-    metadata: Mapping[str, Value | Sequence[Value]] | tuple[tuple[str, tuple[Value, ...]], ...] = ()
+    noun: ClassVar[str] = "filter"
 
-    def __post_init__(self) -> None:
-        for name in ("batches", "documents", "entity_types"):
-            object.__setattr__(self, name, _texts(name, getattr(self, name)))
-        object.__setattr__(self, "metadata", _pairs(self.metadata))
+    batches: Texts = ()
+    documents: Texts = ()
+    entity_types: Texts = ()
+    metadata: Metadata = ()
 
 
 def scope_of(reader: Reader, filter: Filter | None) -> Scope:
-    """What `filter` allows in the index of `reader`; kept with the reader for the next question.
+    """The rows that `filter` allows in the publication of `reader`; kept with the reader for the next question.
 
     Raises:
         QueryError: the index has no such batch, document or type, or no such key or value of metadata.
     """
     if filter is None or filter == Filter():
         return EVERYTHING
-    key = repr(filter)  # not the filter: to a dict 1 and True are the same
+    key = repr(filter)  # not the filter: 1 and True would be the same key
     kept = reader.scopes.get(key)
     if isinstance(kept, Scope):
         return kept
     _check_types(reader, filter.entity_types)
-    scope = Scope(reader, _allowed_units(reader, filter), filter.entity_types)
-    while len(reader.scopes) >= _SCOPES_KEPT:
+    scope = Scope(reader, _allowed_units(reader, filter), tuple(filter.entity_types))
+    while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
     return scope
@@ -106,7 +125,7 @@ def _of_names(reader: Reader, names: Sequence[str]) -> set[str]:
 
 
 def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
-    pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer: whatever the key is made of
+    pointer = "/" + key.replace("~", "~0").replace("/", "~1")  # a JSON pointer allows any character in the key
     rows = reader.rows(
         "SELECT id, json_extract(raw_data, $pointer)::VARCHAR AS value FROM documents "
         "WHERE json_extract(raw_data, $pointer) IS NOT NULL",
@@ -125,13 +144,13 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
 
 
 def _alternatives(value: str) -> set[str]:
-    """A value of raw_data, given as JSON, in the form in which values are compared; of a list its elements."""
+    """A JSON value of raw_data in the form in which values are compared; the elements of a list."""
     parsed = json.loads(value)
     return {_plain(one) for one in (parsed if isinstance(parsed, list) else [parsed])}
 
 
 def _plain(value: Any) -> str:
-    """A value as text: structured files rarely tell 1866 from "1866"."""
+    """A value as text: structured files rarely distinguish 1866 from "1866"."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -152,27 +171,3 @@ def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> Quer
         f"The filter asks for the {what} {', '.join(map(repr, unknown))}, which the index does not have. "
         f"It has: {', '.join(shown) or 'none'}{more}."
     )
-
-
-def _texts(name: str, given: Any) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(text, str) for text in texts):
-        raise QueryError(f"The filter {name} is {given!r}; it must be a text or a list of texts.")
-    return texts
-
-
-def _pairs(given: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
-    """Keys with the values allowed for them, sorted by key: hashable, and equal whatever the order they came in."""
-    try:
-        pairs = sorted(dict(given).items())
-    except (TypeError, ValueError):
-        raise QueryError(f"The filter metadata is {given!r}; it must map keys to a value or several.") from None
-    found = []
-    for key, value in pairs:
-        values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
-        if not isinstance(key, str) or not values or not all(isinstance(one, Value) for one in values):
-            raise QueryError(
-                f"The filter metadata has {key!r}: {value!r}; it must be a text, a number or a truth value."
-            )
-        found.append((key, values))
-    return tuple(found)

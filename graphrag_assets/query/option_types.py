@@ -1,0 +1,82 @@
+"""Types of search options with the values they allow, and the base class of the option dataclasses.
+
+pydantic checks the values. `Options` turns its errors into one sentence, built from the description of the field.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+
+from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
+
+from graphrag_assets.errors import QueryError
+
+MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
+
+
+def _as_tuple(given: Any) -> Any:
+    """A list as a tuple, a single text as a tuple of one; anything else unchanged."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given) if isinstance(given, list) else given
+
+
+Count = Annotated[int, Field(ge=0, le=MAXIMUM, description=f"a whole number from 0 to {MAXIMUM:,}")]
+PositiveCount = Annotated[int, Field(ge=1, le=MAXIMUM, description=f"a whole number from 1 to {MAXIMUM:,}")]
+Seed = Annotated[int, Field(description="a whole number")]
+Number = Annotated[float, Field(allow_inf_nan=False, description="a number")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, description="a share from 0 to 1")]
+Flag = Annotated[bool, Field(description="True or False")]
+Text = Annotated[str, Field(pattern=r"\S", description="a text")]
+OptionalText = Annotated[Annotated[str, Field(pattern=r"\S")] | None, Field(description="a text, or None")]
+Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="a text or a list of texts")]
+Seconds = Annotated[
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
+]
+
+Self = TypeVar("Self", bound="Options")
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(strict=True, extra="forbid"))
+class Options:
+    """Base of the option classes.
+
+    Raises:
+        QueryError: a value is not allowed, or there is no option of that name.
+    """
+
+    noun: ClassVar[str] = "search option"
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain_errors(cls: type[Self], given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(given)
+        except ValidationError as error:
+            raise QueryError(_sentence(cls, error, getattr(given, "kwargs", None) or {})) from None
+
+
+def _sentence(kind: type[Options], error: ValidationError, given: Mapping[str, Any]) -> str:
+    """The first error of pydantic as one sentence; `given` are the keyword arguments."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "unexpected_keyword_argument":
+        return _unknown_option(name, sorted(f.name for f in fields(kind)))
+    if first["type"] == "unexpected_positional_argument":
+        return f"A {kind.noun} is given by its name, such as {fields(kind)[0].name}=…."
+    constraints = get_args(get_type_hints(kind, include_extras=True).get(name))
+    allowed = next((one.description for one in constraints if isinstance(one, FieldInfo)), None)
+    if allowed is None:
+        return f"{kind.__name__}: {first['msg']}."
+    return f"The {kind.noun} {name} is {given.get(name)!r}; it must be {allowed}."
+
+
+def _unknown_option(name: str, names: Sequence[str]) -> str:
+    """The message for an unknown option: the nearest names, or all of them if none is near."""
+    near = difflib.get_close_matches(name, names, 3) or [known for known in names if name in known]
+    if near:
+        return f"Unknown search option {name}: did you mean {' or '.join(near)}?"
+    return f"Unknown search option {name}. The options are: {', '.join(names)}."

@@ -178,7 +178,7 @@ def test_another_embedding_model_embeds_everything_again_and_says_so(modelled, s
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
     with caplog.at_level("WARNING"):
         modelled.run("refresh_graph")
-    (said,) = [record.message for record in caplog.records if "embedding model is now" in record.message]
+    (said,) = [record.message for record in caplog.records if "embedding model changed" in record.message]
     assert "openai/other-embedding" in said
     assert "openai/test-embedding" in said
     assert len(server.embeddings) > before

@@ -11,7 +11,7 @@ from graphrag_assets.defs.options import (
     CommunityOptions,
     RefreshOptions,
     ReportOptions,
-    asked_since,
+    cache_not_before,
 )
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.rerun import Rerun
@@ -179,7 +179,9 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)
     config = BatchOptions(rerun=Rerun.EXTRACTION, bypass_cache=True)
-    assert asked_since(modelled.instance, again, config) == asked_since(modelled.instance, run.dagster_run, config)
+    assert cache_not_before(modelled.instance, again, config) == cache_not_before(
+        modelled.instance, run.dagster_run, config
+    )
 
 
 def test_gleanings_of_a_run_are_asked_for_and_kept(modelled, server):  # noqa: F811

@@ -86,7 +86,7 @@ def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
     project.run("refresh_changed")
     assert project.sql("SELECT count(*) FROM documents") == [(1,)]
     assert "explorer.html" in caplog.text
-    assert "python -m graphrag_assets explore" in caplog.text
+    assert "graphrag-assets explore" in caplog.text
 
 
 def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):

@@ -40,7 +40,7 @@ def interrupt(monkeypatch, step, work):
             work()
 
 
-STEPS = ["update_graph", "update_communities", "update_embeddings"]
+STEPS = ["merge_graph", "update_communities", "update_embeddings"]
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record_counts"])
@@ -55,7 +55,7 @@ def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, smal
 
 def test_it_may_be_interrupted_while_it_is_taken_back(project, small, import_small, monkeypatch):
     interrupt(monkeypatch, "update_embeddings", import_small)
-    interrupt(monkeypatch, "update_graph", import_small)
+    interrupt(monkeypatch, "merge_graph", import_small)
     import_small()
     assert contents(project) == contents(small)
 

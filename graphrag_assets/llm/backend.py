@@ -38,14 +38,14 @@ from graphrag_assets.llm import (
 )
 from graphrag_assets.llm.event_loop import submit, wait_for
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.answers import ChatAnswerer
-from graphrag_assets.llm.tasks.chat import Chat, Origin, stops_the_run
-from graphrag_assets.llm.tasks.claims import ClaimOptions
-from graphrag_assets.llm.tasks.contexts import TASK as CONTEXT_TASK
-from graphrag_assets.llm.tasks.contexts import ContextOptions, write_context
-from graphrag_assets.llm.tasks.extraction import ExtractionOptions, extract_text_unit
-from graphrag_assets.llm.tasks.reports import ReportOptions, write_report
-from graphrag_assets.llm.tasks.summaries import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin, stops_the_run
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
+from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
+from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
+from graphrag_assets.llm.tasks.write_report import ReportOptions, write_report
 from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
 from graphrag_assets.settings import Settings

@@ -20,7 +20,7 @@ from graphrag_assets.llm.backend import (
     with_tasks,
 )
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.tasks.plan import (
+from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,
     LEAST_ANSWERS,

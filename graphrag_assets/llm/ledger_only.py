@@ -10,7 +10,7 @@ from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.llm.backend import chat_model, embedding_model, with_tasks
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.plan import PaidAnswers
+from graphrag_assets.llm.tasks.token_estimates import PaidAnswers
 from graphrag_assets.settings import Settings
 
 

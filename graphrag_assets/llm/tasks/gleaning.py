@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import Chat, stops_the_run, validated
-from graphrag_assets.llm.tasks.formats import RecordsForm
+from graphrag_assets.llm.tasks.answer_forms import RecordsForm
+from graphrag_assets.llm.tasks.chat_protocol import Chat, stops_the_run, validated
 
 Form = TypeVar("Form", bound=RecordsForm)
 

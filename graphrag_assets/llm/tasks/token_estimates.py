@@ -12,13 +12,13 @@ from typing import NamedTuple, Protocol
 from pydantic import BaseModel
 
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.chat import prompt_tokens
-from graphrag_assets.llm.tasks.claims import ExtractClaims, ExtractedClaim
-from graphrag_assets.llm.tasks.contexts import TASK as CONTEXT_TASK
-from graphrag_assets.llm.tasks.contexts import UnitContext
-from graphrag_assets.llm.tasks.extraction import ExtractedEntity, ExtractedRelationship, ExtractGraph
-from graphrag_assets.llm.tasks.reports import CommunityReport, ReportFinding
-from graphrag_assets.llm.tasks.summaries import Summary
+from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
+from graphrag_assets.llm.tasks.extract_claims import ExtractClaims, ExtractedClaim
+from graphrag_assets.llm.tasks.extract_graph import ExtractedEntity, ExtractedRelationship, ExtractGraph
+from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
+from graphrag_assets.llm.tasks.write_context import UnitContext
+from graphrag_assets.llm.tasks.write_report import CommunityReport, ReportFinding
 from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.text import count_tokens
 

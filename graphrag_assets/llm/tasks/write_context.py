@@ -11,8 +11,8 @@ from pydantic import model_validator
 
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask
-from graphrag_assets.llm.tasks.formats import AnswerForm, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import PlacedUnit
 from graphrag_assets.text import encode, sentences
 

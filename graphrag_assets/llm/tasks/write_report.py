@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask
-from graphrag_assets.llm.tasks.formats import AnswerForm, Form, Rating, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.text import sentences
 

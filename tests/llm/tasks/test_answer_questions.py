@@ -18,7 +18,7 @@ from graphrag_assets.answering import (
 )
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.tasks.answers import ChatAnswerer
+from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.usage import Usage as TaskUsage
 from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.text import count_tokens

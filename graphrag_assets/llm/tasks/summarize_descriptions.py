@@ -9,8 +9,8 @@ from pydantic import model_validator
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask, most_prompt_tokens, prompt_tokens
-from graphrag_assets.llm.tasks.formats import AnswerForm, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, most_prompt_tokens, prompt_tokens
 from graphrag_assets.text import encode
 
 TASK = "summarize_descriptions"

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.structured_output import parse, strict_schema
-from graphrag_assets.llm.tasks.answers import CommunityRating, DriftAnswer, MapAnswer, Questions
-from graphrag_assets.llm.tasks.claims import ExtractClaims
-from graphrag_assets.llm.tasks.extraction import ExtractGraph
-from graphrag_assets.llm.tasks.formats import as_text, on_scale
-from graphrag_assets.llm.tasks.reports import CommunityReport
-from graphrag_assets.llm.tasks.summaries import Summary
+from graphrag_assets.llm.tasks.answer_forms import as_text, on_scale
+from graphrag_assets.llm.tasks.answer_questions import CommunityRating, DriftAnswer, MapAnswer, Questions
+from graphrag_assets.llm.tasks.extract_claims import ExtractClaims
+from graphrag_assets.llm.tasks.extract_graph import ExtractGraph
+from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.write_report import CommunityReport
 
 FORMS = [ExtractGraph, ExtractClaims, Summary, CommunityReport, MapAnswer, DriftAnswer, Questions, CommunityRating]
 

@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.dates import period
-from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Text, as_text
+from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Text, as_text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
 from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
+from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
 

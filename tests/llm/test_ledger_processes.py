@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[3]
 
 def start(server: OpenAIServer, ledger: Path, first: int, last: int, concurrency: int = 4) -> subprocess.Popen:
     arguments = [server.url, str(ledger), str(first), str(last), str(concurrency)]
-    command = [sys.executable, "-m", "tests.llm.worker", *arguments]
+    command = [sys.executable, "-m", "tests.llm.ledger_process", *arguments]
     return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

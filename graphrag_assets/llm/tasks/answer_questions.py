@@ -29,8 +29,8 @@ from graphrag_assets.answering import (
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, usage_of
-from graphrag_assets.llm.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, usage_of
 from graphrag_assets.llm.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored

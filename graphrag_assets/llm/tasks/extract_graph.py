@@ -10,9 +10,9 @@ from pydantic import Field
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.claims import ClaimOptions, extract_claims
-from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Strength, Text
+from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions, extract_claims
 from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
 from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key

@@ -1,4 +1,4 @@
-"""Several processes, and processes that are killed: nothing is paid twice but what was in flight."""
+"""Concurrent and killed processes: only in-flight requests are paid twice."""
 
 import json
 import random

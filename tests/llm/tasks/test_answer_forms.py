@@ -113,13 +113,13 @@ def test_a_field_by_its_own_name_wins_over_another_one():
 
 
 @pytest.mark.parametrize("said", ['{"answer": "I cannot."}', "{}", '{"entities": [1, 2]}', '{"entities": "none"}'])
-def test_an_answer_without_anything_that_was_asked_for_is_invalid(said: str):
+def test_an_answer_without_any_requested_field_is_invalid(said: str):
     """An empty extraction must never be a misunderstanding: such an answer is asked for again."""
     with pytest.raises(InvalidAnswer):
         parse(said, ExtractGraph)
 
 
-def test_an_empty_extraction_is_valid_when_it_is_said_so():
+def test_an_explicitly_empty_extraction_is_valid():
     assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.empty
     assert not parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.empty
 

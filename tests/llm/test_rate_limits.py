@@ -47,15 +47,22 @@ def test_tokens_are_never_more_than_one_limit_at_once_and_one_per_minute_after_i
 
 
 def test_requests_start_at_once_up_to_the_limit_and_then_at_an_even_rate() -> None:
+    async def started_at_once() -> int:
+        limiter = RateLimiter(LimitOptions(requests_per_minute=4), seconds=3600)
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(7)]
+        done, _ = await asyncio.wait(waiting, timeout=0.1)
+        for one in waiting:
+            one.cancel()
+        return len(done)
+
+    assert run(started_at_once()) == 4
     starts = start_times(LimitOptions(requests_per_minute=4), [0] * 7)
-    assert max(starts[:4]) < 0.25
-    assert starts[4:] == pytest.approx([0.25, 0.5, 0.75], abs=0.2)
+    assert [start >= at - 0.01 for start, at in zip(starts[4:], [0.25, 0.5, 0.75], strict=True)] == [True] * 3
 
 
 def test_a_request_above_the_limit_takes_the_whole_bucket() -> None:
-    first, second = start_times(LimitOptions(tokens_per_minute=100), [500, 50])
-    assert first < 0.25
-    assert second == pytest.approx(0.5, abs=0.2)
+    _, second = start_times(LimitOptions(tokens_per_minute=100), [500, 50])
+    assert second >= 0.49
 
 
 def test_concurrency_is_limited_and_shared_by_all_callers() -> None:

@@ -9,7 +9,7 @@ Throughput is against a server that answers after 200 ms, the best of the rounds
 
     litellm as it comes   acompletion, concurrency held by a semaphore
     litellm as we call it the same with our settings of litellm
-    ChatModel             key, ledger, limits, budget, validation, books, as the index calls it
+    ChatModel             key, ledger, limits, budget, validation, accounting, as the index calls it
 """
 
 import argparse
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from graphrag_assets.llm import ChatModel, ChatOptions, ChatRequest, Ledger, LimitOptions, Limits, provider
-from graphrag_assets.llm.backend import as_they_come
+from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.event_loop import wait_for
 from tests.model_index import server_process
 
@@ -41,7 +41,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     ways: dict[str, Way] = {"litellm as it comes": plain, "litellm as we call it": bare, "ChatModel": ours}
-    provider.introduce("openai/test-model", "chat")
     rounds = range(options.rounds + 1)  # the first fills the server's memory
     with server_process("--remember") as url:
         costs = [{name: way(url, options.calls)[0] for name, way in ways.items()} for _ in rounds]
@@ -73,7 +72,7 @@ def ours(url: str, calls: int) -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         failed = [
             answer
-            for _, answer in as_they_come(model.complete, map(question, range(calls)), "calls")
+            for _, answer in run_concurrently(model.complete, map(question, range(calls)), "calls")
             if isinstance(answer, Exception)
         ]
         figures = 1000 * (time.process_time() - cpu) / calls, calls / (time.perf_counter() - wall)

@@ -65,13 +65,13 @@ def missing_package(monkeypatch, tmp_path):
 
 
 def wrong_key(monkeypatch, tmp_path):
-    from graphrag_assets.llm import calls
-    from graphrag_assets.llm.model_options import LimitOptions
+    from graphrag_assets.llm.model_options import ChatOptions
     from graphrag_assets.llm.provider import Failure
     from graphrag_assets.llm.rate_limits import Limits
+    from graphrag_assets.llm.retry import raise_for
 
-    target = calls.Target("openai/gpt-4.1-mini", None, None, 1.0, Limits(LimitOptions()))
-    calls._reaction(target, Failure("fatal", 401, "Incorrect API key."), "extract", 1, 0)
+    options = ChatOptions("openai/gpt-4.1-mini")
+    raise_for(Failure("fatal", 401, "Incorrect API key."), options, Limits(), "extract", 1)
 
 
 def unknown_placeholder(monkeypatch, tmp_path):

@@ -1,6 +1,5 @@
 """Commands and their options. Each command's work is in a module of its own, imported when it is called."""
 
-import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,12 +41,8 @@ def main() -> None:
 @click.option("--replace", is_flag=True, help="Let another input folder replace what the index holds.")
 def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
     """Index what changed in the input folder, refresh the graph, publish."""
-    gc.disable()  # what the imports make stays: a fifth of their time would go into looking for garbage in it
     from graphrag_assets.cli.index import run_index
 
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(200_000, 50, 100)
     if not run_index(input_folder, batches, everything, replace):
         sys.exit(1)
 

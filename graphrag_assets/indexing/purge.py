@@ -121,9 +121,9 @@ def _purge_ledger(
     if settings.ledger_url and not shared_ledger:
         return []
     from graphrag_assets.llm.backend import ledger_of
-    from graphrag_assets.llm.ledger_purge import forget
+    from graphrag_assets.llm.ledger_purge import purge_answers
 
-    rows, size = forget(ledger_of(settings), needed_answers(index), set(batches), set(units), dry_run)
+    rows, size = purge_answers(ledger_of(settings), needed_answers(index), set(batches), set(units), dry_run)
     return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
 
 

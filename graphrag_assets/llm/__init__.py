@@ -1,8 +1,8 @@
-"""Every call to a language or embedding model goes through here: one client, one ledger, one set of limits.
+"""Clients of language and embedding models, with one ledger and one set of limits.
 
-`ChatModel` and `EmbeddingModel` are the two doors. Behind both, in this order: the ledger (what was paid for
-once is never asked again), the budget, the limits, the provider by litellm, validation, the ledger again.
-litellm is imported with the first request that is really sent.
+The entry points are `ChatModel` and `EmbeddingModel`. A call passes, in this order: the ledger (no answer is paid for
+twice), single-flight, the limits and retries, the budget, the provider by litellm, validation, the ledger again.
+litellm is imported with the first request that is sent.
 """
 
 from graphrag_assets.llm.budget import Budget

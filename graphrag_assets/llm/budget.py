@@ -1,4 +1,4 @@
-"""A cap on money: what a call may cost is set aside before it is sent, and settled when it is answered."""
+"""A cap on cost: the estimated cost of a call is reserved before it is sent, and settled when it is answered."""
 
 import threading
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from graphrag_assets.llm.model_errors import BudgetExceeded
 
-LOOK_AGAIN_SECONDS = 2.0
+REFRESH_SECONDS = 2.0
 
 
 @dataclass
@@ -16,36 +16,35 @@ class Budget:
 
     Attributes:
         limit_usd: the cap, None for none.
-        spent_today: what the ledger says was spent today, by whomever; looked up again every few seconds, since
-            other processes spend too.
+        spent_today: reads from the ledger what all processes have spent today; read again every few seconds.
     """
 
     limit_usd: float | None = None
     spent_today: Callable[[], float] = lambda: 0.0
     spent: float = field(default=0.0, init=False)
     reserved: float = field(default=0.0, init=False)
-    _booked: float = field(default=0.0, init=False)  # of today, when it was last looked up
+    _recorded: float = field(default=0.0, init=False)  # today's cost in the ledger when last read
     _since: float = field(default=0.0, init=False)  # settled by this run since then
-    _looked: float = field(default=float("-inf"), init=False)
+    _read_at: float = field(default=float("-inf"), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     @property
     def today(self) -> float:
-        """What all have spent today."""
-        if time.monotonic() - self._looked > LOOK_AGAIN_SECONDS:
-            self._booked, self._since, self._looked = self.spent_today(), 0.0, time.monotonic()
-        return self._booked + self._since
+        """US dollars that all processes have spent today."""
+        if time.monotonic() - self._read_at > REFRESH_SECONDS:
+            self._recorded, self._since, self._read_at = self.spent_today(), 0.0, time.monotonic()
+        return self._recorded + self._since
 
     @property
     def left(self) -> float | None:
-        """What may still be spent; None without a cap. A run that lasts past midnight keeps what it has spent."""
+        """US dollars that may still be spent; None without a cap. A run past midnight still counts all it has spent."""
         return None if self.limit_usd is None else self.limit_usd - max(self.today, self.spent) - self.reserved
 
     def reserve(self, estimate: Callable[[], float], what: str) -> "Reservation":
-        """Set aside what a call may cost (asked for only when there is a cap).
+        """Reserve the estimated cost of a call (estimated only if there is a cap).
 
         Raises:
-            BudgetExceeded: less than that is left; nothing may be sent.
+            BudgetExceeded: less than that is left, so nothing may be sent.
         """
         if self.limit_usd is None:
             return Reservation(self, 0.0)
@@ -55,7 +54,7 @@ class Budget:
             if amount > left or left <= 0:
                 raise BudgetExceeded(
                     f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${self.today:.4f} spent today "
-                    f"(${self.spent:.4f} by this run), ${self.reserved:.4f} set aside for calls under way, and the "
+                    f"(${self.spent:.4f} by this run), ${self.reserved:.4f} reserved for calls in flight, and the "
                     f"next call may cost ${amount:.4f}. Everything paid for is kept. Raise GRAPHRAG_BUDGET_USD and "
                     "run again: only the rest is paid for."
                 )
@@ -64,21 +63,21 @@ class Budget:
 
 
 class Reservation:
-    """Money set aside for one call. As a context manager it gives back what was not settled."""
+    """The reserved cost of one call. As a context manager it releases what was not settled."""
 
     def __init__(self, budget: Budget, amount: float):
         self._budget, self._amount = budget, amount
 
     def settle(self, cost: float) -> None:
-        """The call cost this much. Further calls of `settle` add to it."""
+        """Charge the cost of the call. Further calls of `settle` add to it."""
         with self._budget._lock:
             self._budget.spent += cost
             self._budget._since += cost
             self._budget.reserved -= self._amount
             self._amount = 0.0
 
-    def moved(self) -> "Reservation":
-        """The same money, for somebody else to settle; this one then gives nothing back."""
+    def transfer(self) -> "Reservation":
+        """The same reservation for another owner to settle; this one then releases nothing."""
         other, self._amount = Reservation(self._budget, self._amount), 0.0
         return other
 

@@ -1,16 +1,22 @@
-"""Chat: a question to a language model, answered by the ledger or by the provider; the answer is valid or an error."""
+"""Chat requests: answered by the ledger or by the provider; an answer is valid, or an error is raised.
 
-import asyncio
+One call, top to bottom: `complete` looks in the ledger and joins an identical call in flight; `_answer` requests an
+answer, and a second one if the first is not valid; `retry.call_with_retries` keeps to the limits and repeats
+transient failures; `_attempt` sends one request, reads the reply and stores a valid answer.
+"""
+
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
+from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import (
     EmptyAnswer,
     InvalidAnswer,
@@ -23,37 +29,31 @@ from graphrag_assets.llm.model_errors import (
 from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured, TokenUsage
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
-from graphrag_assets.llm.retry import Target, call, send
+from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, UsageMeter, used
+from graphrag_assets.llm.usage import Usage, used
 from graphrag_assets.text import count_tokens
 
-_UNKNOWN_OUTPUT_TOKENS = 1000  # of a task that was not answered yet and has no limit
-_ways: dict[tuple[str, str | None], Structured] = {}  # how each model takes a schema, learnt once per process
-
-
-class _AnsweredElsewhereError(ModelError):
-    """The ledger has got the answer while the call waited."""
-
-    def __init__(self, completion: Completion):
-        self.completion = completion
+_UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
+_modes: dict[tuple[str, str | None], Structured] = {}  # how each model is asked for JSON, learned once per process
 
 
 class _Answer(NamedTuple):
-    """A reply, what was read from it, and why it should be asked for again, if it should."""
+    """One reply as a completion, and what is wrong with it, if anything.
 
-    text: str
-    parsed: structured_output.Parsed[Any] | None
-    problem: InvalidAnswer | None
-    usage: TokenUsage
+    `guess`: the repair of broken JSON, used only if the second answer is no better; `kept_records` ranks guesses.
+    """
+
+    completion: Completion
+    problem: InvalidAnswer | None = None
+    guess: bool = False
+    kept_records: int = 0
 
 
-class ChatModel:
-    """A chat model; what its calls used is in `usage`.
+class ChatModel(ModelClient[ChatOptions]):
+    """A chat model; see `ModelClient`.
 
-    `cache_not_before` (ISO time, UTC): answers in the ledger that are older are asked for, and paid for, again.
-
-    As an asynchronous context manager, or by `await close()`, it finishes and stores the calls under way.
+    `cache_not_before` (ISO time, UTC): older answers in the ledger are requested, and paid for, again.
     """
 
     def __init__(
@@ -64,117 +64,169 @@ class ChatModel:
         budget: Budget | None = None,
         cache_not_before: str | None = None,
     ):
-        self.options = options
-        self.ledger = ledger
-        self._anew_since = cache_not_before
-        self.limits = limits or Limits.of(options.model, options.base_url)
-        self.budget = budget or Budget()
-        self.usage = UsageMeter()
-        self._target = Target(options.model, options.base_url, options.api_key, options.timeout, self.limits)
-        self._output: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # task: answers, completion tokens
-        self._prices: Prices | None = None
+        super().__init__(options, ledger, limits, budget)
+        self._cache_not_before = cache_not_before
+        self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
-        """The valid answer to a request. An identical request under way is joined, not sent.
+        """The valid answer to a request. An identical request in flight is joined, not sent again.
 
         Raises:
-            InvalidAnswer: not valid even when asked again (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
+            InvalidAnswer: not valid even the second time (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
-        completion, first = await self.ledger.flights.share(key, lambda trace: self._complete(key, request, trace))
-        if first:
-            return completion
-        self.usage.add(request.task, Usage(ledger_hits=1))
-        return replace(completion, from_ledger=True, usage=replace(completion.usage, cost_usd=0.0))
+        stored = self._stored(request, await self.ledger.get(key))
+        if stored is None:
+            answer, first = await self.ledger.single_flight.share(key, partial(self._answer, key, request))
+            if first:
+                return answer
+            stored = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
+        self._count_hit(request, stored)
+        return stored
 
     async def known(self, request: ChatRequest) -> Completion | None:
         """The answer, if it is paid for already; nothing is sent."""
-        hit = await self.ledger.get(self.key(request))
-        return self._from_ledger(request, hit) if hit else None
-
-    async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
-        """The answer in pieces as they come, stored when it is complete; from the ledger it is one piece.
-
-        Failures before the first piece are retried. Raises as `complete` does, and `RetriesExhausted` when the
-        answer breaks off; an answer that turns out truncated or refused raises after its last piece.
-        """
-        key, name, trace, began = self.key(request), _name(request), Trace(), time.monotonic()
-        if (hit := await self.ledger.get(key)) and hit.response:
-            self.usage.add(request.task, Usage(ledger_hits=1))
-            yield hit.response
-            return
-        messages, text, reply = list(request.messages), [], provider.Reply("", "stop", None, 0, 0, None)
-
-        async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
-            with self._reserved(request, messages) as reservation:
-                asked = provider.open_stream(self.options, messages, self._parameters(request))
-                first, chunks = await send(self._target, asked, trace)
-                return first, chunks, reservation.moved()
-
-        try:
-            await self._load()
-            expected = self._expected(request, messages)
-            first, chunks, reservation = await call(self._target, attempt, trace, name, expected)
-            try:
-                async for piece, known in provider.pieces(first, chunks):
-                    reply = known
-                    text.append(piece)
-                    if piece:
-                        yield piece
-            except Exception as error:
-                said = provider.failure(error, self.options.api_key).message
-                raise RetriesExhausted(f"{name}: the answer broke off. {said} Ask again.") from None
-            finally:
-                usage = self._settle(request, trace, reservation, reply)
-            reply = replace(reply, text="".join(text))
-            _check(reply)
-            await self.ledger.put(self._entry(key, "chat", request, reply.text, usage, time.monotonic() - began))
-        except Exception as error:
-            self._failed(request, trace, error)
-            raise
-        self._succeeded(request, trace)
+        return self._stored(request, await self.ledger.get(self.key(request)))
 
     def key(self, request: ChatRequest) -> str:
-        """The ledger's key: all that determines the answer; neither address nor API key nor run are part of it."""
+        """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
         schema = structured_output.schema_text(request.response_model) if request.response_model else None
         vendor, name = provider.provider_of(self.options.model)
         return key_of("chat", request.task, vendor, name, self._parameters(request), request.messages, schema)
 
-    async def close(self) -> None:
-        """Let the calls under way finish, and close the connections of this event loop."""
-        await self.ledger.flights.land()
-        await provider.close_clients()
-
-    async def __aenter__(self) -> "ChatModel":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def _complete(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
-        hit = await self.ledger.get(key)
-        completion = self._from_ledger(request, hit) if hit else None
-        if completion:
-            self._hit(request, trace, completion)
-            return completion
-        try:
-            completion = await self._ask(key, request, trace, stale=hit is not None)
-        except _AnsweredElsewhereError as other:
-            self._hit(request, trace, other.completion)
-            return other.completion
-        except Exception as error:
-            self._failed(request, trace, error)
-            raise
-        self._succeeded(request, trace, completion.dropped_records)
+    async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
+        """Request the answer, once more if it is not valid, and store it."""
+        began, messages, answers = time.monotonic(), list(request.messages), list[_Answer]()
+        with self._counting_failure(request.task, trace):
+            prices = await self._prices()
+            while True:
+                mode = self._structured_mode()
+                attempt = partial(self._attempt, key, request, messages, mode, prices, trace)
+                expected = self._expected_tokens(request, messages)
+                try:
+                    answer = await call_with_retries(self.options, self.limits, attempt, trace, request.name, expected)
+                except RequestRejected as error:
+                    if not self._weaken(request, mode, error):
+                        raise
+                    continue
+                problem = answer.problem
+                if problem is None:
+                    break
+                answers.append(answer)
+                if len(answers) == 2:
+                    answer = await self._best_guess(key, request, answers, began, trace)
+                    break
+                await self._store(uuid.uuid4().hex, "invalid", request, "", answer.completion.usage, began, trace)
+                messages = structured_output.again(messages, answer.completion.text, problem)
+        if answer.completion.from_ledger:
+            self._count_hit(request, answer.completion, trace)
+            return answer.completion
+        completion = replace(
+            answer.completion,
+            usage=trace.paid,
+            retries=trace.retries,
+            seconds=time.monotonic() - began - trace.seconds_waiting,
+            seconds_waiting=trace.seconds_waiting,
+        )
+        self._count_success(request, trace, completion.dropped_records)
         return completion
 
-    def _from_ledger(self, request: ChatRequest, hit: Hit) -> Completion | None:
-        """The stored answer, unless it is to be asked for anew, or the response model has become stricter than it."""
-        if self._anew_since and hit.created_at < self._anew_since:
+    async def _attempt(
+        self,
+        key: str,
+        request: ChatRequest,
+        messages: list[Message],
+        mode: Structured,
+        prices: Prices,
+        trace: Trace,
+    ) -> _Answer:
+        """Send one request, unless another process has stored the answer meanwhile.
+
+        A valid answer is stored before the slot is free: a killed process loses at most its in-flight answers.
+        """
+        hit = await self.ledger.get(key)
+        if stored := self._stored(request, hit):
+            return _Answer(stored)
+        parameters = self._parameters(request)
+        if wanted := structured_output.response_format(request.response_model, mode):
+            parameters["response_format"] = wanted
+        messages = structured_output.with_schema(messages, request.response_model, mode)
+        began = time.monotonic()
+        with self._reserved(request, messages, prices) as reservation:
+            async with trace.request(self.options.timeout):
+                reply = await provider.send_chat(self.options, messages, parameters)
+            usage = self._settle(request, trace, reservation, reply, prices)
+        answer = _read(reply, request, usage)
+        if answer.problem is None:
+            await self._store(key, "chat", request, reply.text, usage, began, replace=hit is not None)
+        return answer
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str]:
+        """The answer in pieces as they arrive, stored when it is complete; from the ledger it is one piece.
+
+        Failures before the first piece are retried. Raises as `complete` does, and `RetriesExhausted` when the
+        answer breaks off; an answer that turns out truncated or refused raises after its last piece.
+        """
+        if (stored := await self.known(request)) and stored.text:
+            self._count_hit(request, stored)
+            yield stored.text
+            return
+        key, messages, trace, began = self.key(request), list(request.messages), Trace(), time.monotonic()
+
+        async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
+            with self._reserved(request, messages, prices) as reservation:
+                async with trace.request(self.options.timeout):
+                    first, chunks = await provider.open_stream(self.options, messages, self._parameters(request))
+                return first, chunks, reservation.transfer()
+
+        with self._counting_failure(request.task, trace):
+            prices = await self._prices()
+            expected = self._expected_tokens(request, messages)
+            first, chunks, reservation = await call_with_retries(
+                self.options, self.limits, attempt, trace, request.name, expected
+            )
+            text, reply = list[str](), provider.Reply()
+            try:
+                async for piece, reply in provider.pieces(first, chunks):  # noqa: B007
+                    text.append(piece)
+                    if piece:
+                        yield piece
+            except Exception as error:
+                message = provider.failure(error, self.options.api_key).message
+                raise RetriesExhausted(f"{request.name}: the answer broke off. {message} Ask again.") from None
+            finally:
+                usage = self._settle(request, trace, reservation, reply, prices)
+            reply = replace(reply, text="".join(text))
+            _check(reply)
+            await self._store(key, "chat", request, reply.text, usage, began)
+        self._count_success(request, trace)
+
+    async def _best_guess(
+        self, key: str, request: ChatRequest, answers: list[_Answer], began: float, trace: Trace
+    ) -> _Answer:
+        """Of two answers with a problem the guess with the most records, of equal ones the second; it is stored.
+
+        Raises:
+            InvalidAnswer: neither is a guess.
+        """
+        second = answers[-1]
+        guesses = [answer for answer in reversed(answers) if answer.guess]
+        if not guesses:
+            await self._store(uuid.uuid4().hex, "invalid", request, "", second.completion.usage, began, trace)
+            kind, where = type(second.problem or InvalidAnswer()), f"{request.name}: {self.options.where}"
+            raise kind(f"{where} gave no usable answer, asked twice. {second.problem} {_remedy(kind)}")
+        best = max(guesses, key=lambda guess: guess.kept_records)
+        outdated = self._stored(request, await self.ledger.get(key)) is None
+        text, usage = best.completion.text, second.completion.usage
+        await self._store(key, "chat", request, text, usage, began, trace, replace=outdated)
+        return best
+
+    def _stored(self, request: ChatRequest, hit: Hit | None) -> Completion | None:
+        """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
+        if hit is None or (self._cache_not_before and hit.created_at < self._cache_not_before):
             return None
-        text = hit.response or ""
-        usage = TokenUsage(hit.prompt_tokens, hit.completion_tokens)
+        text, usage = hit.response or "", TokenUsage(hit.prompt_tokens, hit.completion_tokens)
         if request.response_model is None:
             return Completion(text, usage=usage, from_ledger=True)
         try:
@@ -183,105 +235,21 @@ class ChatModel:
             return None
         return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
 
-    async def _ask(self, key: str, request: ChatRequest, trace: Trace, stale: bool) -> Completion:
-        """Ask the provider, once more if the answer is not valid; the answer is stored.
-
-        Broken JSON whose repair is a guess is asked again too; the guess counts only if nothing better comes.
-        """
-        await self._load()
-        messages, began = list(request.messages), time.monotonic()
-        guesses: list[tuple[str, structured_output.Parsed[Any]]] = []
-        for last in (False, True):
-            text, parsed, problem, usage = await self._send(key, request, messages, trace, stale)
-            seconds = time.monotonic() - began - trace.seconds_waiting
-            if problem and parsed:
-                guesses.append((text, parsed))
-            if problem and last and guesses:
-                text, parsed = max(reversed(guesses), key=lambda guess: guess[1].kept_records)
-                problem = None
-                await self.ledger.put(self._entry(key, "chat", request, text, usage, seconds), replace=stale)
-            if problem is None:
-                value, dropped = (parsed.value, parsed.dropped_records) if parsed else (None, 0)
-                return Completion(
-                    text, value, trace.paid, False, trace.retries, seconds, trace.seconds_waiting, dropped
-                )
-            await self.ledger.put(self._entry(uuid.uuid4().hex, "invalid", request, None, usage, seconds))
-            if last:
-                kind, where = type(problem), f"{_name(request)}: {self._target}"
-                raise kind(f"{where} gave no usable answer, asked twice. {problem} {_cure(kind)}")
-            said = "" if isinstance(problem, TruncatedAnswer) else text
-            messages = structured_output.again(messages, said, problem)
-        raise AssertionError("unreachable")
-
-    async def _send(
-        self, key: str, request: ChatRequest, messages: list[Message], trace: Trace, stale: bool
-    ) -> _Answer:
-        """One answer in the strongest way of asking for JSON that the server takes; a valid one is stored.
-
-        It is stored before its slot is free: whoever is killed loses no more answers than he may have in flight.
-        """
-        while True:
-            way = self._way()
-            parameters = self._parameters(request)
-            if wanted := structured_output.response_format(request.response_model, way):
-                parameters["response_format"] = wanted
-            sent = structured_output.with_schema(messages, request.response_model, way)
-            expected = self._expected(request, sent)
-
-            async def attempt() -> _Answer:
-                await self._look_again(key, request)
-                began = time.monotonic()
-                with self._reserved(request, sent) as reservation:  # noqa: B023
-                    asked = provider.send_chat(self.options, sent, parameters)  # noqa: B023
-                    reply = await send(self._target, asked, trace)
-                    usage = self._settle(request, trace, reservation, reply)
-                answer = _Answer(reply.text, *_read(reply, request), usage)
-                if answer.problem is None:
-                    entry = self._entry(key, "chat", request, reply.text, usage, time.monotonic() - began)
-                    await self.ledger.put(entry, replace=stale)
-                return answer
-
-            try:
-                answer = await call(self._target, attempt, trace, _name(request), expected)
-            except RequestRejected as error:
-                if not wanted or not _about_format(error):
-                    raise
-                self._weaken(way)
-                continue
-            self.limits.used(expected, answer.usage.prompt_tokens + answer.usage.completion_tokens)
-            return answer
-
-    async def _look_again(self, key: str, request: ChatRequest) -> None:
-        """Another process may have paid for this answer while the call waited for its turn or for imports."""
-        hit = await self.ledger.get(key)
-        if hit and (completion := self._from_ledger(request, hit)):
-            raise _AnsweredElsewhereError(completion)
-
-    def _reserved(self, request: ChatRequest, messages: list[Message]) -> Reservation:
-        return self.budget.reserve(lambda: self._estimate(request, messages), _name(request))
-
-    async def _load(self) -> Prices:
-        """Import litellm, on the first call that is really sent, without stopping the event loop."""
-        if self._prices is None:
-            self._prices = await asyncio.to_thread(self._introduce)
-        return self._prices
-
-    def _introduce(self) -> Prices:
-        prices = Prices.of(self.options.model, self.options.prices)
-        provider.introduce(self.options.model, "chat")
-        return prices
-
-    def _way(self) -> Structured:
+    def _structured_mode(self) -> Structured:
         place = (self.options.model, self.options.base_url)
-        if place not in _ways:
-            _ways[place] = provider.first_way(self.options)
-        return _ways[place]
+        if place not in _modes:
+            _modes[place] = provider.structured_mode(self.options)
+        return _modes[place]
 
-    def _weaken(self, refused: Structured) -> None:
-        """The server does not take this way of asking: remember the next one, unless another call already has."""
+    def _weaken(self, request: ChatRequest, rejected: Structured, error: RequestRejected) -> bool:
+        """Remember that the server rejects this way of requesting JSON; False if that is not what it rejects."""
+        about_format = any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
+        if request.response_model is None or rejected not in structured_output.WEAKER or not about_format:
+            return False
         place = (self.options.model, self.options.base_url)
-        if _ways[place] == refused:
-            _ways[place] = structured_output.WEAKER[refused]
+        if _modes[place] == rejected:  # else another call has done so
+            _modes[place] = structured_output.WEAKER[rejected]
+        return True
 
     def _parameters(self, request: ChatRequest) -> dict[str, Any]:
         options = self.options
@@ -293,89 +261,94 @@ class ChatModel:
         }
         return {name: value for name, value in parameters.items() if value is not None}
 
-    def _expected(self, request: ChatRequest, messages: list[Message]) -> int:
-        """Tokens that a call is expected to use, where a limit needs to know."""
-        return sum(self._guess(request, messages)) if self.limits.counts_tokens else 0
+    def _expected_tokens(self, request: ChatRequest, messages: list[Message]) -> int:
+        """Tokens that a call is expected to use, if they are limited."""
+        return sum(self._estimate(request, messages)) if self.limits.counts_tokens else 0
 
-    def _estimate(self, request: ChatRequest, messages: list[Message]) -> float:
-        """US dollars that a call is expected to cost."""
-        assert self._prices is not None
-        return self._prices.cost(*self._guess(request, messages))
-
-    def _guess(self, request: ChatRequest, messages: list[Message]) -> tuple[int, int]:
-        """Prompt and completion tokens: counted; the task's mean so far, else its limit."""
+    def _estimate(self, request: ChatRequest, messages: list[Message]) -> tuple[int, int]:
+        """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
         counted = count_tokens((message["content"] for message in messages), self.options.encoding)
-        answers, tokens = self._output[request.task]
+        answers, tokens = self._answered[request.task]
         limit = request.max_tokens or self.options.max_tokens
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
+    def _reserved(self, request: ChatRequest, messages: list[Message], prices: Prices) -> Reservation:
+        return self.budget.reserve(lambda: prices.cost(*self._estimate(request, messages)), request.name)
+
     def _settle(
-        self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply
+        self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices
     ) -> TokenUsage:
-        """Book what a reply used."""
-        prices = self._prices
-        assert prices is not None
-        answers, tokens = self._output[request.task]
-        self._output[request.task] = (answers + 1, tokens + reply.completion_tokens)
+        """Charge the budget with what a reply cost."""
+        answers, tokens = self._answered[request.task]
+        self._answered[request.task] = (answers + 1, tokens + reply.completion_tokens)
         cost = prices.cost(reply.prompt_tokens, reply.completion_tokens)
         if prices.source == "litellm" and reply.cost_usd is not None:
-            cost = reply.cost_usd  # knows of cached and tiered tokens
+            cost = reply.cost_usd  # includes the prices of cached and tiered tokens
         reservation.settle(cost)
         usage = TokenUsage(reply.prompt_tokens, reply.completion_tokens, cost)
         trace.paid += usage
         return usage
 
-    def _entry(
-        self, key: str, kind: str, request: ChatRequest, text: str | None, usage: TokenUsage, seconds: float
-    ) -> Entry:
+    async def _store(
+        self,
+        key: str,
+        kind: str,
+        request: ChatRequest,
+        text: str,
+        usage: TokenUsage,
+        began: float,
+        trace: Trace | None = None,
+        replace: bool = False,
+    ) -> None:
         vendor, name = provider.provider_of(self.options.model)
-        return Entry(
+        entry = Entry(
             key=key,
             kind=kind,
             task=request.task,
             provider=vendor,
             model=name,
             parameters=canonical(self._parameters(request)),
-            response=text,
+            response=text if kind == "chat" else None,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             cost_usd=usage.cost_usd,
-            seconds=seconds,
+            seconds=time.monotonic() - began - (trace.seconds_waiting if trace else 0.0),
             batch=request.batch,
             unit=request.unit,
             run_id=request.run_id,
         )
+        await self.ledger.put(entry, replace=replace)
 
-    def _succeeded(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
-        self.limits.circuit.succeeded()
+    def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
+        hit = Usage(ledger_hits=1, dropped_records=completion.dropped_records)
+        self.usage.add(request.task, used(trace) + hit if trace else hit)
+
+    def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
+        self.limits.breaker.succeeded()
         self.usage.add(request.task, replace(used(trace), dropped_records=dropped_records))
 
-    def _hit(self, request: ChatRequest, trace: Trace, completion: Completion) -> None:
-        self.usage.add(request.task, used(trace) + Usage(ledger_hits=1, dropped_records=completion.dropped_records))
 
-    def _failed(self, request: ChatRequest, trace: Trace, error: Exception) -> None:
-        self.usage.add(request.task, replace(used(trace), failures=1))
-        if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
-            self.limits.circuit.gave_up(str(error))
-
-
-def _read(
-    reply: provider.Reply, request: ChatRequest
-) -> tuple[structured_output.Parsed[Any] | None, InvalidAnswer | None]:
-    """The answer as its response model, and why it should be asked again, if it should; both when it is a guess."""
+def _read(reply: provider.Reply, request: ChatRequest, usage: TokenUsage) -> _Answer:
+    """The reply as its response model, and what is wrong with it."""
+    completion = Completion(reply.text, usage=usage)
     try:
         _check(reply)
-        parsed = structured_output.parse(reply.text, request.response_model) if request.response_model else None
+        if request.response_model is None:
+            return _Answer(completion)
+        parsed = structured_output.parse(reply.text, request.response_model)
+    except TruncatedAnswer as problem:
+        return _Answer(replace(completion, text=""), problem)  # half an answer is not shown to the model again
     except InvalidAnswer as problem:
-        return None, problem
-    if parsed and parsed.doubtful:
-        return parsed, InvalidAnswer("It is not valid JSON.")
-    return parsed, None
+        return _Answer(completion, problem)
+    completion = replace(completion, parsed=parsed.value, dropped_records=parsed.dropped_records)
+    if parsed.doubtful:
+        return _Answer(completion, InvalidAnswer("It is not valid JSON."), True, parsed.kept_records)
+    return _Answer(completion)
 
 
 def _check(reply: provider.Reply) -> None:
-    """Raise the `InvalidAnswer` that needs no parsing to be seen."""
+    """Raise the `InvalidAnswer` that can be told without parsing."""
     if reply.refusal or reply.finish_reason == "content_filter":
         raise RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
     if reply.finish_reason == "length":
@@ -384,19 +357,9 @@ def _check(reply: provider.Reply) -> None:
         raise EmptyAnswer("The answer was empty.")
 
 
-def _cure(kind: type[ModelError]) -> str:
+def _remedy(kind: type[ModelError]) -> str:
     if kind is TruncatedAnswer:
         return "Raise the limit of output tokens, or use smaller text units."
     if kind is RefusedAnswer:
         return "Use another model for this text."
     return "Run again, or use a model that follows the format better."
-
-
-def _about_format(error: RequestRejected) -> bool:
-    return any(word in str(error).lower() for word in ("response_format", "json", "schema", "grammar"))
-
-
-def _name(request: ChatRequest) -> str:
-    """What a request is called in messages: its task, text unit and batch."""
-    unit = f" of {request.unit}" if request.unit else ""
-    return f"{request.task}{unit}{f' in batch {request.batch}' if request.batch else ''}"

@@ -1,4 +1,4 @@
-"""The models of a dry run: nothing is sent, and all that would be paid for is counted."""
+"""The models of a dry run: they send nothing and count the requests that would be paid for."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,13 +17,14 @@ from graphrag_assets.llm.backend import (
     embedding_model,
     embedding_prices,
     ledger_of,
-    with_tasks,
+    prompts_of,
 )
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.tasks.plan import (
+from graphrag_assets.llm.indexing_tasks import with_tasks
+from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,
-    LEAST_ANSWERS,
+    MIN_ANSWERS,
     RULES,
     Planned,
     PlanningChat,
@@ -46,29 +47,29 @@ _ORDER = [*RULES, EMBED]
 
 
 def tally_of(settings: Settings) -> Tally:
-    """An empty tally that knows how long the chat model's answers have been."""
+    """An empty tally with the mean length of the chat model's answers in the ledger, by task."""
     if not settings.chat_model:
         return Tally()
     _, _, name = settings.chat_model.partition("/")
     answers = ledger_of(settings).frame().filter((pl.col("kind") == "chat") & (pl.col("model") == name))
     means = answers.group_by("task").agg(pl.col("completion_tokens").mean(), n=pl.len())
-    return Tally(dict(means.filter(pl.col("n") >= LEAST_ANSWERS).select("task", "completion_tokens").iter_rows()))
+    return Tally(dict(means.filter(pl.col("n") >= MIN_ANSWERS).select("task", "completion_tokens").iter_rows()))
 
 
 def counting_models(settings: Settings, batch: str | None, tally: Tally) -> IndexingModels:
-    """The backend of the settings, whose calls are counted in `tally` instead of sent.
+    """The models of the settings, whose calls are counted in `tally` instead of sent.
 
-    Rows carry the fingerprints that the real models' rows carry, so the dry run sees what is new as the real one.
+    Rows carry the same fingerprints as the real models' rows, so the dry run and the real run agree on what is new.
     """
-    backend = with_local_embeddings(embedded_models(), settings, dry_run=True)
+    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
     if settings.chat_model:
         chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
-        asking = with_tasks(backend, settings, chat, batch, None)
+        counting = with_tasks(models, settings, prompts_of(settings), chat, batch)
 
         def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
-            return asking.extract(chat.remembering(units))
+            return counting.extract(chat.remembering(units))
 
-        backend = replace(asking, extract=extract)
+        models = replace(counting, extract=extract)
     if settings.embedding_model and not settings.embeds_locally:
         model = embedding_model(settings)
 
@@ -79,8 +80,8 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
                 tally.planned[key] = Planned(EMBED, None, tokens, 0, exact)
             return np.zeros((len(texts), 1), np.float32)
 
-        backend = replace(backend, embedding_model=settings.embedding_model, embed=embed)
-    return backend
+        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
+    return models
 
 
 def _extract(unit: TextUnit) -> UnitExtraction:
@@ -88,9 +89,9 @@ def _extract(unit: TextUnit) -> UnitExtraction:
 
 
 def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
-    """What a tally costs, a row per task and batch: the columns of `SCHEMA`.
+    """The cost of a tally, a row per task and batch: the columns of `SCHEMA`.
 
-    `calls` are those to be paid, `in_ledger` those that are; `exact`: whether all prompts could be counted.
+    `calls` are still to be paid, `in_ledger` are paid; `exact`: whether all prompts could be counted.
     """
     known = pl.DataFrame(tally.known, {"task": pl.String, "batch": pl.String}, orient="row")
     planned = pl.DataFrame(list(tally.planned.values()), {name: SCHEMA[name] for name in Planned._fields}, orient="row")
@@ -111,7 +112,7 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
 
 
 def prices_of(settings: Settings, task: str) -> Prices:
-    """The prices of the model that does `task`."""
+    """The prices of the model that performs `task`."""
     if task == EMBED:
         return Prices.of(settings.embedding_model, embedding_prices(settings))
     return Prices.of(settings.chat_model, chat_prices(settings))
@@ -122,7 +123,7 @@ def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: 
 
 
 def notes(settings: Settings, tally: Tally) -> list[str]:
-    """What the numbers of a tally rest on, in sentences."""
+    """How the numbers of a tally were estimated, in sentences."""
     tasks = {planned.task for planned in tally.planned.values()}
     said = []
     if extraction := [task for task in EXTRACTION_TASKS if task in tasks]:

@@ -1,11 +1,11 @@
-"""Embeddings: unit vectors of texts, from the ledger or by the provider, batched by count and tokens."""
+"""Embeddings: unit vectors of texts, from the ledger or by the provider, in batches."""
 
 import asyncio
 import base64
-import functools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,18 @@ import numpy as np
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
-from graphrag_assets.llm.model_errors import RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_client import ModelClient
+from graphrag_assets.llm.model_errors import RequestRejected
 from graphrag_assets.llm.model_options import EmbeddingOptions, TokenUsage
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
-from graphrag_assets.llm.retry import BadReplyError, Target, call, send
+from graphrag_assets.llm.retry import BadReplyError, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, UsageMeter, used
+from graphrag_assets.llm.usage import Usage, used
 from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
-_no_base64: set[tuple[str, str | None]] = set()  # models whose servers have refused it, learnt once per process
+_no_base64: set[tuple[str, str | None]] = set()  # models whose servers have rejected it, learned once per process
 
 
 @dataclass(frozen=True)
@@ -34,38 +35,32 @@ class _Piece:
     text: str
     encoding: str
 
-    @functools.cached_property
+    @cached_property
     def size(self) -> int:
         """Bytes in UTF-8. No tokenizer makes more tokens of a text, so most limits are kept without counting tokens."""
         return len(self.text.encode())
 
-    @functools.cached_property
+    @cached_property
     def tokens(self) -> int:
         return len(encode(self.text, self.encoding))
 
 
-class EmbeddingModel:
-    """An embedding model; what its calls used is in `usage`, under the task given to `embed`."""
+class EmbeddingModel(ModelClient[EmbeddingOptions]):
+    """An embedding model; see `ModelClient`. Usage is counted under the task given to `embed`."""
 
     def __init__(
         self, options: EmbeddingOptions, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None
     ):
-        self.options = options
-        self.ledger = ledger
-        self.limits = limits or Limits.of(options.model, options.base_url)
-        self.budget = budget or Budget()
-        self.usage = UsageMeter()
+        super().__init__(options, ledger, limits, budget)
         self.dimensions: int | None = options.dimensions
-        self._target = Target(options.model, options.base_url, options.api_key, options.timeout, self.limits)
-        self._prices: Prices | None = None
 
     async def embed(
         self, texts: Sequence[str], *, task: str = "embed", batch: str | None = None, run_id: str | None = None
     ) -> np.ndarray:
         """Unit vectors, float32 (n, dimensions), in the order of the texts.
 
-        Equal texts are asked for once, and each vector is stored before it is used. A text longer than the
-        model takes is split at token boundaries; its vector is the mean of its pieces' by their tokens.
+        Equal texts are requested once, and each vector is stored before it is used. A text longer than the
+        model accepts is split at token boundaries; its vector is the mean of its pieces' by their tokens.
 
         Raises:
             RetriesExhausted: failed too often, or vectors of a wrong number or size came every time.
@@ -78,9 +73,10 @@ class EmbeddingModel:
         if vectors:
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
         if missing:
-            books = Entry("", "embedding", task, *provider.provider_of(self.options.model), "{}", batch=batch)
-            books = replace(books, parameters=canonical(self._parameters()), run_id=run_id)
-            vectors |= await self._embed_pieces(missing, books)
+            vendor, name = provider.provider_of(self.options.model)
+            parameters = canonical(self._parameters())
+            entry = Entry("", "embedding", task, vendor, name, parameters, batch=batch, run_id=run_id)
+            vectors |= await self._request_all(missing, entry)
         if not texts:
             return np.zeros((0, self.dimensions or 0), np.float32)
         rows = np.stack([_joined(parts, vectors) for parts in split])
@@ -95,7 +91,7 @@ class EmbeddingModel:
         return [_tokens(group) for group in self._batches(missing)]
 
     async def stored_keys(self, texts: Sequence[str]) -> set[str]:
-        """The ledger's keys of all that the vectors of the texts are made of, as far as it is stored."""
+        """The ledger's keys of the stored vectors that the texts' vectors are made of."""
         return set(await self.ledger.get_many([piece.key for text in texts for piece in self._split(text)]))
 
     def key(self, text: str) -> str:
@@ -103,108 +99,74 @@ class EmbeddingModel:
         vendor, name = provider.provider_of(self.options.model)
         return key_of("embedding", vendor, name, self._parameters(), text)
 
-    async def close(self) -> None:
-        """Let the calls under way finish, and close the connections of this event loop."""
-        await self.ledger.flights.land()
-        await provider.close_clients()
-
-    async def __aenter__(self) -> "EmbeddingModel":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def _load(self) -> None:
-        if self._prices is None:
-            self._prices = Prices.of(self.options.model, self.options.prices)
-            provider.introduce(self.options.model, "embedding")
-
     def _parameters(self) -> dict[str, Any]:
         return {"dimensions": self.options.dimensions} if self.options.dimensions else {}
 
-    async def _embed_pieces(self, pieces: Sequence[_Piece], books: Entry) -> dict[str, np.ndarray]:
-        """Send the pieces in batches, at once; the first error stops what has not been sent."""
-        await asyncio.to_thread(self._load)
-
+    async def _request_all(self, pieces: Sequence[_Piece], entry: Entry) -> dict[str, np.ndarray]:
+        """Request the pieces in concurrent batches; the first error stops those that have not been sent."""
         progress = Progress("texts embedded", len(pieces), lambda: self.usage.total)
 
-        async def one(group: list[_Piece]) -> dict[str, np.ndarray]:
+        async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
-            vectors, _ = await self.ledger.flights.share(key, lambda trace: self._send(group, books, trace))
+            answer = partial(self._answer, group, entry)
+            vectors, _ = await self.ledger.single_flight.share(key, answer)
             progress.advance(len(group))
             return vectors
 
-        requests = [asyncio.ensure_future(one(group)) for group in self._batches(pieces)]
+        requests = [asyncio.ensure_future(request(group)) for group in self._batches(pieces)]
         try:
             answers = await asyncio.gather(*requests)
         finally:
-            for request in requests:
-                request.cancel()
+            for one in requests:
+                one.cancel()
         return {key: vector for answer in answers for key, vector in answer.items()}
 
-    async def _send(self, group: list[_Piece], books: Entry, trace: Trace) -> dict[str, np.ndarray]:
-        """One request: the pieces' unit vectors by key, stored."""
-        name = f"{books.task}, {len(group)} texts" + (f" of batch {books.batch}" if books.batch else "")
-        try:
-            vectors, paid = await self._ask(group, name, books, trace)
-        except Exception as error:
-            self.usage.add(books.task, replace(used(trace), failures=1))
-            if isinstance(error, RetriesExhausted | RequestRejected):
-                self.limits.circuit.gave_up(str(error))
-            raise
-        self.limits.circuit.succeeded()
-        self.usage.add(books.task, used(trace) + Usage(ledger_hits=len(group) - paid))
+    async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
+        """Unit vectors of the pieces by key, stored; as base64 or, where that is rejected, as numbers."""
+        name = f"{entry.task}, {len(group)} texts" + (f" of batch {entry.batch}" if entry.batch else "")
+        place = (self.options.model, self.options.base_url)
+        with self._counting_failure(entry.task, trace):
+            prices = await self._prices()
+            expected = _tokens(group) if self.limits.counts_tokens else 0
+            while True:
+                encoding = "float"
+                if self.options.base64 and provider.speaks_openai(self.options.model) and place not in _no_base64:
+                    encoding = "base64"
+                attempt = partial(self._attempt, group, name, encoding, entry, prices, trace)
+                try:
+                    vectors, sent = await call_with_retries(self.options, self.limits, attempt, trace, name, expected)
+                    break
+                except RequestRejected as error:
+                    if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
+                        raise
+                    _no_base64.add(place)
+        self.limits.breaker.succeeded()
+        self.usage.add(entry.task, used(trace) + Usage(ledger_hits=len(group) - sent))
         return vectors
 
-    def _entries(self, books: Entry, pieces: list[_Piece], rows: np.ndarray, billed: int) -> Iterator[Entry]:
-        """The ledger's rows of the pieces of one request, whose billed tokens are theirs by their length."""
-        assert self._prices is not None
-        ends = np.cumsum([piece.size for piece in pieces])
-        shares = np.diff(np.rint(billed * ends / ends[-1]).astype(int), prepend=0).tolist()  # their sum is the bill
-        for piece, row, tokens in zip(pieces, rows, shares, strict=True):
-            vector, cost = row.astype("<f4").tobytes(), self._prices.cost(tokens)
-            yield replace(books, key=piece.key, vector=vector, prompt_tokens=tokens, cost_usd=cost)
-
-    async def _ask(
-        self, group: list[_Piece], name: str, books: Entry, trace: Trace
+    async def _attempt(
+        self, group: list[_Piece], name: str, encoding: str, entry: Entry, prices: Prices, trace: Trace
     ) -> tuple[dict[str, np.ndarray], int]:
-        """Unit vectors of the pieces by key, and how many were sent; those are stored before the slot is free.
+        """Unit vectors of the pieces by key, and how many were requested: those that are not in the ledger by now.
 
-        The vectors come as base64 or, where that is refused, as numbers.
+        They are stored before the slot is free.
         """
-        place = (self.options.model, self.options.base_url)
-        base64_wanted = self.options.base64 and provider.speaks_openai(self.options.model)
-        encoding = "base64" if base64_wanted and place not in _no_base64 else "float"
-        expected = _tokens(group) if self.limits.counts_tokens else 0
-
-        async def attempt() -> tuple[dict[str, np.ndarray], int]:
-            found, prices, began = {}, self._prices, time.monotonic()
-            assert prices is not None
-            keys = [piece.key for piece in group]
-            if any(map(self.ledger.may_have, keys)):
-                found = _vectors(await self.ledger.get_many(keys))  # another process has paid meanwhile
-            missing = [piece for piece in group if piece.key not in found]
-            if not missing:
-                return found, 0
-            with self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
-                asked = provider.send_embedding(self.options, [piece.text for piece in missing], encoding)
-                vectors, billed = await send(self._target, asked, trace)
-                billed = billed or _tokens(missing)
-                reservation.settle(prices.cost(billed))
-            trace.paid += TokenUsage(billed, 0, prices.cost(billed))
-            rows = self._checked(vectors, len(missing))
-            self.limits.used(expected, billed)
-            entry = replace(books, seconds=(time.monotonic() - began) / len(missing))
-            await self.ledger.put(*self._entries(entry, missing, rows, billed))
-            return found | {piece.key: row for piece, row in zip(missing, rows, strict=True)}, len(missing)
-
-        try:
-            return await call(self._target, attempt, trace, name, expected)
-        except RequestRejected as error:
-            if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
-                raise
-        _no_base64.add(place)
-        return await self._ask(group, name, books, trace)
+        began = time.monotonic()
+        found = _vectors(await self.ledger.get_many([piece.key for piece in group]))
+        missing = [piece for piece in group if piece.key not in found]
+        if not missing:
+            return found, 0
+        with self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
+            async with trace.request(self.options.timeout):
+                texts = [piece.text for piece in missing]
+                vectors, billed = await provider.send_embedding(self.options, texts, encoding)
+            billed = billed or _tokens(missing)
+            reservation.settle(prices.cost(billed))
+        trace.paid += TokenUsage(billed, 0, prices.cost(billed))
+        rows = self._checked(vectors, len(missing))
+        entry = replace(entry, seconds=(time.monotonic() - began) / len(missing))
+        await self.ledger.put(*_entries(entry, missing, rows, billed, prices))
+        return found | {piece.key: row for piece, row in zip(missing, rows, strict=True)}, len(missing)
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""
@@ -253,6 +215,15 @@ class EmbeddingModel:
             size += piece.size
         if group:
             yield group
+
+
+def _entries(entry: Entry, pieces: list[_Piece], rows: np.ndarray, billed: int, prices: Prices) -> Iterator[Entry]:
+    """The ledger's entries of the pieces of one request; the billed tokens are divided by the pieces' length."""
+    ends = np.cumsum([piece.size for piece in pieces])
+    shares = np.diff(np.rint(billed * ends / ends[-1]).astype(int), prepend=0).tolist()  # their sum is the bill
+    for piece, row, tokens in zip(pieces, rows, shares, strict=True):
+        vector, cost = row.astype("<f4").tobytes(), prices.cost(tokens)
+        yield replace(entry, key=piece.key, vector=vector, prompt_tokens=tokens, cost_usd=cost)
 
 
 def _tokens(pieces: Iterable[_Piece]) -> int:

@@ -1,6 +1,6 @@
-"""One event loop in a thread of its own, for synchronous code that makes concurrent calls.
+"""An event loop in its own thread, for synchronous code that makes concurrent calls.
 
-Connections and limits of a model's client live in one loop, whoever asks; so the process has one.
+A process has one, because connections and limits of a model belong to one loop.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     thread.join(timeout=5)
 
 
-os.register_at_fork(after_in_child=_loop.cache_clear)  # a forked process has no such thread
+os.register_at_fork(after_in_child=_loop.cache_clear)  # a forked process does not have this thread
 
 
 def is_current() -> bool:
-    """Whether this code runs in the loop itself, and must not wait for what is done there."""
+    """Whether this code runs in the loop itself, where waiting for its results would block it."""
     return threading.current_thread().name == _NAME
 
 
@@ -44,7 +44,7 @@ def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
 
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """The result of `coroutine`, from code that is not asynchronous; works inside a running loop (notebooks) too."""
+    """The result of `coroutine`, for synchronous code; also works inside a running loop, as in notebooks."""
     future = submit(coroutine)
     try:
         return future.result()

@@ -1,18 +1,18 @@
-"""The ledger: every valid answer is stored before it is used, so that nothing is ever paid for twice.
+"""The ledger: every valid answer is stored before it is used, so that nothing is paid for twice.
 
-One table, `llm_calls`, in SQLite (WAL) or any database of SQLAlchemy. One thread reads and one writes, each all
-that waits at once, so that a call pays for a fraction of a commit; an awaited write is on disk. Any number of
-processes may share a ledger and be killed at any moment.
+One table, `llm_calls`, in SQLite (WAL) or any other database of SQLAlchemy. Writes are batched: one thread commits
+everything that is waiting; an awaited write is on disk. Any number of processes may share a ledger, and may be
+killed at any moment.
 """
 
 import asyncio
 import hashlib
 import json
-import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from graphrag_assets.llm.model_errors import LedgerError, without_secrets
-from graphrag_assets.llm.single_flight import Flights
-from graphrag_assets.llm.write_batcher import Worker
+from graphrag_assets.llm.single_flight import SingleFlight
+from graphrag_assets.llm.write_batcher import WriteBatcher
 
 _metadata = sa.MetaData()
 LLM_CALLS = sa.Table(
@@ -54,7 +54,7 @@ LLM_CALLS = sa.Table(
     sa.Column("created_at", sa.String(32), nullable=False, comment="ISO 8601, UTC"),
 )
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
-_BOOKS = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
+_ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _HIT = [
     LLM_CALLS.c[name]
     for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds", "created_at")
@@ -113,7 +113,7 @@ class _Write(NamedTuple):
 class Ledger:
     """The ledger at a file or an SQLAlchemy URL. Safe to share between threads and event loops.
 
-    `flights` are the calls under way of all models that share it.
+    `single_flight` are the in-flight calls of all models that share it.
     """
 
     def __init__(self, where: str | Path):
@@ -123,46 +123,27 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._file = _file(url)
-        self._peek: sqlite3.Connection | None = None
-        self._peeking = threading.Lock()
-        self._reads = Worker("ledger reads", self._read, self._error)
-        self._writes = Worker("ledger writes", self._write, self._error)
-        self.flights = Flights()
+        self._writes = WriteBatcher("ledger writes", self._write)
+        self.single_flight = SingleFlight()
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""
-        return (await self.get_many([key])).get(key) if self.may_have(key) else None
+        return (await self.get_many([key])).get(key)
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
-        return await asyncio.wrap_future(self._reads.submit(keys))
+        return await asyncio.to_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
 
-        What was paid for an answer that is replaced stays in the books, as kind "replaced".
+        The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
         await asyncio.wrap_future(self._writes.submit(_Write(entries, replace)))
 
     def lookup_many(self, keys: Sequence[str]) -> set[str]:
         """Those of the keys that are stored, for callers without an event loop."""
-        return set(self._reads.submit(keys).result())
-
-    def may_have(self, key: str) -> bool:
-        """Whether the key may be stored by now. On SQLite this is known in microseconds, elsewhere it is True.
-
-        A way through a thread costs more, and right before a request is sent it would leave the provider idle.
-        """
-        if self._file is None or not self._created:
-            return True
-        try:
-            with self._peeking:
-                if self._peek is None:
-                    self._peek = sqlite3.connect(self._file, check_same_thread=False, timeout=0.1)
-                return bool(self._peek.execute("SELECT 1 FROM llm_calls WHERE key = ?", (key,)).fetchall())
-        except sqlite3.Error:
-            return True  # reading it tells what is wrong
+        return set(self._read(keys))
 
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""
@@ -174,96 +155,86 @@ class Ledger:
         return self.spent_since(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
 
     def frame(self, since: datetime | None = None) -> pl.DataFrame:
-        """The books: every column of `llm_calls` but the answers themselves, oldest first."""
-        query = sa.select(*_BOOKS).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
+        """The ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
+        query = sa.select(*_ACCOUNTING).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
         if since:
             query = query.where(LLM_CALLS.c.created_at >= _iso(since))
         types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
-        schema = {column.name: types.get(type(column.type), pl.String) for column in _BOOKS}
+        schema = {column.name: types.get(type(column.type), pl.String) for column in _ACCOUNTING}
         return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=schema, orient="row")
 
     def close(self) -> None:
-        """Finish what is waiting and let go of the database. The next use opens it again."""
+        """Finish the waiting writes and close the database. The next use opens it again."""
         self._writes.stop()
-        self._reads.stop()
-        with self._peeking:
-            if self._peek is not None:
-                self._peek.close()
-                self._peek = None
         self._engine.dispose()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:
         """Run a statement for each of the values, all in one transaction."""
-        try:
-            self._create()
-            with self._engine.begin() as connection:
-                if connection.dialect.name == "sqlite":
-                    connection.exec_driver_sql("PRAGMA secure_delete = ON")
-                connection.execute(statement, values)
-        except sa.exc.SQLAlchemyError as error:
-            raise self._error(error) from None
+        with self._transaction() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
+            connection.execute(statement, values)
 
     def shrink(self) -> None:
-        """Give free space back, so that nothing is left of what was deleted. SQLite only; PostgreSQL vacuums itself."""
-        if self._file is None:
+        """Overwrite and release deleted space, so that nothing deleted can be recovered. SQLite only.
+
+        PostgreSQL vacuums by itself.
+        """
+        if self._engine.dialect.name != "sqlite":
             return
-        try:
-            self._create()
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.exec_driver_sql("VACUUM")
-                ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sa.exc.SQLAlchemyError as error:
-            raise self._error(error) from None
+        with self._connection() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql("VACUUM")
+            ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
             raise self._error(TimeoutError("another process is reading it, so its log keeps what was deleted"))
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         """The rows of a query."""
+        with self._connection() as connection:
+            return connection.execute(query).all()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sa.Connection]:
+        """A connection to the database, whose table is created if it is missing.
+
+        Raises:
+            LedgerError: the database cannot be used.
+        """
         try:
-            self._create()
+            with self._creating:
+                if not self._created:
+                    _create(self._engine)
+                    self._created = True
             with self._engine.connect() as connection:
-                return connection.execute(query).all()
+                yield connection
         except sa.exc.SQLAlchemyError as error:
             raise self._error(error) from None
 
-    def _create(self) -> None:
-        with self._creating:
-            if not self._created:
-                _create(self._engine)
-                self._created = True
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        with self._connection() as connection, connection.begin():
+            yield connection
 
-    def _write(self, jobs: Sequence[_Write]) -> list[None]:
-        """All entries of all jobs in one transaction."""
-        self._create()
+    def _write(self, jobs: Sequence[_Write]) -> None:
+        """Write all entries of all jobs in one transaction."""
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for job in jobs if job.replace for entry in job.entries]
         now = _iso(datetime.now(UTC))
         rows = [_row(entry, now) for job in jobs for entry in job.entries]
+        with self._transaction() as connection:
+            if stale:
+                connection.execute(_REPLACED, stale)
+            if rows:
+                _insert(connection, rows)
 
-        def transact() -> None:
-            with self._engine.begin() as connection:
-                if stale:
-                    connection.execute(_REPLACED, stale)
-                if rows:
-                    _insert(connection, rows)
-
-        _reconnecting(transact)
-        return [None] * len(jobs)
-
-    def _read(self, jobs: Sequence[Sequence[str]]) -> list[dict[str, Hit]]:
-        """The stored answers for each job's keys."""
-        self._create()
-        keys = sorted({key for job in jobs for key in job})
+    def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
+        """The stored answers by key."""
         found: dict[str, Hit] = {}
-
-        def select() -> None:
-            with self._engine.connect() as connection:
-                for start in range(0, len(keys), _KEYS_PER_QUERY):
-                    found.update(
-                        {row[0]: Hit(*row) for row in _hits(connection, keys[start : start + _KEYS_PER_QUERY])}
-                    )
-
-        _reconnecting(select)
-        return [{key: found[key] for key in job if key in found} for job in jobs]
+        with self._connection() as connection:
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
+                query = sa.select(*_HIT).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
+                found |= {row[0]: Hit(*row) for row in connection.execute(query)}
+        return found
 
     def _error(self, error: Exception) -> LedgerError:
         cause = without_secrets(str(getattr(error, "orig", None) or error), self._password)
@@ -278,16 +249,6 @@ _REPLACED = (
     .where(LLM_CALLS.c.key == sa.bindparam("stale"))
     .values(key=sa.bindparam("to"), kind="replaced", response=None, vector=None)
 )
-
-
-def _reconnecting(work: Callable[[], None]) -> None:
-    """Do the work, once more if the database has closed an idle connection."""
-    try:
-        work()
-    except sa.exc.DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        work()
 
 
 def _file(url: str) -> Path | None:
@@ -312,7 +273,7 @@ def _engine(url: str) -> sa.Engine:
 
 
 def _create(engine: sa.Engine) -> None:
-    """Create the table if it is missing, whoever else is doing the same right now."""
+    """Create the table if it is missing; other processes may do the same at the same time."""
     for attempt in range(50):
         try:
             with engine.begin() as connection:
@@ -323,7 +284,7 @@ def _create(engine: sa.Engine) -> None:
                     connection.execute(CreateIndex(_BY_TIME, if_not_exists=True))
             return
         except sa.exc.DBAPIError as error:
-            # PostgreSQL: two at once violate its catalogue. SQLite: switching to WAL does not wait for locks.
+            # PostgreSQL: concurrent creation violates its catalog. SQLite: switching to WAL does not wait for locks.
             if attempt == 49 or not isinstance(
                 error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.OperationalError
             ):
@@ -333,43 +294,24 @@ def _create(engine: sa.Engine) -> None:
             time.sleep(0.05)
 
 
-# SQLite's driver takes these as they are: compiling statements costs more than running them.
-_SQLITE_INSERT = str(sqlite.insert(LLM_CALLS).on_conflict_do_nothing().compile(dialect=sqlite.dialect()))
-_SQLITE_HITS = (
-    f"SELECT {', '.join(column.name for column in _HIT)} FROM llm_calls WHERE key IN (SELECT value FROM json_each(?))"
-)
-
-
-def _hits(connection: sa.Connection, keys: list[str]) -> Iterable[Any]:
-    """The stored answers with these keys."""
-    if connection.dialect.name == "sqlite":
-        return connection.exec_driver_sql(_SQLITE_HITS, (json.dumps(keys),)).fetchall()
-    return connection.execute(sa.select(*_HIT).where(LLM_CALLS.c.key.in_(keys)))
-
-
 def _insert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
     """Insert the rows whose keys are new."""
     match connection.dialect.name:
         case "sqlite":
-            connection.exec_driver_sql(
-                _SQLITE_INSERT, [tuple(row[column.name] for column in LLM_CALLS.c) for row in rows]
-            )
+            connection.execute(sqlite.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
         case "postgresql":
-            # In order of the keys: two writers that insert the same keys must not wait for each other crosswise.
+            # In order of the keys, so that two writers that insert the same keys do not deadlock.
             rows.sort(key=lambda row: row["key"])
             connection.execute(postgresql.insert(LLM_CALLS).on_conflict_do_nothing(), rows)
         case _:
             for row in rows:
-                try:
-                    with connection.begin_nested():
-                        connection.execute(sa.insert(LLM_CALLS), row)
-                except sa.exc.IntegrityError:
-                    continue
+                with suppress(sa.exc.IntegrityError), connection.begin_nested():
+                    connection.execute(sa.insert(LLM_CALLS), row)
 
 
 def _row(entry: Entry, now: str) -> dict[str, Any]:
     row = vars(entry) | {"created_at": now}
-    if entry.response is not None:  # no database takes these two in a text
+    if entry.response is not None:  # no database accepts these two in a text
         text = entry.response.replace("\x00", "")
         row["response"] = text.encode("utf-8", "replace").decode()
     return row

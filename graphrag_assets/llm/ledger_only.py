@@ -1,4 +1,4 @@
-"""Which of the ledger's answers an index rests on: the models of a dry run that only looks answers up."""
+"""Which of the ledger's answers an index depends on: models that answer from the ledger alone."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,19 +7,20 @@ import numpy as np
 
 from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.llm.backend import chat_model, embedding_model, with_tasks
+from graphrag_assets.llm.backend import chat_model, embedding_model, prompts_of
 from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.indexing_tasks import with_tasks
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.plan import PaidAnswers
+from graphrag_assets.llm.tasks.token_estimates import PaidAnswers
 from graphrag_assets.settings import Settings
 
 
 class NotStoredError(Exception):
-    """There is no answer to a request in the ledger, and none is asked for."""
+    """The answer to a request is not in the ledger, and nothing is sent."""
 
 
-class LookingUp:
-    """A `Chat` that answers from the ledger alone; `keys` are those of the answers it has given."""
+class LedgerOnlyChat:
+    """A `Chat` that answers from the ledger alone, and collects the keys of its answers in `keys`."""
 
     def __init__(self, paid: PaidAnswers, keys: set[str]):
         self.paid, self.keys = paid, keys
@@ -37,10 +38,11 @@ class LookingUp:
 
 
 def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
-    """The backend of the settings, which sends nothing and adds the keys of the answers it finds to `keys`."""
-    backend = with_local_embeddings(embedded_models(), settings, dry_run=True)
+    """The models of the settings, which send nothing and add the keys of the answers they find to `keys`."""
+    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
     if settings.chat_model:
-        backend = with_tasks(backend, settings, LookingUp(chat_model(settings), keys), None, None)
+        chat = LedgerOnlyChat(chat_model(settings), keys)
+        models = with_tasks(models, settings, prompts_of(settings), chat)
     if settings.embedding_model and not settings.embeds_locally:
         model = embedding_model(settings)
 
@@ -48,5 +50,5 @@ def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
             keys.update(wait_for(model.stored_keys(texts)))
             return np.zeros((len(texts), 1), np.float32)
 
-        backend = replace(backend, embedding_model=settings.embedding_model, embed=embed)
-    return backend
+        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
+    return models

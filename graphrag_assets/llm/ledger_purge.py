@@ -1,4 +1,4 @@
-"""Forgetting: answers that nothing needs any more leave the ledger, and what was paid for them stays in its books."""
+"""Purge of the ledger: answers that are no longer needed are removed; their tokens and cost stay."""
 
 import uuid
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from graphrag_assets.llm.ledger import LLM_CALLS, Ledger
 PURGED = "purged"
 
 
-class Forgotten(NamedTuple):
+class PurgedRows(NamedTuple):
     """Rows that lose their answer or their origin, and the bytes of the answers."""
 
     rows: int
@@ -25,13 +25,13 @@ _SIZE = sa.func.coalesce(sa.func.length(LLM_CALLS.c.response), 0) + sa.func.coal
 _ANSWERED = sa.or_(LLM_CALLS.c.response.is_not(None), LLM_CALLS.c.vector.is_not(None))
 
 
-def forget(
+def purge_answers(
     ledger: Ledger, needed: Collection[str], batches: Collection[str], units: Collection[str], dry_run: bool = False
-) -> Forgotten:
+) -> PurgedRows:
     """Remove every answer whose key is not `needed`, and the names of batches and units that are not given.
 
-    The row stays, as kind "purged", for tokens and dollars are no secret and a budget counts them; its key, a hash of
-    the request, becomes a random one. On SQLite the bytes are gone from the file afterwards.
+    The row stays as kind "purged": tokens and cost are not secret, and the budget counts them. Its key, a hash of
+    the request, is replaced by a random one. On SQLite the bytes are removed from the file as well.
 
     Raises:
         LedgerError: the ledger cannot be used, or another process holds it.
@@ -45,11 +45,11 @@ def forget(
         if answered and key not in kept:
             answers.append(key)
             size += length
-        # An answer that is needed may have been paid for on behalf of a document that has moved since.
+        # A needed answer may have been paid for by a document that has been moved since.
         origin = (batch if batch in known_batches else None, unit if unit in known_units else None)
         if origin != (batch, unit):
             origins.append({"of": key, "to_batch": origin[0], "to_unit": origin[1]})
-    found = Forgotten(len({*answers, *(str(row["of"]) for row in origins)}), size)
+    found = PurgedRows(len({*answers, *(str(row["of"]) for row in origins)}), size)
     if not dry_run:
         if origins:
             ledger.execute(_WITHOUT_ORIGIN, origins)

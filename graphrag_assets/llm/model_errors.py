@@ -1,5 +1,5 @@
-# ruff: noqa: N818  (the names say what is the case)
-"""What can go wrong between us and a model. Messages say what, where and the cure, and never contain a key."""
+# ruff: noqa: N818  (the names state the condition)
+"""Errors of model calls. Messages say what happened, where, and the remedy, and never contain a key."""
 
 import re
 
@@ -13,15 +13,15 @@ class ModelError(GraphRAGError):
 
 
 class RetriesExhausted(ModelError):
-    """The provider did not answer, however often it was asked; the call may be made again later."""
+    """The provider did not answer after all retries; the call may succeed later."""
 
 
 class RequestRejected(ModelError):
-    """The provider refuses this very request (too long, an unsupported parameter); asking again is no use."""
+    """The provider rejects this request (too long, an unsupported parameter); retrying does not help."""
 
 
 class InvalidAnswer(ModelError):
-    """The answer is not what was asked for, even after it was asked again with the reason."""
+    """The answer is not valid, even after a second request that states the reason."""
 
 
 class TruncatedAnswer(InvalidAnswer):
@@ -29,7 +29,7 @@ class TruncatedAnswer(InvalidAnswer):
 
 
 class EmptyAnswer(InvalidAnswer):
-    """The model answered with nothing."""
+    """The answer is empty."""
 
 
 class RefusedAnswer(InvalidAnswer):
@@ -37,11 +37,11 @@ class RefusedAnswer(InvalidAnswer):
 
 
 class BudgetExceeded(ModelError):
-    """The next call might cost more than what is left of the budget; nothing was sent."""
+    """The next call might cost more than the rest of the budget; nothing was sent."""
 
 
 class CircuitOpen(ModelError):
-    """Calls to this model have been stopped, because all of them would fail."""
+    """The circuit breaker has stopped the calls to this model, because all of them would fail."""
 
 
 class LedgerError(ModelError):
@@ -49,7 +49,7 @@ class LedgerError(ModelError):
 
 
 def without_secrets(text: str, *secrets: str | None) -> str:
-    """`text` with the given secrets, and whatever looks like a key, replaced by dots."""
+    """`text` with the given secrets, and everything that looks like a key, replaced by an ellipsis."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "…")

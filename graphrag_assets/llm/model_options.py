@@ -1,10 +1,12 @@
-"""Plain values that go in and out of the model layer."""
+"""The values that go in and out of the model clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
+
+from graphrag_assets.errors import without_credentials
 
 Structured = Literal["auto", "json_schema", "json_object", "text"]
 
@@ -26,18 +28,18 @@ class PriceOptions:
 
 @dataclass(frozen=True)
 class ChatOptions:
-    """A chat model and how it is asked.
+    """A chat model and the parameters of its requests.
 
     Attributes:
         model: litellm's name, `provider/model`.
         base_url, api_key: of an OpenAI-compatible server; None: the provider's own environment variables.
-        temperature, max_tokens, seed: of every request that does not set its own; None is not sent.
-        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written into
+        temperature, max_tokens, seed: of every request without its own values; None is not sent.
+        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written to
             the ledger, so no secrets.
         timeout: seconds until a request counts as lost.
-        structured: how JSON is asked for; auto: by a schema where the model is not known to lack it, and one
-            step less (JSON mode, then plain text) when the server rejects it.
-        encoding: tiktoken encoding that estimates the size of prompts.
+        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
+            step weaker (JSON mode, then plain text) when the server rejects it.
+        encoding: tiktoken encoding for estimates of prompt sizes.
     """
 
     model: str
@@ -52,18 +54,23 @@ class ChatOptions:
     prices: PriceOptions = PriceOptions()
     encoding: str = "o200k_base"
 
+    @property
+    def where(self) -> str:
+        """Model and address, for messages."""
+        return _where(self.model, self.base_url)
+
 
 @dataclass(frozen=True)
 class EmbeddingOptions:
-    """An embedding model and how it is asked.
+    """An embedding model and the parameters of its requests.
 
     Attributes:
-        dimensions: asked of models that can shorten their vectors; None: the model's own.
-        batch_size, batch_bytes: most texts of one request, and most bytes of them in UTF-8, which are more than their
+        dimensions: requested from models that can shorten their vectors; None: the model's own.
+        batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
-        base64: vectors travel as base64 where OpenAI's protocol is spoken, unless the server refuses it: as numbers
-            they are three times the bytes and take ten times the CPU to read.
+        base64: request vectors as base64 from providers with OpenAI's protocol, unless the server rejects it. As
+            numbers they take three times the bytes and ten times the CPU to read.
     """
 
     model: str
@@ -78,19 +85,30 @@ class EmbeddingOptions:
     prices: PriceOptions = PriceOptions()
     encoding: str = "cl100k_base"
 
+    @property
+    def where(self) -> str:
+        """Model and address, for messages."""
+        return _where(self.model, self.base_url)
+
+
+def _where(model: str, base_url: str | None) -> str:
+    return f"{model} at {without_credentials(base_url)}" if base_url else model
+
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """How much at once, and how patiently.
+    """Limits of the calls to a model, and how they are retried.
 
     Attributes:
-        concurrency: most requests in flight.
-        requests_per_minute, tokens_per_minute: held in any 60 seconds; None: no limit.
+        concurrency: maximum requests in flight.
+        requests_per_minute, tokens_per_minute: of leaky buckets: as much at once, then refilled at this even rate;
+            None: no limit.
         max_retries: of one call, after its first attempt.
-        backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^n.
-        deadline_seconds: a call is given up when its next retry would start after this.
-        circuit_failures: so many different calls given up in a row stop all.
-        circuit_seconds: after this long a stopped model is tried again.
+        backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^n, at most
+            the second, besides what the server asks for by Retry-After.
+        deadline_seconds: a call is given up if its next retry would start later than this.
+        circuit_failures: so many failed calls in a row open the circuit.
+        circuit_seconds: after this time in the open state, a trial call is sent.
     """
 
     concurrency: int = 25
@@ -106,10 +124,10 @@ class LimitOptions:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One question to a chat model.
+    """One request to a chat model.
 
-    `batch`, `unit` and `run_id` are for the ledger's books and no part of its key: the same question of another
-    run is the same question.
+    `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key: the same request of another
+    run has the same answer.
     """
 
     task: str
@@ -121,10 +139,16 @@ class ChatRequest:
     unit: str | None = None
     run_id: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Task, text unit and batch, for messages."""
+        unit = f" of {self.unit}" if self.unit else ""
+        return f"{self.task}{unit}{f' in batch {self.batch}' if self.batch else ''}"
+
 
 @dataclass(frozen=True)
 class TokenUsage:
-    """What one call used. An answer from the ledger cost nothing now: its `cost_usd` is 0."""
+    """What one call used. An answer from the ledger costs nothing: its `cost_usd` is 0."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -1,4 +1,4 @@
-"""What tokens cost: litellm's table, or prices of one's own."""
+"""Prices of tokens: litellm's table, or those of the settings."""
 
 import logging
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _reported: set[str] = set()
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per token of a model; `source` tells where from, and "unknown" counts as free."""
+    """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free."""
 
     input_usd: float
     output_usd: float

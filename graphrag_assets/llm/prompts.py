@@ -1,8 +1,8 @@
 """The prompts of all model tasks: Jinja templates, found by precedence, checked when loaded, rendered to messages.
 
-A template has the block `user` and usually the block `system`; each becomes one message. Blocks, rather than marks
-in the text, so that nothing in a document can begin a new message. Values that come from documents reach a template
-already fenced: a template of one's own cannot forget it.
+A template has the block `user` and usually the block `system`; each becomes one message. They are blocks and not
+marks in the text, so that no document can start a new message. Values from documents are fenced before they reach a
+template, so a custom template cannot omit the fence.
 """
 
 import functools
@@ -28,7 +28,7 @@ _FORMAT = "1"  # of fences and messages; part of every fingerprint
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """What the template of a task refers to, and which messages it makes.
+    """The placeholders of a task's template, and the messages that it makes.
 
     A template must use `required` and `data`, it may use `optional`. `data` are the values taken from documents,
     each with the name of its fence.
@@ -52,7 +52,7 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_FOLLOWING = frozenset({"user"})  # goes on with a conversation that has a system message
+_FOLLOWING = frozenset({"user"})  # continues a conversation that has a system message
 _REPORT = Placeholders({"context": "data"}, optional=_names("max_words language"))
 _ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
 _REDUCE = Placeholders(
@@ -84,12 +84,12 @@ TASKS: Mapping[str, Placeholders] = {
 
 
 def fence(text: str, name: str = "document") -> str:
-    """`text` between marks that it cannot contain, so that nothing in it can end the fence.
+    """`text` between marks that do not occur in it, so that it cannot end the fence.
 
     >>> print(fence("The cable broke."))
-    <document id="1be1b3c5">
+    <document id="5b64f2c8">
     The cable broke.
-    </document 1be1b3c5>
+    </document 5b64f2c8>
     """
     mark, attempt = "", 0
     while not mark or mark in text:
@@ -108,18 +108,18 @@ class _Template:
 
 
 class Prompts:
-    """The templates in force: for each task that of the first place that has one.
+    """The templates in use: for each task the one of the first place that has one.
 
     Args:
         paths: files chosen for single tasks.
-        folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it need not have all.
-        tuned: the folder that auto-tuning writes to; need not exist.
+        folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it may lack some.
+        tuned: the folder that auto-tuning writes to; it may be missing.
 
-    Templates that come with the package are the last resort.
+    The templates of the package come last.
 
     Raises:
-        SettingsError: a file is missing, belongs to no task, is no valid template, refers to an unknown
-            placeholder, or leaves out one that the task cannot do without.
+        SettingsError: a file is missing, belongs to no task, is not a valid template, refers to an unknown
+            placeholder, or lacks a required one.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Prompts:
         """The messages of `task`, the system message first.
 
         Args:
-            values: one for each of the task's placeholders; None for what does not apply, such as the language
+            values: one for each of the task's placeholders; None if it does not apply, such as the language
                 when the output follows the documents.
 
         Raises:
@@ -158,15 +158,15 @@ class Prompts:
         return tuple(_messages(template, values | fenced))
 
     def fingerprint(self, task: str) -> str:
-        """Hash of the template in force; what was made by another one is out of date."""
+        """Hash of the template in use; rows made with another one are out of date."""
         return self._template(task).fingerprint
 
     def origin(self, task: str) -> str:
-        """The file that the template in force comes from."""
+        """The file of the template in use."""
         return self._template(task).origin
 
     def source(self, task: str) -> str:
-        """The text of the template in force."""
+        """The text of the template in use."""
         _known(task, "a prompt")
         return _read(self._files.get(task) or _built_in() / f"{task}{_SUFFIX}")
 
@@ -187,7 +187,7 @@ def prompt_text(messages: tuple[Message, ...]) -> str:
 
 @functools.cache
 def _built_in() -> Traversable:
-    """The folder of the templates that come with the package: inside it when installed from a wheel, or beside it."""
+    """The folder of the package's templates: inside it when installed from a wheel, else next to it."""
     installed = resources.files("graphrag_assets") / "prompts"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
 

@@ -1,21 +1,22 @@
-"""One call within the limits, retried until it is answered or there is no point in asking again."""
+"""One call within the limits, retried while retrying makes sense."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
-from graphrag_assets.errors import without_credentials
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.model_errors import ModelError, RefusedAnswer, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_errors import CircuitOpen, ModelError, RefusedAnswer, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 
 R = TypeVar("R")
 
-_numbers = itertools.count()
+_ATTEMPTS_WITHOUT_REPLY = 3
+"""A model that has never replied is given up after so many attempts: it was probably not there to begin with."""
 
 
 class BadReplyError(Exception):
@@ -24,103 +25,123 @@ class BadReplyError(Exception):
     status_code = 200
 
 
-@dataclass(frozen=True)
-class Target:
-    """The model that is called, for limits and for messages."""
+class _TransientError(Exception):
+    """A failure after which the request is sent again."""
 
-    model: str
-    base_url: str | None
-    api_key: str | None
-    timeout: float
-    limits: Limits
-
-    def __str__(self) -> str:
-        return f"{self.model} at {without_credentials(self.base_url)}" if self.base_url else self.model
+    def __init__(self, failure: provider.Failure):
+        super().__init__(failure.message)
+        self.failure = failure
 
 
-async def call(target: Target, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0) -> R:
-    """The result of `request`, made within the limits and again after passing failures.
+async def call_with_retries(
+    options: ChatOptions | EmbeddingOptions,
+    limits: Limits,
+    request: Callable[[], Awaitable[R]],
+    trace: Trace,
+    what: str,
+    tokens: int = 0,
+) -> R:
+    """The result of `request`, which is started within the limits and repeated after transient failures.
 
-    `request` sends by `send`; what must be true at that moment (not answered elsewhere, money left) it checks
-    before. `what` names the call in messages; `tokens` is what it is expected to use.
+    Waits grow exponentially, with full jitter; Retry-After is honored as far as the deadline allows. The slot is
+    kept meanwhile, so a struggling server gets fewer requests. `what` names the call in messages; `tokens` is its
+    expected use.
 
     Raises:
         CircuitOpen: the model is not called any more (wrong key, unknown model, nothing but failures).
         RetriesExhausted: failed too often or for too long.
-        RequestRejected, RefusedAnswer: the provider does not take this request.
+        RequestRejected, RefusedAnswer: the provider does not accept this request.
     """
-    limits, number, began, attempts = target.limits, next(_numbers), 0.0, itertools.count()
-    while True:
-        async with limits.slot() as waited:
-            trace.seconds_waiting += waited
-            for retry in attempts:
-                trace.seconds_waiting += await limits.turn(tokens)
-                began = began or time.monotonic()  # its time does not run while it waits for its first turn
-                try:
-                    trace.check()
-                    result = await request()
-                except ModelError:
-                    raise
-                except Exception as error:
-                    failed = provider.failure(error, target.api_key)
-                else:
-                    limits.answered()
-                    return result
-                wait = _reaction(target, failed, what, number, retry)
-                _check_patience(target, failed, what, retry, time.monotonic() - began, wait)
-                trace.seconds_waiting += wait
-                if limits.circuit.ever_answered:
-                    break
-                await limits.circuit.sleep(wait)  # in its slot: a server that is not there is not asked by all calls
-        await limits.circuit.sleep(wait)
+    async with limits.slot() as waited:
+        trace.seconds_waiting += waited + await limits.turn(tokens)
+        began, attempts = time.monotonic(), 0
 
+        def must_stop(state: RetryCallState) -> bool:
+            too_late = time.monotonic() - began + state.upcoming_sleep > limits.options.deadline_seconds
+            return too_late or state.attempt_number > limits.options.max_retries
 
-async def send(target: Target, request: Awaitable[R], trace: Trace) -> R:
-    """Send one request, which from here on is finished whoever is cancelled."""
-    trace.requests += 1
-    trace.sending = True
-    try:
-        async with asyncio.timeout(target.timeout + 1):  # in case litellm forgets its own
-            return await request
-    finally:
-        trace.sending = False
+        async def sleep_and_wait_for_turn(seconds: float) -> None:
+            trace.seconds_waiting += seconds
+            async with limits.breaker.waiting():
+                await asyncio.sleep(seconds)
+            trace.seconds_waiting += await limits.turn(tokens)
 
-
-def _reaction(target: Target, failed: provider.Failure, what: str, number: int, retry: int) -> float:
-    """Seconds until the next attempt; raises when there is to be none."""
-    limits, said = target.limits, f"{_status(failed)}{failed.message}"
-    if failed.kind == "refused":
-        raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {said}")
-    if failed.kind == "rejected":
-        raise RequestRejected(f"{what}: {target} rejects the request. {said}")
-    if failed.kind == "fatal":
-        limits.circuit.open(f"{target} cannot be called: {said} {_cure(failed.status)}")
-        limits.circuit.check()
-    if failed.kind == "limited":
-        return limits.limited(retry, failed.retry_after)
-    # Where nobody is, those that will come need not try when all that are under way have.
-    enough = limits.under_way if failed.kind == "unconnected" else None
-    limits.circuit.attempt_failed(number, f"{target}: {said}", enough)
-    return max(failed.retry_after or 0.0, limits.backoff(retry))
-
-
-def _check_patience(
-    target: Target, failed: provider.Failure, what: str, retry: int, elapsed: float, wait: float
-) -> None:
-    """Raise `RetriesExhausted` when an attempt after `wait` seconds would be one too many, or too late."""
-    options = target.limits.options
-    if retry >= options.max_retries or elapsed + wait > options.deadline_seconds:
-        raise RetriesExhausted(
-            f"{what}: {target} did not answer in {retry + 1} attempts and {elapsed:.0f} seconds. Last: "
-            f"{_status(failed)}{failed.message} Run again later: only what is missing is asked for."
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(_TransientError),
+            wait=_wait(limits.options),
+            stop=must_stop,
+            sleep=sleep_and_wait_for_turn,
+            reraise=True,
         )
+        try:
+            async for attempt in retrying:
+                with attempt:
+                    attempts += 1
+                    trace.check()
+                    try:
+                        result = await request()
+                    except ModelError:
+                        raise
+                    except Exception as error:
+                        raise_for(provider.failure(error, options.api_key), options, limits, what, attempts)
+                    limits.breaker.has_replied = True
+                    return result
+        except _TransientError as last:
+            raise RetriesExhausted(
+                f"{what}: {options.where} did not answer in {attempts} attempts and {time.monotonic() - began:.0f} "
+                f"seconds. Last: {_in_words(last.failure)} Run again later: only what is missing is asked for."
+            ) from None
+    raise AssertionError("unreachable: an attempt returns or raises")
 
 
-def _status(failed: provider.Failure) -> str:
-    return f"HTTP {failed.status}: " if failed.status and failed.status != 200 else ""
+def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
+    """Seconds before the next attempt: what the server asks for, and up to the backoff on top of it."""
+    backoff = wait_random_exponential(multiplier=options.backoff_seconds, max=options.backoff_max_seconds)
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.failure.retry_after if isinstance(error, _TransientError) else None
+        return (asked or 0.0) + backoff(state)
+
+    return wait
 
 
-def _cure(status: int | None) -> str:
+def raise_for(
+    failure: provider.Failure, options: ChatOptions | EmbeddingOptions, limits: Limits, what: str, attempts: int
+) -> NoReturn:
+    """Raise what a failed attempt means for its call, and for the other calls to the same model.
+
+    Raises:
+        CircuitOpen, RequestRejected, RefusedAnswer: see `call_with_retries`.
+        _TransientError: the request is to be sent again.
+    """
+    message = _in_words(failure)
+    breaker = limits.breaker
+    match failure.kind:
+        case "refused":
+            raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {message}") from None
+        case "rejected":
+            raise RequestRejected(f"{what}: {options.where} rejects the request. {message}") from None
+        case "fatal":
+            reason = f"{options.where} cannot be called: {message} {_remedy(failure.status)}"
+            breaker.trip(reason)
+            raise CircuitOpen(reason) from None
+        case "rate_limited":
+            limits.pause(failure.retry_after or limits.options.backoff_seconds)
+        case "unconnected" if not breaker.has_replied and attempts >= _ATTEMPTS_WITHOUT_REPLY:
+            breaker.trip(f"{options.where}: {message}")
+            raise CircuitOpen(f"{options.where}: {message}") from None
+        case "transient" if not breaker.has_replied and attempts == _ATTEMPTS_WITHOUT_REPLY:
+            breaker.failed(f"{options.where}: {message}")
+    raise _TransientError(failure) from None
+
+
+def _in_words(failure: provider.Failure) -> str:
+    status = f"HTTP {failure.status}: " if failure.status and failure.status != 200 else ""
+    return f"{status}{failure.message}"
+
+
+def _remedy(status: int | None) -> str:
     match status:
         case 401 | 403:
             return "Check the API key and what it may use."

@@ -1,7 +1,11 @@
-"""Calls under way, shared by all who ask the same, and brought home when nobody waits any more."""
+"""Single-flight: identical in-flight requests share one task.
+
+A request that has been sent is finished and stored even if all its callers are cancelled, because it is paid for.
+"""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,7 +16,7 @@ R = TypeVar("R")
 
 @dataclass
 class Trace:
-    """What a call goes through, filled in while it goes."""
+    """What one call has done so far: requests, tokens paid, seconds waited; and whether its callers are gone."""
 
     requests: int = 0
     paid: TokenUsage = field(default_factory=TokenUsage)
@@ -26,9 +30,24 @@ class Trace:
         return max(0, self.requests - 1)
 
     def check(self) -> None:
-        """End the call here when nobody waits for it: nothing more is sent."""
+        """Raise `CancelledError` if all callers are gone, so that nothing more is sent."""
         if self.abandoned:
             raise asyncio.CancelledError
+
+    @asynccontextmanager
+    async def request(self, timeout: float) -> AsyncIterator[None]:
+        """Count one request, which is not cancelled while this context is active, and limit its time.
+
+        Raises:
+            TimeoutError: after `timeout` seconds, and one more for litellm to apply its own timeout first.
+        """
+        self.requests += 1
+        self.sending = True
+        try:
+            async with asyncio.timeout(timeout + 1):
+                yield
+        finally:
+            self.sending = False
 
 
 @dataclass
@@ -39,16 +58,15 @@ class _Flight:
 
 
 @dataclass
-class Flights:
-    """The calls under way, by event loop and key."""
+class SingleFlight:
+    """The in-flight calls, by event loop and key."""
 
     _by_key: dict[tuple[int, str], _Flight] = field(default_factory=dict)
 
     async def share(self, key: str, start: Callable[[Trace], Coroutine[Any, Any, R]]) -> tuple[R, bool]:
-        """The result of the call with this key, and whether this caller began it.
+        """The result of the call with this key, and whether this caller started it.
 
-        When its callers are cancelled, a call that has been sent is finished (it is paid for) and stored; one
-        that still waits for its turn is given up.
+        If all callers are cancelled, a call that has been sent is finished; one that still waits is cancelled.
         """
         place = (id(asyncio.get_running_loop()), key)
         flight = self._by_key.get(place)
@@ -56,7 +74,7 @@ class Flights:
         if flight is None:
             trace = Trace()
             flight = self._by_key[place] = _Flight(asyncio.ensure_future(start(trace)), trace)
-            flight.task.add_done_callback(lambda done: self._landed(place, done))
+            flight.task.add_done_callback(lambda task: self._remove(place, task))
         flight.waiters += 1
         try:
             return await asyncio.shield(flight.task), first
@@ -68,14 +86,14 @@ class Flights:
                     self._by_key.pop(place, None)
                     flight.task.cancel()
 
-    async def land(self) -> None:
-        """Wait until the calls of this event loop are over."""
+    async def drain(self) -> None:
+        """Wait until the calls of this event loop are finished."""
         loop = id(asyncio.get_running_loop())
         tasks = [flight.task for (where, _), flight in self._by_key.items() if where == loop]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _landed(self, place: tuple[int, str], task: "asyncio.Task[Any]") -> None:
+    def _remove(self, place: tuple[int, str], task: "asyncio.Task[Any]") -> None:
         if (flight := self._by_key.get(place)) and flight.task is task:
             del self._by_key[place]
         if not task.cancelled():
-            task.exception()  # seen, also when nobody waits for it any more
+            task.exception()  # retrieved, so that asyncio does not log it when all callers are gone

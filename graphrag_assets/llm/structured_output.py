@@ -1,6 +1,6 @@
-"""Structured answers: the schema that is asked for, and reading what comes back.
+"""Structured answers: the schema of a request, and parsing of the answer.
 
-One bad record must not cost the good ones of the same answer: declare lists of records as `Salvaged[Record]`.
+One invalid record does not invalidate the others of the same answer: declare lists of records as `Salvaged[Record]`.
 """
 
 import functools
@@ -21,7 +21,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 WEAKER: dict[Structured, Structured] = {"json_schema": "json_object", "json_object": "text"}
-"""What is asked for when the server rejects this way of asking."""
+"""The next weaker way of requesting JSON, for servers that reject one."""
 
 
 @dataclass
@@ -62,9 +62,9 @@ Salvaged = Annotated[
 
 @dataclass(frozen=True)
 class Parsed(Generic[M]):
-    """A valid answer, with the records kept and left out of its `Salvaged` lists.
+    """A valid answer, with the numbers of records kept in and dropped from its `Salvaged` lists.
 
-    `doubtful`: it is a repair of broken JSON that may have lost or changed something.
+    `doubtful`: the repair of broken JSON may have lost or changed something.
     """
 
     value: M
@@ -77,8 +77,8 @@ def parse(text: str, model: type[M]) -> Parsed[M]:
     """The answer in `text`: JSON as it is, else inside fences or prose, else repaired.
 
     Raises:
-        InvalidAnswer: no instance of `model` can be made of it, or none of its records is valid. The message is
-            what the model is told when it is asked again.
+        InvalidAnswer: it is not an instance of `model`, or none of its records is valid. The message is for the
+            second request to the model.
     """
     body, count, doubtful = _body(text), _Count(), False
     try:
@@ -113,7 +113,7 @@ def _body(text: str) -> str:
     return text[start:] if start > 0 else text
 
 
-_decoder = json.JSONDecoder(strict=False)  # a line break inside a string is none of a model's worse mistakes
+_decoder = json.JSONDecoder(strict=False)  # allows line breaks inside strings
 
 
 def _rescued(body: str) -> tuple[dict[str, Any], Literal["exact", "closed", "guessed"]]:
@@ -149,7 +149,7 @@ _PUNCTUATION = re.compile(r"""[\s,"'“”]+""")
 
 
 def _letters(text: str) -> str:
-    """What of JSON no repair may change: all but commas, quotes, white space and the way literals are written."""
+    """The characters of JSON that no repair may change: without commas, quotes, white space and case."""
 
     def meant(escape: re.Match[str]) -> str:
         return chr(int(escape[1], 16)) if escape[1] else "" if escape[2] in "bfnrt" else escape[2]
@@ -173,13 +173,13 @@ def _explain(error: ValidationError) -> str:
 
 @functools.cache
 def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of `model` in the strict dialect: every property required, none else allowed, no defaults."""
+    """The JSON schema of `model` in the strict dialect: every property required, no others allowed, no defaults."""
     return _strict(model.model_json_schema())
 
 
 def _strict(node: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
-        return {"$ref": node["$ref"]}  # strict mode allows nothing beside a reference
+        return {"$ref": node["$ref"]}  # strict mode allows only the reference here
     strict: dict[str, Any] = {name: part for name, part in node.items() if name != "default"}
     for named in ("properties", "$defs"):
         if named in node:
@@ -201,7 +201,7 @@ def schema_text(model: type[BaseModel]) -> str:
 
 
 def response_format(model: type[BaseModel] | None, mode: Structured) -> dict[str, Any] | None:
-    """The parameter `response_format` that asks for `model` in this way."""
+    """The parameter `response_format` that requests `model` in this mode; None for plain text."""
     if model is None or mode == "text":
         return None
     if mode == "json_object":
@@ -211,7 +211,7 @@ def response_format(model: type[BaseModel] | None, mode: Structured) -> dict[str
 
 
 def with_schema(messages: Sequence[Message], model: type[BaseModel] | None, mode: Structured) -> list[Message]:
-    """The messages, with the schema in words where `response_format` does not carry it."""
+    """The messages, with the schema in the system message where `response_format` does not carry it."""
     if model is None or mode == "json_schema":
         return list(messages)
     words = (
@@ -225,7 +225,7 @@ def with_schema(messages: Sequence[Message], model: type[BaseModel] | None, mode
 
 
 def again(messages: list[Message], answer: str, problem: InvalidAnswer) -> list[Message]:
-    """The messages that ask once more, with the answer that was not valid (unless it is empty) and why."""
+    """The messages of the second request: with the invalid answer, unless it is empty, and the reason."""
     said: list[Message] = [Message(role="assistant", content=answer)] if answer.strip() else []
     words = f"This answer cannot be used. {problem} Answer again, complete, in the form that was asked for."
     return [*messages, *said, Message(role="user", content=words)]

@@ -1,4 +1,4 @@
-"""Counting what model calls used, by task."""
+"""Usage of model calls, by task."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from graphrag_assets.llm.single_flight import Trace
 
 @dataclass(frozen=True)
 class Usage:
-    """Sums over calls. Tokens and cost are those paid for now: answers from the ledger add only to `ledger_hits`."""
+    """Sums over calls. Tokens and cost are those paid now; answers from the ledger count only as `ledger_hits`."""
 
     calls: int = 0
     ledger_hits: int = 0
@@ -30,7 +30,7 @@ class Usage:
 
 
 def used(trace: Trace) -> Usage:
-    """What one call has used so far."""
+    """The usage of one call so far."""
     return Usage(
         calls=1 if trace.requests else 0,
         prompt_tokens=trace.paid.prompt_tokens,
@@ -42,7 +42,7 @@ def used(trace: Trace) -> Usage:
 
 
 class UsageMeter:
-    """Usage per task; meters add up, so that each step, batch or query may have its own."""
+    """Usage by task. Meters can be added, so each stage, batch or query may have its own."""
 
     def __init__(self, by_task: Mapping[str, Usage] | None = None):
         self._by_task: dict[str, Usage] = defaultdict(Usage, by_task or {})

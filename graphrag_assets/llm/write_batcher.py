@@ -1,41 +1,40 @@
-"""A thread that takes all the work that waits and does it at once."""
+"""A thread that takes all the writes that are waiting and performs them together."""
 
 import atexit
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-J = TypeVar("J")
-R = TypeVar("R")
+Job = TypeVar("Job")
 
 
-class Worker(Generic[J, R]):
-    """Does jobs in groups, in the order in which they came; `do` gives one result per job of a group.
+class WriteBatcher(Generic[Job]):
+    """Performs jobs in batches, in the order of submission; `write` performs one batch.
 
-    The thread begins with the first job. An exception of `do`, as `explain` puts it, is that of the whole group.
+    The thread starts with the first job. An exception of `write` is that of all jobs of the batch.
     """
 
-    def __init__(self, name: str, do: Callable[[Sequence[J]], Sequence[R]], explain: Callable[[Exception], Exception]):
-        self._name, self._do, self._explain = name, do, explain
-        self._jobs: queue.SimpleQueue[tuple[J, Future[R]] | None] = queue.SimpleQueue()
+    def __init__(self, name: str, write: Callable[[Sequence[Job]], None]):
+        self._name, self._write = name, write
+        self._jobs: queue.SimpleQueue[tuple[Job, Future[None]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def submit(self, job: J) -> "Future[R]":
-        """The result of the job, some time."""
-        done: Future[R] = Future()
+    def submit(self, job: Job) -> "Future[None]":
+        """Queue a job; the future is done when it has been performed. A cancelled job is performed all the same."""
+        done: Future[None] = Future()
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
                 atexit.register(self.stop)
             self._jobs.put((job, done))
         return done
 
     def stop(self) -> None:
-        """Do what waits and end the thread; the next job begins another."""
+        """Perform the waiting jobs and end the thread; the next job starts another."""
         with self._lock:
             if self._thread is not None:
                 self._jobs.put(None)
@@ -43,33 +42,26 @@ class Worker(Generic[J, R]):
                 self._thread = None
                 atexit.unregister(self.stop)
 
-    def _work(self) -> None:
-        for group in self._groups():
-            results: Sequence[Any]
-            try:
-                results = self._do([job for job, _ in group])
-            except Exception as error:  # whatever it is, nobody may wait for ever
-                results = [self._explain(error)] * len(group)
-            for (_, done), result in zip(group, results, strict=True):
-                _finish(done, result)
-
-    def _groups(self) -> Iterator[list[tuple[J, "Future[R]"]]]:
-        """What is waiting, again and again, until there is a None."""
-        while True:
-            taken = [self._jobs.get()]
+    def _run(self) -> None:
+        stopped = False
+        while not stopped:
+            waiting = [self._jobs.get()]
             while not self._jobs.empty():
-                taken.append(self._jobs.get())
-            group = [work for work in taken if work is not None]
-            if group:
-                yield group
-            if len(group) < len(taken):
-                return
+                waiting.append(self._jobs.get())
+            batch = [item for item in waiting if item is not None]
+            stopped = len(batch) < len(waiting)
+            if batch:
+                self._perform(batch)
 
-
-def _finish(done: "Future[Any]", result: Any) -> None:
-    if not done.set_running_or_notify_cancel():
-        return  # who asked has been cancelled; the work is done all the same
-    if isinstance(result, Exception):
-        done.set_exception(result)
-    else:
-        done.set_result(result)
+    def _perform(self, batch: "list[tuple[Job, Future[None]]]") -> None:
+        error: Exception | None = None
+        try:
+            self._write([job for job, _ in batch])
+        except Exception as raised:  # whatever it is, no caller may wait forever
+            error = raised
+        for _, done in batch:
+            if done.set_running_or_notify_cancel():
+                if error:
+                    done.set_exception(error)
+                else:
+                    done.set_result(None)

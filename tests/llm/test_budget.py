@@ -1,4 +1,4 @@
-"""The cap on money holds before a call is sent."""
+"""The cap on cost holds before a call is sent."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from graphrag_assets.llm import Budget, BudgetExceeded, Completion, PriceOptions
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
 
 
-def test_what_is_set_aside_counts_until_it_is_settled() -> None:
+def test_a_reservation_counts_until_it_is_settled() -> None:
     budget = Budget(1.0, lambda: 0.25)
     with budget.reserve(lambda: 0.5, "a call") as reservation:
         assert budget.left == 0.25
@@ -19,29 +19,29 @@ def test_what_is_set_aside_counts_until_it_is_settled() -> None:
     assert (budget.spent, budget.reserved, budget.left) == (0.125, 0.0, 0.625)
 
 
-def test_what_other_processes_spend_meanwhile_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_assets.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
-    booked = [0.0]
-    budget = Budget(1.0, lambda: booked[0])
+def test_spending_of_other_processes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
+    recorded = [0.0]
+    budget = Budget(1.0, lambda: recorded[0])
     with budget.reserve(lambda: 0.25, "a call") as reservation:
         reservation.settle(0.25)
-    booked[0] = 0.25  # the ledger has it now
+    recorded[0] = 0.25  # the ledger has it now
     assert budget.left == 0.75
-    booked[0] = 0.9
+    recorded[0] = 0.9
     assert budget.left == pytest.approx(0.1)
     with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
         budget.reserve(lambda: 0.2, "another call")
 
 
 def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_assets.llm.budget.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
     budget = Budget(1.0, lambda: 0.0)  # a new day has begun
     with budget.reserve(lambda: 0.9, "a call") as reservation:
         reservation.settle(0.9)
     assert budget.left == pytest.approx(0.1)
 
 
-def test_a_call_that_fails_gives_back_what_was_set_aside() -> None:
+def test_a_failed_call_releases_its_reservation() -> None:
     budget = Budget(1.0)
     with pytest.raises(ZeroDivisionError), budget.reserve(lambda: 0.5, "a call"):
         raise ZeroDivisionError
@@ -87,7 +87,7 @@ def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_t
     assert second.spent + first.spent == pytest.approx(lab.ledger.spent_today())
 
 
-def test_an_invalid_answer_is_paid_for_and_booked(lab: Lab) -> None:
+def test_an_invalid_answer_is_paid_for_and_recorded(lab: Lab) -> None:
     lab.server.fail_next("empty", "empty")
     budget = Budget(None)
     model = lab.chat(budget, prices=ONE_DOLLAR_PER_TOKEN)
@@ -108,7 +108,7 @@ def test_prices_come_from_the_table_or_from_options() -> None:
     )
 
 
-def test_an_unknown_price_is_nothing_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_price_is_zero_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert Prices.of("openai/never-heard-of").cost(1000, 1000) == 0

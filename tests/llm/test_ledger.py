@@ -1,4 +1,4 @@
-"""The ledger on SQLite: nothing is paid twice, by any process, whatever crashes."""
+"""The ledger on SQLite: no process pays twice, even after crashes."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ def entry(key: str, **more: object) -> Entry:
     )
 
 
-def test_what_is_put_is_on_disk_and_is_got_by_another_ledger(tmp_path: Path) -> None:
+def test_a_stored_answer_is_on_disk_and_read_by_another_ledger(tmp_path: Path) -> None:
     file = tmp_path / "index" / "ledger.db"  # the folder is made
     run(Ledger(file).put(entry("a", response="Ada", prompt_tokens=3), entry("b", vector=b"\0\0\x80?")))
 
@@ -44,7 +44,7 @@ def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     assert run(ledger.get("b")).response == "other"
 
 
-def test_the_plan_learns_which_of_many_keys_are_there(tmp_path: Path) -> None:
+def test_many_keys_are_looked_up_at_once(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     run(ledger.put(*(entry(str(n)) for n in range(0, 3000, 2))))
 
@@ -62,7 +62,7 @@ def test_spend_is_summed_since_a_moment_and_invalid_answers_count(tmp_path: Path
     assert ledger.spent_since(datetime.now(UTC) + timedelta(minutes=1)) == 0.0
 
 
-def test_the_books_are_a_frame_without_the_answers(tmp_path: Path) -> None:
+def test_the_entries_are_a_frame_without_the_answers(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     assert ledger.frame().is_empty()
     run(ledger.put(entry("a", response="secret story", batch="letters", unit="u1", run_id="r1", cost_usd=0.5)))
@@ -122,7 +122,7 @@ def test_processes_write_at_once_without_a_lock_error(tmp_path: Path) -> None:
     assert Ledger(file).frame().height == 4 * 150 + 150
 
 
-def test_what_was_put_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+def test_stored_answers_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     for turn in range(3):
         writer = subprocess.Popen(
@@ -167,7 +167,7 @@ def test_the_password_of_the_ledger_is_never_shown() -> None:
     assert "127.0.0.1:1/ledger" in str(caught.value)
 
 
-def test_what_looks_like_a_key_is_taken_out_of_messages() -> None:
+def test_anything_that_looks_like_a_key_is_removed_from_messages() -> None:
     text = "Incorrect key sk-proj-abcdef123456, Bearer abc.def at http://me:pw@host/ and MySecret"
     assert without_secrets(text, "MySecret", None) == "Incorrect key …, … at http…@host/ and …"
 

@@ -84,12 +84,12 @@ def test_the_extraction_prompt_in_full():
     assert user["content"] == f'<document id="d5542fbf">\n{DATA}\n</document d5542fbf>'
 
 
-def test_extraction_is_asked_for_in_under_500_tokens():
+def test_the_extraction_prompt_has_under_500_tokens():
     messages = Prompts().render("extract_graph", **values("extract_graph", text="", other_types=True))
     assert sum(count_tokens(message["content"] for message in messages)) < 500
 
 
-def test_only_the_listed_types_are_asked_for_when_no_others_are_allowed():
+def test_only_the_listed_types_are_requested_when_no_others_are_allowed():
     system, _ = Prompts().render("extract_graph", **values("extract_graph", other_types=False))
     assert "- type: one of: person, ship.\n" in system["content"]
 
@@ -201,7 +201,7 @@ def test_a_file_that_belongs_to_no_task_is_not_ignored(tmp_path: Path):
         (GRAPH.replace("__", "{{ text.__class__ }}"), r"extract_graph\.jinja cannot be rendered: access to attribute"),
     ],
 )
-def test_what_is_wrong_with_a_template_is_said_with_file_line_and_cure(tmp_path: Path, source: str, problem: str):
+def test_an_invalid_template_is_reported_with_file_line_and_remedy(tmp_path: Path, source: str, problem: str):
     write(tmp_path, "extract_graph", source)
     with pytest.raises(SettingsError, match=problem):
         Prompts(folder=tmp_path).render("extract_graph", **values("extract_graph"))

@@ -1,4 +1,4 @@
-"""litellm as the product calls it: the short way to a server of one's own, and litellm's own way, which others take."""
+"""litellm's public functions as this package calls them."""
 
 import asyncio
 from typing import Any
@@ -8,14 +8,12 @@ import pytest
 from graphrag_assets.llm import ChatOptions, provider
 from graphrag_assets.llm.provider import Failure, Reply
 from tests.llm.conftest import Lab, run
-from tests.openai_server import FAULTS
 
 MESSAGES = [{"role": "user", "content": "Who met Charles?"}]
-_OF_CHATS = sorted(set(FAULTS) - {"slow", "fewer-vectors", "wrong-dimensions"})
 
 
 def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Reply | Failure:
-    """What a request came to that met this fault."""
+    """The result of a request that meets this fault."""
     lab.server.fail_next(fault)
     options = ChatOptions(model, lab.server.url, timeout=5)
 
@@ -30,51 +28,50 @@ def outcome(lab: Lab, fault: str | None, model: str = "openai/test-model") -> Re
     return run(ask())
 
 
-@pytest.mark.parametrize("fault", [None, *_OF_CHATS])
-def test_the_short_way_to_litellm_tells_what_its_own_way_tells(
-    lab: Lab, fault: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = outcome(lab, fault)
-    monkeypatch.setattr(provider, "_is_listened_to", lambda: True)
-    own = outcome(lab, fault)
-
-    if fault == "429-retry-date":  # in whole seconds from two moments
-        assert isinstance(short, Failure)
-        assert isinstance(own, Failure)
-        assert own.retry_after == pytest.approx(short.retry_after, abs=1.1)
-    else:
-        assert short == own
-    first, second = lab.server.chats
-    assert first.body == second.body
-    assert first.headers.keys() == second.headers.keys()
-
-
-def test_other_providers_are_asked_in_litellms_own_way(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = outcome(lab, None)
-
-    def no_short_way(**_: object) -> None:
-        raise AssertionError("hosted_vllm is not asked like this")
-
-    monkeypatch.setattr(provider.litellm(), "completion", no_short_way)
-    assert outcome(lab, None, "hosted_vllm/test-model") == asked
-    own_server = outcome(lab, None)
-    assert isinstance(own_server, Failure)
-    assert "asked like this" in own_server.message
+@pytest.mark.parametrize(
+    ("fault", "kind", "status"),
+    [
+        ("400", "rejected", 400),
+        ("401", "fatal", 401),
+        ("403", "fatal", 403),
+        ("404", "fatal", 404),
+        ("408", "transient", 408),
+        ("429", "rate_limited", 429),
+        ("500", "transient", 500),
+        ("503", "transient", 503),
+    ],
+)
+def test_failures_are_classified_and_keep_the_provider_s_words(lab: Lab, fault: str, kind: str, status: int) -> None:
+    failure = outcome(lab, fault)
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.status, failure.message) == (kind, status, f"Scripted answer {fault}.")
+    assert len(lab.server.chats) == 1  # no retries but ours
 
 
-def test_a_known_model_costs_what_litellm_says_either_way(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = outcome(lab, None, "openai/gpt-4o-mini")
-    monkeypatch.setattr(provider, "_is_listened_to", lambda: True)
-    assert short == outcome(lab, None, "openai/gpt-4o-mini")
-    assert isinstance(short, Reply)
+@pytest.mark.parametrize("fault", ["closed", "cut", "malformed-body"])
+def test_broken_replies_are_transient(lab: Lab, fault: str) -> None:
+    failure = outcome(lab, fault)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "transient"
+
+
+def test_a_known_model_costs_what_litellm_says(lab: Lab) -> None:
+    reply = outcome(lab, None, "openai/gpt-4o-mini")
+    assert isinstance(reply, Reply)
     prices = provider.known("openai/gpt-4o-mini")
     assert prices is not None
-    assert short.cost_usd == pytest.approx(
-        short.prompt_tokens * prices["input_cost_per_token"] + short.completion_tokens * prices["output_cost_per_token"]
+    assert reply.cost_usd == pytest.approx(
+        reply.prompt_tokens * prices["input_cost_per_token"] + reply.completion_tokens * prices["output_cost_per_token"]
     )
 
 
-def test_who_listens_to_litellm_hears_of_every_call(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_providers_with_openai_s_protocol_get_the_same_request(lab: Lab) -> None:
+    assert outcome(lab, None, "hosted_vllm/test-model") == outcome(lab, None)
+    first, second = lab.server.chats
+    assert first.body == second.body
+
+
+def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     litellm, heard = provider.litellm(), []
 
     class Listener(litellm.integrations.custom_logger.CustomLogger):  # type: ignore[misc, name-defined]

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphrag_assets.llm import ChatModel, ChatOptions, Ledger, LimitOptions, Limits, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.answers import ChatAnswerer
+from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from tests.openai_server import OpenAIServer
 
 MODEL = "openai/test-model"

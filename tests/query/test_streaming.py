@@ -270,7 +270,7 @@ def _searches() -> list[Any]:
 
 
 def _flights(rag: GraphRAG) -> Any:
-    return rag.answerer.chat.ledger.flights._by_key
+    return rag.answerer.chat.ledger.single_flight._by_key
 
 
 def _until(condition: Any) -> None:

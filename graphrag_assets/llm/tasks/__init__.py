@@ -1,1 +1,1 @@
-"""What models are asked to do: a module per family of tasks, with its requests, answer formats and records."""
+"""The tasks of chat models: a module per task, with its requests, answer formats and records."""

@@ -1,4 +1,4 @@
-"""Asking again for what was missed, in one conversation whose answers stay apart."""
+"""Gleaning: further requests in the same conversation for missed records."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,17 @@ from typing import Generic, TypeVar
 
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import Chat, stops_the_run, validated
-from graphrag_assets.llm.tasks.formats import RecordsForm
+from graphrag_assets.llm.tasks.answer_forms import RecordsForm
+from graphrag_assets.llm.tasks.chat_protocol import Chat, stops_the_run, validated
 
 Form = TypeVar("Form", bound=RecordsForm)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was lost on the way from answers to records.
+    """Losses between answers and records.
 
-    `dropped`: number of records left out, by reason. `failed_gleanings`: why rounds after the first gave nothing.
+    `dropped`: number of dropped records, by reason. `failed_gleanings`: why rounds after the first failed.
     """
 
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Counts:
 
     @property
     def n_dropped(self) -> int:
-        """Number of all records left out."""
+        """Number of all dropped records."""
         return sum(self.dropped.values())
 
 
@@ -37,7 +37,7 @@ class Counts:
 class Rounds(Generic[Form]):
     """The answers of a conversation in order.
 
-    `malformed`: number of their records that had the wrong form. `failures`: why it ended early, if it did.
+    `malformed`: number of their records with the wrong form. `failures`: why the conversation ended early.
     """
 
     answers: Sequence[Form]
@@ -45,17 +45,17 @@ class Rounds(Generic[Form]):
     failures: tuple[str, ...] = ()
 
     def counts(self, dropped: Mapping[str, int]) -> Counts:
-        """`dropped` with the records that had the wrong form."""
+        """`dropped` with the records of the wrong form."""
         return Counts(dropped, self.failures) + Counts({"record of the wrong form": self.malformed})
 
 
-async def rounds_of(
+async def request_rounds(
     chat: Chat, prompts: Prompts, first: ChatRequest, form: type[Form], max_gleanings: int
 ) -> Rounds[Form]:
-    """The answer to `first`, then up to `max_gleanings` answers to what it has missed.
+    """The answer to `first`, then up to `max_gleanings` answers with missed records.
 
-    It ends with the first round that finds nothing more. A gleaning that fails keeps the answers before it; only
-    what must stop the whole run, such as a spent budget, is raised, so that the round is not missing for ever.
+    Ends with the first round that finds nothing more. A failed gleaning keeps the answers before it; only errors
+    that stop the whole run, such as a spent budget, are raised, so that the round is repeated by the next run.
     """
     request = first
     completion = await chat.complete(request)
@@ -77,10 +77,10 @@ async def rounds_of(
 
 
 def next_round(prompts: Prompts, task: str, request: ChatRequest, answer: RecordsForm) -> ChatRequest:
-    """`request` with its answer and the demand for more.
+    """`request` with its answer and the request for missed records.
 
-    The answer goes back as compact JSON of the records that were right: indentation costs tokens, and what was
-    dropped may be given once more.
+    The answer is repeated as compact JSON of its valid records: indentation costs tokens, and dropped records may be
+    returned again.
     """
     said = Message(role="assistant", content=answer.model_dump_json())
     more = prompts.render(f"{task}_continue")

@@ -1,4 +1,4 @@
-"""Dates as models write them, as ISO 8601 in the precision that is certain."""
+"""Dates as models write them, converted to ISO 8601 with the precision that is certain."""
 
 import calendar
 import re
@@ -18,20 +18,20 @@ _MONTH_FIRST = re.compile(rf"{_MONTH} (\d{{1,2}}){_ORDINAL},? {_YEAR}")
 _MONTH_ONLY = re.compile(rf"{_MONTH},? (?:of )?{_YEAR}")
 _DECADE = re.compile(r"(?<!\d)(\d{3})0'?s\b")
 _ANY_YEAR = re.compile(_YEAR)
-_BEFORE_CHRIST = re.compile(r"\bb\.? ?c\.?(?:e\.?)?(?!\w)")
+_BC = re.compile(r"\bb\.? ?c\.?(?:e\.?)?(?!\w)")
 
 
 def iso_date(stated: str | None, last: bool = False) -> str | None:
-    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD`, as precise as `stated` is certain; None when it tells no year.
+    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD`, as precise as `stated` is certain; None without a year.
 
-    Days of the year that may be read in two ways (03/04/1866) leave the year. Of a range or a decade it is the
-    first year, or with `last` the last. Years before Christ have no form that sorts, so they are None.
+    Ambiguous days and months (03/04/1866) give the year alone. Of a range or a decade it is the
+    first year, or with `last` the last. Years BC have no sortable form and give None.
 
     >>> iso_date("27th of July, 1866"), iso_date("1866-07-XX"), iso_date("the 1850s", last=True), iso_date("NONE")
     ('1866-07-27', '1866-07', '1859', None)
     """
     text = " ".join((stated or "").casefold().split())
-    if not text or _BEFORE_CHRIST.search(text):
+    if not text or _BC.search(text):
         return None
     if (found := _SPAN.fullmatch(text)) and (final := _last_year(*found.groups())):
         return final if last else found[1]
@@ -39,7 +39,7 @@ def iso_date(stated: str | None, last: bool = False) -> str | None:
         return _date(found[1], found[2], found[3])
     if found := _NUMERIC.fullmatch(text):
         return _day_and_month(found[1], found[3], found[4], day_first=found[2] == ".")
-    # Ranges written out have several dates: the first or the last is meant.
+    # A range in words has several dates; the first or the last one counts.
     dates = [(m.start(), m.end(), _date(m[3], _MONTHS[m[2]], m[1])) for m in _DAY_FIRST.finditer(text)]
     dates += [(m.start(), m.end(), _date(m[3], _MONTHS[m[1]], m[2])) for m in _MONTH_FIRST.finditer(text)]
     for pattern in (_MONTH_ONLY, _DECADE, _ANY_YEAR):
@@ -51,7 +51,7 @@ def iso_date(stated: str | None, last: bool = False) -> str | None:
 
 
 def _last_year(first: str, dash: str, last: str) -> str | None:
-    """1868 of 1866-68; None if it is no range of years, as in 1866-07."""
+    """1868 for 1866-68; None if it is not a range of years, as in 1866-07."""
     if len(last) == 2 and dash in "-/" and int(last) <= 12:
         return None
     year = first[: 4 - len(last)] + last
@@ -73,7 +73,7 @@ def _day_and_month(first: str, second: str, year: str, day_first: bool) -> str |
 
 
 def _date(year: str, month: str | int | None = None, day: str | None = None) -> str | None:
-    """The date up to its first part that cannot be."""
+    """The date up to its first impossible part."""
     if int(year) == 0:
         return None
     month_number = int(month) if month and str(month).isdigit() else 0
@@ -86,7 +86,7 @@ def _date(year: str, month: str | int | None = None, day: str | None = None) -> 
 
 
 def period(start: str | None, end: str | None) -> tuple[str | None, str | None]:
-    """Both ends of a time as ISO 8601, exchanged if they stand the wrong way round.
+    """Start and end of a period as ISO 8601, swapped if they are in the wrong order.
 
     >>> period("1866-07-27", "July 1866")
     ('1866-07-27', '1866-07')

@@ -9,20 +9,20 @@ from pydantic import Field, model_validator
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask
-from graphrag_assets.llm.tasks.formats import AnswerForm, Form, Rating, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
 from graphrag_assets.text import sentences
 
 GRAPH, TEXT = "community_report", "community_report_text"
-MIDDLE_RATING = 5.0  # of a report that was not rated
-_LONGEST_HEADLINE = 120  # characters
+MIDDLE_RATING = 5.0  # of a report without a rating
+_MAX_HEADLINE_LENGTH = 120  # characters
 _CITATION = re.compile(r"\s*\[Data:[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """How reports are written. `task`: `GRAPH` for contexts of entities and relationships, `TEXT` for passages."""
+    """Options of reports. `task`: `GRAPH` for contexts of entities and relationships, `TEXT` for passages."""
 
     max_words: int = 1500
     language: str | None = None
@@ -82,7 +82,7 @@ async def write_report(
 
 
 def report_record(answer: CommunityReport, leading: tuple[str, ...] = ()) -> ReportRecord:
-    """`answer` as a record. Findings without text are left out; a title left out is made of the leading members."""
+    """`answer` as a record. Findings without text are dropped; a missing title is made of the leading members."""
     findings = [finding for finding in map(_finding, answer.findings) if finding]
     summary = answer.summary or findings[0].summary
     return ReportRecord(
@@ -104,6 +104,6 @@ def _headline(text: str) -> str:
     plain = _CITATION.sub("", text)
     first = next(iter(sentences(plain)), None)
     line = " ".join(plain[first.start : first.end].split()) if first else ""
-    if len(line) <= _LONGEST_HEADLINE:
+    if len(line) <= _MAX_HEADLINE_LENGTH:
         return line
-    return (line[: _LONGEST_HEADLINE - 1].rpartition(" ")[0] or line[: _LONGEST_HEADLINE - 1]) + "…"
+    return (line[: _MAX_HEADLINE_LENGTH - 1].rpartition(" ")[0] or line[: _MAX_HEADLINE_LENGTH - 1]) + "…"

@@ -1,6 +1,6 @@
-"""Answers by a chat model: the same `Answerer` as the embedded default's, its prompts the query templates.
+"""Answers to questions by a chat model: an `Answerer` like the embedded default's, with the query templates.
 
-Each request is made by a function of its own, so that an answer can be streamed from the same request.
+Each request has its own function, so that the same request can be streamed.
 """
 
 import copy
@@ -29,15 +29,15 @@ from graphrag_assets.answering import (
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, usage_of
-from graphrag_assets.llm.tasks.formats import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, usage_of
 from graphrag_assets.llm.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
 
 
 class StreamingChat(Chat, Protocol):
-    """A chat model whose answers can be had in pieces; what it uses is counted in `usage`."""
+    """A chat model that can stream its answers; its usage is counted in `usage`."""
 
     usage: UsageMeter
 
@@ -97,7 +97,7 @@ class QuestionKind(AnswerForm):
 class ChatAnswerer:
     """An `Answerer` by a chat model. Errors are raised: an empty answer would hide them.
 
-    Without evidence nothing is asked.
+    Without evidence nothing is sent.
     """
 
     chat: StreamingChat
@@ -132,7 +132,7 @@ class ChatAnswerer:
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> Mapped:
-        """What this part of the data says, as scored points, and up to `follow_ups` questions it raises."""
+        """The points of this part of the data, scored, and up to `follow_ups` further questions."""
         if not evidence.text.strip():
             return Mapped()
         request = self.map_request(question, evidence, follow_ups, main_question, options)
@@ -184,9 +184,9 @@ class ChatAnswerer:
         return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
 
     async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
-        """How much `report` is worth reading for `question`, from 0 to 5.
+        """The relevance of `report` for `question`, from 0 to 5.
 
-        A repeat is a request of its own, or the ledger would give the first rating again.
+        Each repeat is a different request; otherwise the ledger would return the first rating.
         """
         messages = self.prompts.render("community_rating", report=report, question=question)
         request = self.origin.request("community_rating", messages, CommunityRating)
@@ -197,7 +197,7 @@ class ChatAnswerer:
         return completion.parsed.rating, usage
 
     async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
-        """Which of `kinds` the question is of."""
+        """The kind of the question, one of `kinds`."""
         listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
         messages = self.prompts.render("question_kind", question=question, kinds=listed)
         completion, usage = await self._complete(self.origin.request("question_kind", messages, QuestionKind))
@@ -206,7 +206,7 @@ class ChatAnswerer:
         return Choice(kind if kind in kinds else "", said.reason, usage)
 
     def respond_request(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> ChatRequest:
-        """Evidence of text units alone is basic search's, any other local search's."""
+        """The request for an answer: basic search's for evidence of text units alone, else local search's."""
         basic = all(passage.table == "Sources" for passage in evidence.passages)
         task = "basic_search" if basic and evidence.passages else "local_search"
         messages = self.prompts.render(task, context=evidence.text, question=question, **_form(options))
@@ -220,7 +220,7 @@ class ChatAnswerer:
         main_question: str | None = None,
         options: AnswerOptions = PLAIN,
     ) -> ChatRequest:
-        """Where follow-up questions are wanted it is DRIFT: of reports alone its primer, of other rows a step."""
+        """The request for points: global search's, or with follow-up questions DRIFT's, its primer or a step."""
         given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
         history = _said_before(options)
         if not follow_ups:
@@ -235,7 +235,7 @@ class ChatAnswerer:
     def reduce_request(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> ChatRequest:
-        """The notes in the order given."""
+        """The request for one answer from the points, in the given order."""
         given = {
             "points": "\n\n".join(map(as_note, points)),
             "question": question,
@@ -261,7 +261,7 @@ class ChatAnswerer:
             return
         started = time.perf_counter()
         metered: StreamingChat = copy.copy(self.chat)  # the same connections, limits and ledger
-        metered.usage = UsageMeter()  # but what this answer costs is told apart from what else is asked meanwhile
+        metered.usage = UsageMeter()  # separates the cost of this answer from that of concurrent ones
         text: list[str] = []
         try:
             async for piece in metered.stream(request):
@@ -285,20 +285,20 @@ def _form(options: AnswerOptions) -> dict[str, Any]:
 
 
 def _said_before(options: AnswerOptions) -> str | None:
-    """The history between marks: an earlier answer may quote what a document wants to be done."""
+    """The history, fenced: an earlier answer may quote instructions from a document."""
     return fence(options.history, "conversation") if options.history else None
 
 
 def _points(found: Sequence[ScoredPoint]) -> tuple[Point, ...]:
-    """Points that say something and matter, best first."""
+    """Points with text and a positive score, best first."""
     points = [Point(p.description, MIDDLE_SCORE if p.score is None else p.score) for p in found if p.description]
     return tuple(sorted((p for p in points if p.score > 0), key=lambda p: (-p.score, p.text)))
 
 
-def _follow_ups(found: Sequence[ScoredQuestion], most: int) -> tuple[FollowUp, ...]:
+def _follow_ups(found: Sequence[ScoredQuestion], limit: int) -> tuple[FollowUp, ...]:
     raised: dict[str, FollowUp] = {}
     for one in found:
         if one.question:
             score = MIDDLE_SCORE if one.score is None else one.score
             raised.setdefault(one.question, FollowUp(one.question, score))
-    return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:most])
+    return tuple(sorted(raised.values(), key=lambda f: (-f.score, f.question))[:limit])

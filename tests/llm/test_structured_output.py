@@ -92,7 +92,7 @@ def test_no_records_is_an_answer_but_only_bad_records_is_none() -> None:
 
 
 @pytest.mark.parametrize("text", ["I would rather not.", "[1, 2]", "", "{}", '{"unexpected": [1]}'])
-def test_what_is_not_the_object_asked_for_is_invalid(text: str) -> None:
+def test_anything_but_the_requested_object_is_invalid(text: str) -> None:
     with pytest.raises(InvalidAnswer):
         parse(text, Extraction)
 

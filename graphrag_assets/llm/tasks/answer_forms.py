@@ -1,7 +1,7 @@
-"""The form of models' answers: the schema that is sent is strict, what comes back is read leniently.
+"""Forms of models' answers: the schema of a request is strict, its answer is read leniently.
 
-Texts, numbers and names of fields are taken as they were meant. A record of the wrong form is left out of its
-list and counted, by `Salvaged`; the others of the same answer stay.
+Texts, numbers and field names are read as the model meant them. A record of the wrong form is dropped from its list
+and counted, by `Salvaged`; the other records of the answer are kept.
 """
 
 import functools
@@ -12,12 +12,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
-# What JSON may carry and no text should: control characters, and halves of surrogate pairs, which UTF-8 cannot hold.
+# Allowed in JSON but not in text: control characters, and halves of surrogate pairs, which UTF-8 cannot encode.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def as_text(value: object) -> str:
-    """A string as it is, without control characters; a number as its digits; a list as its parts; None as nothing.
+    """A string without control characters; a number as its digits; a list as its joined parts; None as "".
 
     Raises:
         ValueError: the value is an object.
@@ -36,10 +36,10 @@ _OUT_OF = re.compile(r"\s*(?:/|out of|of)\s*(\d+)")
 
 
 def on_scale(value: object, lowest: float, highest: float) -> float | None:
-    """The number meant, within the scale: `"7"`, `"8/10"` and `"8 out of 10"` count; None when there is none.
+    """A number within the scale, also from `"7"`, `"8/10"` and `"8 out of 10"`; None if there is none.
 
     >>> on_scale("4/5", 1, 10), on_scale(12, 1, 10), on_scale("high", 1, 10)
-    (8.0, 10.0, None)
+    (8.0, 10, None)
     """
     number: float | None = None
     if isinstance(value, str):
@@ -67,7 +67,7 @@ Rating = Annotated[
 
 
 def _terse(schema: dict[str, Any]) -> None:
-    """Without the titles and docstrings that pydantic adds: they are paid for with every request."""
+    """Remove the titles and docstrings that pydantic adds: they cost tokens in every request."""
     schema.pop("title", None)
     schema.pop("description", None)
     for part in schema.get("properties", {}).values():
@@ -75,7 +75,7 @@ def _terse(schema: dict[str, Any]) -> None:
 
 
 class Form(BaseModel):
-    """An object of an answer. `other_names`: names that models use for fields instead."""
+    """An object of an answer. `other_names`: alternative field names that models use."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra=_terse)
     other_names: ClassVar[Mapping[str, str]] = {}
@@ -90,12 +90,12 @@ class Form(BaseModel):
 
 
 class AnswerForm(Form):
-    """A whole answer."""
+    """A complete answer."""
 
     @model_validator(mode="before")
     @classmethod
     def _unwrap(cls, data: object) -> object:
-        """`{"result": {…}}` is meant as what is inside, unless it has a field itself."""
+        """Replace `{"result": {…}}` by its inner object, unless `result` is a field."""
         if isinstance(data, dict) and len(data) == 1:
             (name, inner), fields = next(iter(data.items())), cls.model_fields.keys() | cls.other_names.keys()
             if name not in fields and isinstance(inner, dict) and fields & inner.keys():
@@ -108,5 +108,5 @@ class RecordsForm(AnswerForm):
 
     @property
     def empty(self) -> bool:
-        """Whether there is no record at all."""
+        """Whether all lists are empty."""
         return not any(value for value in self.__dict__.values() if isinstance(value, list))

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.structured_output import parse, strict_schema
-from graphrag_assets.llm.tasks.answers import CommunityRating, DriftAnswer, MapAnswer, Questions
-from graphrag_assets.llm.tasks.claims import ExtractClaims
-from graphrag_assets.llm.tasks.extraction import ExtractGraph
-from graphrag_assets.llm.tasks.formats import as_text, on_scale
-from graphrag_assets.llm.tasks.reports import CommunityReport
-from graphrag_assets.llm.tasks.summaries import Summary
+from graphrag_assets.llm.tasks.answer_forms import as_text, on_scale
+from graphrag_assets.llm.tasks.answer_questions import CommunityRating, DriftAnswer, MapAnswer, Questions
+from graphrag_assets.llm.tasks.extract_claims import ExtractClaims
+from graphrag_assets.llm.tasks.extract_graph import ExtractGraph
+from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.write_report import CommunityReport
 
 FORMS = [ExtractGraph, ExtractClaims, Summary, CommunityReport, MapAnswer, DriftAnswer, Questions, CommunityRating]
 
@@ -113,13 +113,13 @@ def test_a_field_by_its_own_name_wins_over_another_one():
 
 
 @pytest.mark.parametrize("said", ['{"answer": "I cannot."}', "{}", '{"entities": [1, 2]}', '{"entities": "none"}'])
-def test_an_answer_without_anything_that_was_asked_for_is_invalid(said: str):
+def test_an_answer_without_any_requested_field_is_invalid(said: str):
     """An empty extraction must never be a misunderstanding: such an answer is asked for again."""
     with pytest.raises(InvalidAnswer):
         parse(said, ExtractGraph)
 
 
-def test_an_empty_extraction_is_valid_when_it_is_said_so():
+def test_an_explicitly_empty_extraction_is_valid():
     assert parse('{"entities": [], "relationships": []}', ExtractGraph).value.empty
     assert not parse('{"entities": [{"name": "A"}], "relationships": []}', ExtractGraph).value.empty
 

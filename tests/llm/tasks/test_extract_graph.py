@@ -8,9 +8,9 @@ import pytest
 
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.tasks.chat import Origin
-from graphrag_assets.llm.tasks.claims import ClaimOptions
-from graphrag_assets.llm.tasks.extraction import (
+from graphrag_assets.llm.tasks.chat_protocol import Origin
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
+from graphrag_assets.llm.tasks.extract_graph import (
     MIDDLE_STRENGTH,
     ExtractedUnit,
     ExtractGraph,

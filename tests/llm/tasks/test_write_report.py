@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.tasks.reports import (
+from graphrag_assets.llm.tasks.write_report import (
     MIDDLE_RATING,
     TEXT,
     CommunityReport,

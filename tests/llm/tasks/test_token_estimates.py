@@ -8,9 +8,9 @@ import pytest
 
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import Origin
-from graphrag_assets.llm.tasks.claims import extract_claims
-from graphrag_assets.llm.tasks.plan import Planned, PlanningChat, Tally
+from graphrag_assets.llm.tasks.chat_protocol import Origin
+from graphrag_assets.llm.tasks.extract_claims import extract_claims
+from graphrag_assets.llm.tasks.token_estimates import Planned, PlanningChat, Tally
 from graphrag_assets.records import TextUnit, UnitExtraction
 
 UNITS = {"short": "Nothing happened.", "long": "It rained on all days of the voyage. " * 40}

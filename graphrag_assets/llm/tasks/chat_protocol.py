@@ -1,4 +1,4 @@
-"""What a task needs of a chat model: one request, one answer, whatever stands between them."""
+"""The interface between tasks and chat models: one request, one answer."""
 
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -15,7 +15,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """On whose behalf a request is made, for the ledger: batch, row (of the text unit, entity, …) and run."""
+    """The origin of a request, recorded in the ledger: batch, row (of the text unit, entity, …) and run."""
 
     batch: str | None = None
     unit: str | None = None
@@ -38,21 +38,21 @@ class Chat(Protocol):
         """The answer to `request`, valid for its response model.
 
         Raises:
-            Exception: there is none after all retries, or none may be asked for.
+            Exception: there is none after all retries, or the request may not be sent.
         """
 
 
 _TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them
-_TOKENS_PER_REQUEST = 3  # what begins the answer
+_TOKENS_PER_REQUEST = 3  # the start of the answer
 
 
 def prompt_tokens(request: ChatRequest, encoding: str = "o200k_base") -> int:
-    """Tokens of the messages of `request` as OpenAI bills them; a schema sent beside them is not counted."""
+    """Tokens of the messages of `request` as OpenAI bills them, without the schema of `response_format`."""
     return _billed(count_tokens([message["content"] for message in request.messages], encoding))
 
 
-def most_prompt_tokens(request: ChatRequest) -> int:
-    """What `prompt_tokens` cannot exceed, without counting: no text has more tokens than bytes in UTF-8."""
+def max_prompt_tokens(request: ChatRequest) -> int:
+    """An upper bound of `prompt_tokens` without tokenizing: a text has at most as many tokens as bytes in UTF-8."""
     return _billed([len(message["content"].encode()) for message in request.messages])
 
 
@@ -63,7 +63,7 @@ def _billed(contents: list[int]) -> int:
 def validated(completion: Completion, form: type[Form]) -> Form:
     """The object of an answer whose request had the response model `form`."""
     if not isinstance(completion.parsed, form):
-        raise TypeError(f"The chat model gave {type(completion.parsed).__name__} where {form.__name__} was asked for.")
+        raise TypeError(f"The chat model gave {type(completion.parsed).__name__} where {form.__name__} was requested.")
     return completion.parsed
 
 
@@ -73,12 +73,12 @@ async def ask(chat: Chat, request: ChatRequest, form: type[Form]) -> Form:
 
 
 def stops_the_run(error: Exception) -> bool:
-    """Whether `error` concerns the whole run (the budget is spent, no call gets through), not one answer."""
+    """Whether `error` concerns the whole run (budget spent, circuit open, ledger unusable), not one answer."""
     return isinstance(error, BudgetExceeded | CircuitOpen | LedgerError)
 
 
 def usage_of(completion: Completion) -> Usage:
-    """What the answer cost now, without the time it took: from the ledger nothing."""
+    """The cost of an answer, without the time it took; zero from the ledger."""
     if completion.from_ledger:
         return Usage()
     used = completion.usage

@@ -1,8 +1,8 @@
-"""What an index will ask its chat model, counted before it is paid for.
+"""Estimates of the tokens that indexing will use, before they are paid for.
 
-`PlanningChat` takes the chat model's place in a dry run: what the ledger has it answers, for the rest it counts the
-request and stands in, with what the embedded default finds in a text unit, and with filler of the expected length
-where an answer is prose. So the requests counted are those that the same code will send.
+`PlanningChat` replaces the chat model in a dry run. It answers from the ledger; other requests it counts, and returns
+a substitute: what the embedded default extracts from the text unit, or filler of the expected length for prose. So
+the requests counted are those that the same code will send.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,24 +12,24 @@ from typing import NamedTuple, Protocol
 from pydantic import BaseModel
 
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.chat import prompt_tokens
-from graphrag_assets.llm.tasks.claims import ExtractClaims, ExtractedClaim
-from graphrag_assets.llm.tasks.contexts import TASK as CONTEXT_TASK
-from graphrag_assets.llm.tasks.contexts import UnitContext
-from graphrag_assets.llm.tasks.extraction import ExtractedEntity, ExtractedRelationship, ExtractGraph
-from graphrag_assets.llm.tasks.reports import CommunityReport, ReportFinding
-from graphrag_assets.llm.tasks.summaries import Summary
+from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
+from graphrag_assets.llm.tasks.extract_claims import ExtractClaims, ExtractedClaim
+from graphrag_assets.llm.tasks.extract_graph import ExtractedEntity, ExtractedRelationship, ExtractGraph
+from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
+from graphrag_assets.llm.tasks.write_context import UnitContext
+from graphrag_assets.llm.tasks.write_report import CommunityReport, ReportFinding
 from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.text import count_tokens
 
 EMBED = "embed"
 EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
-LEAST_ANSWERS = 5
-"""So many answers of a task in the ledger are a better basis than the rule of thumb."""
+MIN_ANSWERS = 5
+"""From so many answers of a task in the ledger, their mean length replaces the rule of thumb."""
 
 
 class AnswerRule(NamedTuple):
-    """Rule of thumb for an answer's length: tokens per token of the text it is about, plus a constant."""
+    """Rule of thumb for an answer's length: tokens per token of its text, plus a constant."""
 
     per_token: float
     constant: float
@@ -40,7 +40,7 @@ class AnswerRule(NamedTuple):
 
 RULES = {
     CONTEXT_TASK: AnswerRule(0.0, 90),
-    # A knowledge graph in JSON is about as long as its text, what was missed a third of it.
+    # A knowledge graph in JSON is about as long as its text, a gleaning a third of it.
     "extract_graph": AnswerRule(0.9, 40),
     "extract_graph_continue": AnswerRule(0.3, 20),
     "extract_claims": AnswerRule(0.6, 40),
@@ -51,7 +51,7 @@ RULES = {
 
 
 class Planned(NamedTuple):
-    """A request to be paid. `exact`: its prompt holds nothing that stands in for an answer not given yet."""
+    """A request to be paid. `exact`: its prompt does not contain a substitute for a future answer."""
 
     task: str
     batch: str | None
@@ -64,8 +64,8 @@ class Planned(NamedTuple):
 class Tally:
     """The requests of a dry run: those to be paid, and how many the ledger has, by task and batch.
 
-    `planned` is by the ledger's key: what is asked twice is paid for once. `answer_tokens`: mean tokens of a
-    task's answers in the ledger, where there are enough of them.
+    `planned` is by the ledger's key, because identical requests are paid for once. `answer_tokens`: mean tokens of a
+    task's answers in the ledger, if there are enough of them.
     """
 
     answer_tokens: Mapping[str, float] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Tally:
     known: list[tuple[str, str | None]] = field(default_factory=list)
 
     def follows_guesses(self, task: str) -> bool:
-        """Whether something that `task` depends on is planned too, so that its requests are estimated.
+        """Whether a task that `task` depends on is planned too, so that its requests are estimates.
 
         Contexts depend on documents alone, and only embeddings depend on them.
         """
@@ -91,7 +91,7 @@ class Tally:
 
 
 class PaidAnswers(Protocol):
-    """What knows the answers that are paid for."""
+    """Looks up answers that are paid for."""
 
     def key(self, request: ChatRequest) -> str:
         """The ledger's key of `request`."""
@@ -101,22 +101,22 @@ class PaidAnswers(Protocol):
 
 
 class PlanningChat:
-    """A `Chat` that pays for nothing; see the module. `extract` finds what stands in for an extraction."""
+    """A `Chat` that sends nothing; see the module. `extract` makes the substitute of an extraction."""
 
     def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[TextUnit], UnitExtraction], encoding: str):
         self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
         self._units: dict[str, TextUnit] = {}
-        # Conversations that end with what stands in for an answer: the tokens that the answer is expected to have.
+        # Conversations that end with a substitute, with the expected tokens of the answer.
         self._lengths: dict[tuple[str, ...], int] = {}
 
     def remembering(self, units: Iterable[TextUnit]) -> Iterator[TextUnit]:
-        """The text units, remembered: a request names its unit, and the stand-in for its answer needs its text."""
+        """The text units, remembered: a request names its unit, and the substitute for its answer needs its text."""
         for unit in units:
             self._units[unit.id] = unit
             yield unit
 
     async def complete(self, request: ChatRequest) -> Completion:
-        """The answer from the ledger, or what stands in for it."""
+        """The answer from the ledger, or a substitute."""
         if paid := await self.paid.known(request):
             self.tally.known.append((request.task, request.batch))
             return paid
@@ -127,19 +127,19 @@ class PlanningChat:
         if key not in self.tally.planned:
             guessed = request.task.endswith("_continue") if extraction else self.tally.follows_guesses(request.task)
             self.tally.planned[key] = Planned(request.task, request.batch, self._tokens(request), length, not guessed)
-        answer = self._stand_in(request, unit, length)
+        answer = self._substitute(request, unit, length)
         self._lengths[(*_contents(request), answer.model_dump_json())] = length
         return Completion("", answer)
 
     def _tokens(self, request: ChatRequest) -> int:
-        """Tokens of the prompt; an answer in it that is not given yet counts with its expected length."""
+        """Tokens of the prompt; a substitute in it counts with the expected length of its answer."""
         contents = _contents(request)
         lengths = [self._lengths.get(contents[: place + 1]) for place in range(len(contents))]
         given = tuple(m for m, length in zip(request.messages, lengths, strict=True) if length is None)
         expected = sum(length for length in lengths if length is not None)
         return prompt_tokens(replace(request, messages=given), self.encoding) + expected
 
-    def _stand_in(self, request: ChatRequest, unit: TextUnit, length: int) -> BaseModel:
+    def _substitute(self, request: ChatRequest, unit: TextUnit, length: int) -> BaseModel:
         if request.response_model is Summary:
             return Summary(description=_filler(length))
         if request.response_model is UnitContext:

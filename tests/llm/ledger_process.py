@@ -1,6 +1,6 @@
-"""A process that asks a server some questions with a ledger, for tests that kill it or run several.
+"""A process that sends requests to a server with a ledger, for tests that kill it or run several.
 
-`python -m tests.llm.worker URL LEDGER FIRST LAST [CONCURRENCY]` prints its usage as JSON, its answers, and
+`python -m tests.llm.ledger_process URL LEDGER FIRST LAST [CONCURRENCY]` prints its usage as JSON, its answers, and
 what it sent: the key in the ledger, when that was last looked for there, and when it was stored.
 """
 
@@ -42,5 +42,5 @@ async def main(url: str, ledger: str, first: int, last: int, concurrency: int = 
 
 
 if __name__ == "__main__":
-    where, book, *numbers = sys.argv[1:]
-    asyncio.run(main(where, book, *map(int, numbers)))
+    where, ledger_file, *numbers = sys.argv[1:]
+    asyncio.run(main(where, ledger_file, *map(int, numbers)))

@@ -8,12 +8,85 @@ from pathlib import Path
 import pytest
 
 from graphrag_assets.llm import ChatModel, CircuitOpen, InvalidAnswer, RequestRejected, provider
+from graphrag_assets.llm.circuit_breaker import CircuitBreaker
 from tests.llm.conftest import Extraction, Lab, ask, run
 from tests.openai_server import running
 
 
+class Clock:
+    """Simulated time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_an_opening_circuit_ends_all_waits() -> None:
+    breaker = CircuitBreaker(3, 60)
+
+    async def wait() -> None:
+        async with breaker.waiting():
+            await asyncio.sleep(3600)
+
+    async def scenario() -> list[BaseException]:
+        waiting = asyncio.gather(*(wait() for _ in range(5)), return_exceptions=True)
+        await asyncio.sleep(0)
+        breaker.trip("wrong key")
+        return await asyncio.wait_for(waiting, 60)
+
+    assert [str(error) for error in run(scenario())] == ["wrong key"] * 5
+
+
+def test_failures_in_a_row_open_the_circuit_and_a_success_between_them_does_not() -> None:
+    breaker = CircuitBreaker(3, 60)
+    for _ in range(5):
+        breaker.failed("HTTP 500")
+        breaker.failed("HTTP 500")
+        breaker.succeeded()
+    breaker.admit()
+    for _ in range(3):
+        breaker.failed("HTTP 500")
+    with pytest.raises(CircuitOpen, match=r"3 calls in a row have failed\. Last error: HTTP 500"):
+        breaker.admit()
+
+
+def test_after_a_while_one_trial_call_passes_and_its_outcome_decides() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(3, 60, clock)
+    breaker.trip("wrong key")
+    clock.now = 59
+    with pytest.raises(CircuitOpen):
+        breaker.admit()
+    clock.now = 60
+    breaker.admit()
+    assert breaker.state == "half-open"
+    with pytest.raises(CircuitOpen, match="wrong key"):  # one is enough
+        breaker.admit()
+
+    breaker.failed("HTTP 500")
+    assert breaker.state == "open"
+    clock.now = 120
+    breaker.admit()
+    breaker.succeeded()
+    assert breaker.state == "closed"
+    for _ in range(10):
+        breaker.admit()
+
+
+def test_a_trial_call_without_an_outcome_does_not_block_the_next() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(3, 60, clock)
+    breaker.trip("wrong key")
+    clock.now = 60
+    breaker.admit()  # and is cancelled
+    clock.now = 120
+    breaker.admit()
+
+
 def asked_at_once(model: ChatModel, calls: int) -> list:
-    """What became of so many different questions: completions and errors."""
+    """The results of so many different requests: completions and errors."""
 
     async def all_at_once() -> list:
         asked = (model.complete(ask(f"Text {n}.")) for n in range(calls))
@@ -45,7 +118,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     assert "wrong-key" not in str(errors[0])
 
 
-def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab: Lab) -> None:
+def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: Lab) -> None:
     model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
     errors = asked_at_once(model, 200)
     with pytest.raises(CircuitOpen, match=r"cannot connect to 127\.0\.0\.1:9: .* Check that the server runs"):
@@ -56,7 +129,7 @@ def test_a_server_that_is_not_there_is_told_before_the_retries_of_all_calls(lab:
 
 
 @pytest.mark.parametrize("calls", [1, 3])
-def test_a_few_calls_do_not_wait_long_for_a_server_that_is_not_there(lab: Lab, calls: int) -> None:
+def test_a_few_calls_do_not_wait_long_for_an_unreachable_server(lab: Lab, calls: int) -> None:
     chat = lab.chat(base_url="http://127.0.0.1:9/v1")
     assert {type(error) for error in asked_at_once(chat, calls)} == {CircuitOpen}
     assert chat.usage.total.retries < 8 * calls
@@ -65,13 +138,27 @@ def test_a_few_calls_do_not_wait_long_for_a_server_that_is_not_there(lab: Lab, c
         run(embedding.embed(["Ada"]))
 
 
-def test_a_server_that_answers_is_given_time(lab: Lab) -> None:
+def test_before_any_reply_calls_that_fail_again_and_again_open_it_early(lab: Lab) -> None:
+    lab.server.fail_next(*["503"] * 200)
+    errors = asked_at_once(lab.chat(limits={"circuit_failures": 3, "concurrency": 5}), 20)
+    assert {type(error) for error in errors} == {CircuitOpen}
+    assert "3 calls in a row have failed. Last error: openai/test-model at" in str(errors[0])
+    assert len(lab.server.chats) <= 5 * 8
+
+    lab.server.next_faults.clear()
+    replied = lab.chat(limits={"circuit_failures": 3, "concurrency": 5})
+    assert asked_at_once(replied, 1)[0].text
+    lab.server.fail_next(*["503"] * 20)  # an outage is waited for
+    assert all(answer.text for answer in asked_at_once(replied, 10))
+
+
+def test_a_server_with_http_errors_is_retried(lab: Lab) -> None:
     lab.server.fail_next(*["503"] * 6)
     assert run(lab.chat().complete(ask())).text
     assert len(lab.server.chats) == 7
 
 
-def test_a_server_that_was_there_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures, told = [], provider.failure
     monkeypatch.setattr(provider, "failure", lambda *error: failures.append(told(*error)) or failures[-1])
     with running() as server:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import prompt_tokens
-from graphrag_assets.llm.tasks.summaries import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
+from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
 from tests.llm.tasks.scripted_chat import ScriptedChat
 
 PROMPTS = Prompts()

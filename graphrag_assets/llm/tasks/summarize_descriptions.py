@@ -1,4 +1,4 @@
-"""One description out of many: all at once where they fit, else folded, the summary carried from batch to batch."""
+"""One description from many: in one request if they fit, else in batches that carry the summary along."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from pydantic import model_validator
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask, most_prompt_tokens, prompt_tokens
-from graphrag_assets.llm.tasks.formats import AnswerForm, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, max_prompt_tokens, prompt_tokens
 from graphrag_assets.text import encode
 
 TASK = "summarize_descriptions"
-_LEAST_ROOM = 100  # tokens for descriptions, besides what the prompt itself takes
+_MIN_ROOM = 100  # minimum tokens for descriptions, in addition to those of the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ async def summarize_descriptions(
     options: SummaryOptions = _DEFAULTS,
     origin: Origin = NOWHERE,
 ) -> str:
-    """The description of `title` (of a relationship: both its titles) that holds what all descriptions say.
+    """A description of `title` (of a relationship: both its titles) with the content of all descriptions.
 
-    Depends on the set of descriptions alone, not on their order or how often each occurs, so that the same set
-    makes the same requests. A single description is returned as it is, without a call.
+    Depends only on the set of descriptions, not on their order or repetitions, so that the same set makes the same
+    requests. A single description is returned unchanged, without a call.
 
     Raises:
         SettingsError: `max_input_tokens` is too small for the prompt.
@@ -62,10 +62,10 @@ async def summarize_descriptions(
     if len(distinct) < 2:
         return "".join(distinct)
     whole = summary_request(prompts, title, distinct, options, origin)
-    if most_prompt_tokens(whole) <= options.max_input_tokens:
+    if max_prompt_tokens(whole) <= options.max_input_tokens:
         return (await ask(chat, whole, Summary)).description
     room = options.max_input_tokens - prompt_tokens(summary_request(prompts, title, [], options), options.encoding)
-    if room < _LEAST_ROOM:
+    if room < _MIN_ROOM:
         raise SettingsError(
             f"{options.max_input_tokens} tokens are too few for summaries of descriptions: the prompt for "
             f"{title[:80]!r} takes {options.max_input_tokens - room}. Raise the limit."
@@ -91,7 +91,7 @@ def summary_request(
     return origin.request(TASK, messages, Summary)
 
 
-_MARGIN = 16  # tokens by which a fence, whose marks differ, and a line's dash may vary
+_MARGIN = 16  # tokens that the fence's marks and a line's dash may take more or less
 
 
 def _fullest(
@@ -114,16 +114,16 @@ def _fullest(
         excess = prompt_tokens(request, options.encoding) - options.max_input_tokens
         if excess <= 0 or taken == 1:
             return request, taken
-        # What is dropped from the end has at least the excess; a last line too many is dropped alone.
+        # Drop lines from the end until the excess is gone, then check again.
         while taken > 1 and excess > 0:
             taken -= 1
             excess -= len(encode(pending[taken], options.encoding)) + 2
 
 
-def _pieces(text: str, most: int, encoding: str) -> list[str]:
-    """`text` in parts of at most `most` tokens, cut between words where there are spaces."""
-    if len(encode(text, encoding)) <= most:
+def _pieces(text: str, max_tokens: int, encoding: str) -> list[str]:
+    """`text` in parts of at most `max_tokens` tokens, cut between words where there are spaces."""
+    if len(encode(text, encoding)) <= max_tokens:
         return [text]
     middle = len(text) // 2
     cut = text.rfind(" ", 0, middle) + 1 or middle
-    return [*_pieces(text[:cut].strip(), most, encoding), *_pieces(text[cut:].strip(), most, encoding)]
+    return [*_pieces(text[:cut].strip(), max_tokens, encoding), *_pieces(text[cut:].strip(), max_tokens, encoding)]

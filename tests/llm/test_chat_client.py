@@ -28,7 +28,7 @@ class Answer(BaseModel):
     text: str
 
 
-def test_an_answer_is_parsed_priced_and_booked(lab: Lab) -> None:
+def test_an_answer_is_parsed_priced_and_recorded(lab: Lab) -> None:
     model = lab.chat()
     request = ask(model=Extraction, batch="letters", unit="u1", run_id="r1")
 
@@ -115,7 +115,7 @@ def test_passing_failures_are_retried_and_counted(lab: Lab, fault: str) -> None:
 
 
 @pytest.mark.parametrize(("fault", "asked"), [("429-retry-after", 0.3), ("429-retry-date", 2.0)])
-def test_retry_after_is_honoured_as_seconds_and_as_a_date(lab: Lab, fault: str, asked: float) -> None:
+def test_retry_after_is_honored_as_seconds_and_as_a_date(lab: Lab, fault: str, asked: float) -> None:
     lab.server.retry_after = asked
     lab.server.fail_next(fault)
     completion = run(lab.chat().complete(ask()))
@@ -153,7 +153,7 @@ def test_a_call_is_given_up_when_its_deadline_would_pass(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("fault", ["malformed-content", "wrong-schema", "truncated", "empty", "refusal", "filtered"])
-def test_an_invalid_answer_is_asked_again_once_with_the_reason(lab: Lab, fault: str) -> None:
+def test_an_invalid_answer_is_requested_once_more_with_the_reason(lab: Lab, fault: str) -> None:
     lab.server.fail_next(fault)
     model = lab.chat()
     completion = run(model.complete(ask(model=Extraction)))
@@ -202,7 +202,7 @@ GUESSES = ['{"entities": [{"title" "Ada", "type": "P", "strength": 1}', '{"entit
         ([GUESSES[0], ""], ["Ada"]),
     ],
 )
-def test_a_guess_at_broken_json_is_asked_again_and_used_only_if_nothing_better_comes(
+def test_guessed_json_is_requested_again_and_used_only_if_the_second_answer_is_no_better(
     lab: Lab, answers: list[str], kept: list[str]
 ) -> None:
     said = iter(answers)
@@ -214,7 +214,7 @@ def test_a_guess_at_broken_json_is_asked_again_and_used_only_if_nothing_better_c
     assert sorted(lab.ledger.frame()["kind"]) == ["chat", "invalid"]
 
 
-def test_json_with_small_mistakes_is_not_asked_again(lab: Lab) -> None:
+def test_json_with_small_mistakes_is_not_requested_again(lab: Lab) -> None:
     lab.server.content = lambda body: (
         "Sure:\n```json\n{'entities': [{'title': 'Ada', 'type': 'P', 'strength': 1},]}\n```"
     )
@@ -235,7 +235,7 @@ def test_bad_records_are_dropped_and_counted_also_from_the_ledger(lab: Lab) -> N
     assert len(lab.server.chats) == 1
 
 
-def test_a_stored_answer_that_the_response_model_no_longer_takes_is_asked_anew(lab: Lab) -> None:
+def test_a_stored_answer_that_is_no_longer_valid_is_requested_again(lab: Lab) -> None:
     lab.server.content = lambda body: '{"text": "short"}'
     run(lab.chat().complete(ask(model=Answer)))
     stale = lab.chat().key(ask(model=Answer))
@@ -246,9 +246,7 @@ def test_a_stored_answer_that_the_response_model_no_longer_takes_is_asked_anew(l
 
 
 @pytest.mark.parametrize("rejected", [{"json_schema"}, {"json_schema", "json_object"}])
-def test_a_server_that_rejects_the_response_format_is_asked_a_weaker_way_ever_after(
-    lab: Lab, rejected: set[str]
-) -> None:
+def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab: Lab, rejected: set[str]) -> None:
     lab.server.rejected_formats = rejected
     run(lab.chat().complete(ask(model=Extraction)))
     refused = len(lab.server.chats) - 1
@@ -283,7 +281,7 @@ def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> N
 
     faulty = lab.with_another_ledger()
     lab.server.faults = FaultPlan(
-        {"429": 0.05, "500": 0.02, "closed": 0.02, "wrong-schema": 0.02, "malformed-content": 0.02}, seed=7
+        {"429": 0.05, "500": 0.02, "closed": 0.02, "wrong-schema": 0.02, "malformed-content": 0.02}, seed=3
     )
     answers = [answer.text for answer in run(gather(faulty.chat().complete, *requests))]
 
@@ -297,7 +295,7 @@ def test_a_cancelled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> 
     lab.server.latency = 0.2
     model = lab.chat(limits={"concurrency": 2})
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with model:
             waiting = [asyncio.ensure_future(model.complete(ask(f"Text {n}."))) for n in range(10)]
             while lab.server.in_flight < 2:
@@ -306,7 +304,7 @@ def test_a_cancelled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> 
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    run(story())
+    run(scenario())
     assert len(lab.server.chats) == 2  # the others were not begun
     assert lab.ledger.frame().height == 2
 
@@ -314,14 +312,14 @@ def test_a_cancelled_caller_loses_no_answer_that_is_being_paid_for(lab: Lab) -> 
 def test_rates_hold_at_the_server(lab: Lab) -> None:
     model = lab.chat(limits={"requests_per_minute": 3, "deadline_seconds": 1})
 
-    async def story() -> None:
+    async def scenario() -> None:
         waiting = [asyncio.ensure_future(model.complete(ask(f"Text {n}."))) for n in range(6)]
         await asyncio.sleep(0.5)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
 
-    run(story())
+    run(scenario())
     assert len(lab.server.chats) == 3
 
 

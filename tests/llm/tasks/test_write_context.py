@@ -6,7 +6,7 @@ import json
 import pytest
 
 from graphrag_assets.llm.prompts import Prompts, fence
-from graphrag_assets.llm.tasks.contexts import ContextOptions, context_request, write_context
+from graphrag_assets.llm.tasks.write_context import ContextOptions, context_request, write_context
 from graphrag_assets.records import PlacedUnit
 from graphrag_assets.text import count_tokens
 from tests.llm.tasks.scripted_chat import ScriptedChat

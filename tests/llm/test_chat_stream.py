@@ -46,12 +46,12 @@ def test_an_answer_that_breaks_off_is_an_error_and_not_stored(lab: Lab) -> None:
     lab.server.fail_next("cut")
     model, came = lab.chat(), []
 
-    async def story() -> None:
+    async def scenario() -> None:
         async for piece in model.stream(ask()):
             came.append(piece)
 
     with pytest.raises(RetriesExhausted, match="broke off"):
-        run(story())
+        run(scenario())
     assert came
     assert run(lab.ledger.get(model.key(ask()))) is None
     assert model.usage.total.failures == 1
@@ -71,7 +71,7 @@ def test_the_first_piece_does_not_wait_for_the_last(lab: Lab) -> None:
     lab.server.content = lambda body: " ".join(map(str, range(3_000)))
     model = lab.chat()
 
-    async def story() -> tuple[float, float]:
+    async def scenario() -> tuple[float, float]:
         began = time.monotonic()
         stream = model.stream(ask())
         await anext(stream)
@@ -81,5 +81,5 @@ def test_the_first_piece_does_not_wait_for_the_last(lab: Lab) -> None:
         return first, time.monotonic() - began
 
     run(pieces(model, ask("Something else.")))  # imports and connects
-    first, last = run(story())
+    first, last = run(scenario())
     assert first < last / 2

@@ -40,7 +40,7 @@ def test_both_formats_give_the_same_vectors(lab: Lab) -> None:
     assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["float", "base64"]
 
 
-def test_only_openai_s_protocol_is_asked_for_base64(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base64_is_requested_only_by_openai_s_protocol(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     async def send(options: EmbeddingOptions, texts: list[str], encoding_format: str) -> tuple[list[Any], int]:
@@ -53,7 +53,7 @@ def test_only_openai_s_protocol_is_asked_for_base64(lab: Lab, monkeypatch: pytes
     assert asked == [("openai/e", "base64"), ("azure/e", "base64"), ("cohere/e", "float"), ("voyage/e", "float")]
 
 
-def test_equal_texts_are_asked_for_once_and_never_again(lab: Lab) -> None:
+def test_equal_texts_are_requested_once(lab: Lab) -> None:
     model = lab.embedding()
     first = run(model.embed(["Ada", "Charles", "Ada"], task="embed units", batch="letters"))
     again = run(model.embed(["Charles", "Ada", "Ada", "Mary"]))
@@ -147,7 +147,7 @@ def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[
     assert model.usage.total.retries == 1
 
 
-def test_retry_after_is_honoured(lab: Lab, address: dict[str, Any]) -> None:
+def test_retry_after_is_honored(lab: Lab, address: dict[str, Any]) -> None:
     lab.server.retry_after = 0.3
     lab.server.fail_next("429-retry-after")
     run(lab.embedding(**address).embed(["Ada"]))
@@ -156,7 +156,7 @@ def test_retry_after_is_honoured(lab: Lab, address: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("status", "cure"), [("401", "Check the API key"), ("404", "Check the model's name")])
-def test_what_cannot_heal_stops_at_once(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
+def test_fatal_failures_stop_at_once(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
     lab.server.fail_next(status)
     with pytest.raises(CircuitOpen, match=cure):
         run(lab.embedding(**address).embed(["Ada"]))
@@ -201,7 +201,7 @@ def test_one_failing_request_keeps_what_the_others_brought(lab: Lab) -> None:
     assert lab.ledger.frame().height == 1
 
 
-def test_a_server_that_takes_no_base64_gets_floats_ever_after(lab: Lab) -> None:
+def test_a_server_that_rejects_base64_gets_floats_from_then_on(lab: Lab) -> None:
     lab.server.rejected_formats = {"base64"}
     model = lab.embedding()
     assert run(model.embed(["Ada"])).shape == (1, 32)

@@ -10,26 +10,26 @@ from pydantic import Field
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.claims import ClaimOptions, extract_claims
-from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Strength, Text
-from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
+from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions, extract_claims
+from graphrag_assets.llm.tasks.gleaning import Counts, request_rounds
 from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
 TASK = "extract_graph"
 ENTITY_TYPES = ("organization", "person", "geo", "event")
 UNKNOWN = "UNKNOWN"
-MIDDLE_STRENGTH = 5.0  # of a relationship whose strength is not told: neither a mention nor a bond
-LONGEST_NAME = 200  # characters; what is longer is a sentence
+MIDDLE_STRENGTH = 5.0  # of a relationship without a stated strength
+MAX_NAME_LENGTH = 200  # characters; anything longer is a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionOptions:
-    """What is extracted.
+    """Options of the extraction.
 
-    `other_types`: types beyond `entity_types` are welcome; if not, entities of other types are dropped together
-    with their relationships. `max_gleanings`: rounds for what was missed. `language`: of types and descriptions;
+    `other_types`: allow types beyond `entity_types`; otherwise entities of other types are dropped together with
+    their relationships. `max_gleanings`: maximum rounds for missed records. `language`: of types and descriptions;
     None follows the documents.
     """
 
@@ -72,7 +72,7 @@ class ExtractGraph(RecordsForm):
 
 @dataclass(frozen=True, slots=True)
 class ExtractedUnit:
-    """What was found in a text unit, and what was lost."""
+    """The extraction of a text unit, and the counts of dropped records."""
 
     extraction: UnitExtraction
     counts: Counts = field(default_factory=Counts)
@@ -106,7 +106,7 @@ async def extract_text_unit(
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
     first = extraction_request(prompts, text, options, origin)
-    rounds = await rounds_of(chat, prompts, first, ExtractGraph, options.max_gleanings)
+    rounds = await request_rounds(chat, prompts, first, ExtractGraph, options.max_gleanings)
     graph, dropped = graph_records(rounds.answers, options)
     unit = ExtractedUnit(graph, rounds.counts(dropped))
     if claim_options is None:
@@ -118,10 +118,10 @@ async def extract_text_unit(
 def graph_records(
     answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS
 ) -> tuple[UnitExtraction, Counter[str]]:
-    """The records of all answers, each thing once, and the number of dropped ones by reason.
+    """The records of all answers, without duplicates, and the number of dropped ones by reason.
 
-    Entities are one by key and type, relationships by both keys and type; the longer description stays and the
-    greater strength. A relationship may end at something that is no entity of any answer.
+    Entities are identified by key and type, relationships by both keys and type; the longer description and the
+    greater strength are kept. The endpoints of a relationship need not be entities of an answer.
     """
     dropped: Counter[str] = Counter()
     closed = set() if options.other_types else {_type(name) for name in options.entity_types} | {UNKNOWN}
@@ -130,7 +130,7 @@ def graph_records(
     for found in (entity for answer in answers for entity in answer.entities):
         record = EntityRecord(_name(found.name), _type(found.type) or UNKNOWN, found.description)
         key = title_key(record.title)
-        if not key or len(record.title) > LONGEST_NAME:
+        if not key or len(record.title) > MAX_NAME_LENGTH:
             dropped["entity without a usable name"] += 1
         elif closed and record.type not in closed:
             dropped["entity of another type"] += 1
@@ -155,15 +155,15 @@ def _relationships(
             MIDDLE_STRENGTH if relationship.strength is None else relationship.strength,
             _type(relationship.type).replace(" ", "_"),
         )
-        ends = title_key(record.source), title_key(record.target)
-        if not all(ends) or max(len(record.source), len(record.target)) > LONGEST_NAME:
+        endpoints = title_key(record.source), title_key(record.target)
+        if not all(endpoints) or max(len(record.source), len(record.target)) > MAX_NAME_LENGTH:
             dropped["relationship without two usable names"] += 1
-        elif ends[0] == ends[1]:
+        elif endpoints[0] == endpoints[1]:
             dropped["relationship of a thing with itself"] += 1
-        elif unwanted & set(ends):
+        elif unwanted & set(endpoints):
             dropped["relationship of an entity of another type"] += 1
         else:
-            key = (*ends, record.type)
+            key = (*endpoints, record.type)
             known = records.setdefault(key, record)
             records[key] = replace(
                 known,

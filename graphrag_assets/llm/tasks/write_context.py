@@ -1,7 +1,7 @@
-"""The place of a passage in its document, in words: what a search needs to know that the passage does not say.
+"""The context of a passage within its document, in words, which search needs and the passage lacks.
 
-Contextual retrieval (Anthropic, 2024, https://www.anthropic.com/news/contextual-retrieval). The document stands before
-the passage, and is the same text for all passages of it, so providers bill it from their prompt caches.
+Contextual retrieval (Anthropic, 2024, https://www.anthropic.com/news/contextual-retrieval). The prompt starts with the
+document, which is the same text for all its passages, so that providers bill it from their prompt caches.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from pydantic import model_validator
 
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin, ask
-from graphrag_assets.llm.tasks.formats import AnswerForm, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import PlacedUnit
 from graphrag_assets.text import encode, sentences
 
@@ -21,7 +21,7 @@ TASK = "text_unit_context"
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """Limits of a written context: `max_tokens` is twice what the prompt asks for; what is longer is cut."""
+    """Limits of a context: `max_tokens` is twice what the prompt asks for; longer ones are cut."""
 
     max_tokens: int = 200
     language: str | None = None
@@ -64,7 +64,7 @@ def context_request(
 
 
 def _within(text: str, options: ContextOptions) -> str:
-    """`text`, or the whole sentences at its beginning that fit; of a first sentence that is too long, a part."""
+    """`text`, or the whole sentences at its start that fit; part of a first sentence that is too long."""
     if len(encode(text, options.encoding)) <= options.max_tokens:
         return text
     kept = 0

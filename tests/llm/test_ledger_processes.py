@@ -1,4 +1,4 @@
-"""Several processes, and processes that are killed: nothing is paid twice but what was in flight."""
+"""Concurrent and killed processes: only in-flight requests are paid twice."""
 
 import json
 import random
@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[3]
 
 def start(server: OpenAIServer, ledger: Path, first: int, last: int, concurrency: int = 4) -> subprocess.Popen:
     arguments = [server.url, str(ledger), str(first), str(last), str(concurrency)]
-    command = [sys.executable, "-m", "tests.llm.worker", *arguments]
+    command = [sys.executable, "-m", "tests.llm.ledger_process", *arguments]
     return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.claims import (
+from graphrag_assets.llm.tasks.extract_claims import (
     ClaimOptions,
     ExtractClaims,
     SourceText,

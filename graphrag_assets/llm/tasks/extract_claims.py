@@ -1,4 +1,4 @@
-"""Claims of a text unit, each led back to the words of the text that carry it."""
+"""Claims of a text unit, each with the passage of the text that supports it."""
 
 import re
 from collections import Counter
@@ -12,10 +12,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.chat import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.dates import period
-from graphrag_assets.llm.tasks.formats import Form, RecordsForm, Text, as_text
-from graphrag_assets.llm.tasks.gleaning import Counts, rounds_of
+from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Text, as_text
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
+from graphrag_assets.llm.tasks.gleaning import Counts, request_rounds
+from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
 
@@ -23,7 +23,7 @@ TASK = "extract_claims"
 NONE = "NONE"
 _NOTHING = {"", NONE, "NULL", "N/A", "UNKNOWN"}
 DESCRIPTION = "dated or quantified facts, decisions, changes, and whatever else about an entity can be checked."
-LEAST_LIKENESS = 0.6  # Dice coefficient of words from which a sentence may stand for a quotation
+MIN_SIMILARITY = 0.6  # Dice coefficient of words from which a sentence counts as the quoted one
 
 _STATUS = {
     "TRUE": "TRUE",
@@ -38,7 +38,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimOptions:
-    """What counts as a claim, and of which entities (none named: of all). Otherwise as `ExtractionOptions`."""
+    """What counts as a claim, and of which entity types (none: all). Otherwise as `ExtractionOptions`."""
 
     description: str = DESCRIPTION
     entity_types: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class ExtractClaims(RecordsForm):
 
 @dataclass(frozen=True, slots=True)
 class ExtractedClaims:
-    """The claims of a text unit, and what was lost."""
+    """The claims of a text unit, and the counts of dropped records."""
 
     claims: list[ClaimRecord]
     counts: Counts = field(default_factory=Counts)
@@ -104,7 +104,7 @@ async def extract_claims(
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
     first = claims_request(prompts, text, options, origin)
-    rounds = await rounds_of(chat, prompts, first, ExtractClaims, options.max_gleanings)
+    rounds = await request_rounds(chat, prompts, first, ExtractClaims, options.max_gleanings)
     claims, dropped = claim_records(rounds.answers, text)
     return ExtractedClaims(claims, rounds.counts(dropped))
 
@@ -112,8 +112,8 @@ async def extract_claims(
 def claim_records(answers: Sequence[ExtractClaims], text: str) -> tuple[list[ClaimRecord], Counter[str]]:
     """The claims of all answers, each once, and the number of dropped ones by reason.
 
-    One is dropped without a subject, without a statement, or if nothing like it stands in `text`: then it was
-    made up. `source_text` is always a literal part of `text`.
+    A claim without a subject, without a statement, or without a similar passage in `text` (invented by the model)
+    is dropped. `source_text` is always a literal part of `text`.
     """
     source, dropped = SourceText(text), Counter[str]()
     records: dict[tuple[str, str, str, str], ClaimRecord] = {}
@@ -156,15 +156,15 @@ _ELLIPSIS = re.compile(r"\s*(?:\[(?:\.{3}|…)\]|\.{3,}|…)\s*")
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text in which quotations are looked up."""
+    """A text in which quotations are located."""
 
     text: str
 
     def find(self, quotation: str) -> str | None:
-        """The part of the text that `quotation` stands for, in the text's own wording; None if there is none.
+        """The quoted part of the text, in the text's own wording; None if there is none.
 
-        The same words in the same order, whatever case, white space and punctuation; with "…" also what was left
-        out there; else the one to three sentences whose words are most alike.
+        The same words in the same order, regardless of case, white space and punctuation, with "…" standing for any
+        words between; else the one to three sentences with the most similar words.
         """
         if quotation in self.text:
             return quotation
@@ -178,7 +178,7 @@ class SourceText:
                 spans.append(found)
             else:
                 span = spans[0][0], spans[-1][1]
-        return self.text[slice(*span)] if span else self._most_alike(quotation)
+        return self.text[slice(*span)] if span else self._most_similar(quotation)
 
     def _span(self, quotation: str, start: int = 0) -> tuple[int, int] | None:
         words = _WORD.findall(quotation)
@@ -194,17 +194,17 @@ class SourceText:
         spans = [(span.start, span.end) for span in sentences(self.text)]
         return [(start, end, _words(self.text[start:end])) for start, end in spans]
 
-    def _most_alike(self, quotation: str) -> str | None:
+    def _most_similar(self, quotation: str) -> str | None:
         wanted = _words(quotation)
-        best, likeness = (0, 0), 0.0
+        best, similarity = (0, 0), 0.0
         for first, (start, _, _) in enumerate(self._sentences):
             held: Counter[str] = Counter()
             for _, end, words in self._sentences[first : first + 3]:
                 held += words
-                alike = 2 * (held & wanted).total() / ((held.total() + wanted.total()) or 1)
-                if alike > likeness:
-                    best, likeness = (start, end), alike
-        return self.text[slice(*best)].strip() if likeness >= LEAST_LIKENESS else None
+                candidate = 2 * (held & wanted).total() / ((held.total() + wanted.total()) or 1)
+                if candidate > similarity:
+                    best, similarity = (start, end), candidate
+        return self.text[slice(*best)].strip() if similarity >= MIN_SIMILARITY else None
 
 
 def _words(text: str) -> Counter[str]:

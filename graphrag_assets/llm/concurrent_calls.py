@@ -1,0 +1,59 @@
+"""Concurrent calls for synchronous code: results as they complete, with progress in the log."""
+
+import queue
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from graphrag_assets.llm.event_loop import submit
+from graphrag_assets.llm.tasks.chat_protocol import stops_the_run
+from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.progress import SECONDS_BETWEEN_LINES, Progress
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run_concurrently(
+    work: Callable[[Item], Coroutine[Any, Any, Result]],
+    items: Iterable[Item],
+    what: str,
+    meter: UsageMeter | None = None,
+) -> Iterator[tuple[Item, Result | Exception]]:
+    """Run `work` for all items at once; yields each item with its result or its error as they complete.
+
+    Logs progress and usage every few seconds; `what` names the items there, `meter` counts the usage. Ending the
+    iteration early cancels the remaining calls.
+
+    Raises:
+        BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are cancelled.
+            The message says how much is done.
+    """
+    completed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
+    futures: dict[Future[Result], Item] = {}
+    try:
+        for item in items:
+            future = submit(work(item))
+            futures[future] = item
+            future.add_done_callback(completed.put)
+        progress = Progress(what, len(futures), (lambda: meter.total) if meter else None)
+        for _ in futures:
+            future = _next_of(completed, progress)
+            error = future.exception()
+            if isinstance(error, Exception) and stops_the_run(error):
+                left = progress.total - progress.done
+                raise type(error)(f"{error} Done: {progress.done} of {progress.total} {what}, {left} are left.")
+            progress.advance()
+            yield futures[future], error if isinstance(error, Exception) else future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _next_of(results: "queue.SimpleQueue[Result]", progress: Progress) -> Result:
+    """The next result; logs progress while there is none."""
+    while True:
+        try:
+            return results.get(timeout=SECONDS_BETWEEN_LINES)
+        except queue.Empty:
+            progress.tell()

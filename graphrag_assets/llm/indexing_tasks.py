@@ -1,0 +1,186 @@
+"""Extraction, summaries, reports and contexts by a chat model, as `IndexingModels`.
+
+The stages of the index are synchronous; each method here makes its calls concurrently.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from graphrag_assets.embedded import REPORTER
+from graphrag_assets.embedded.centrality import summarize as most_central
+from graphrag_assets.embedded.reporter import write_reports as extractive_reports
+from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing_models import Extracted, IndexingModels
+from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
+from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
+from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
+from graphrag_assets.llm.tasks.write_report import ReportOptions, write_report
+from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
+from graphrag_assets.settings import Settings
+
+log = logging.getLogger(__name__)
+_SMALL = 2
+"""Communities of at most so many members are reported from their own rows, without a call."""
+
+_EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
+
+
+def with_tasks(
+    models: IndexingModels,
+    settings: Settings,
+    prompts: Prompts,
+    chat: Chat,
+    batch: str | None = None,
+    run_id: str | None = None,
+    meter: UsageMeter | None = None,
+) -> IndexingModels:
+    """`models` with extraction, summaries, reports and contexts by `chat`, with the options of the settings.
+
+    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chat`, for lines on progress.
+    """
+    tasks = IndexingTasks(settings, prompts, chat, batch, run_id, meter)
+
+    def fingerprint(names: Iterable[str], *options: object) -> str:
+        """The model's name with a hash of its prompts and options."""
+        parts = [prompts.fingerprint(name) for name in names]
+        return f"{settings.chat_model}#{stable_id(*parts, *options)[:8]}"
+
+    return replace(
+        models,
+        extractor=fingerprint(_EXTRACTION_TASKS, tasks.extraction, tasks.claims),
+        extract=tasks.extract,
+        summarize=tasks.summarize,
+        reporter=fingerprint(("community_report",), tasks.reports),
+        write_reports=tasks.write_reports,
+        context_writer=fingerprint((CONTEXT_TASK,), tasks.contexts),
+        write_contexts=tasks.write_contexts,
+    )
+
+
+@dataclass(frozen=True)
+class IndexingTasks:
+    """The tasks that indexing gives to a chat model; the methods are those of `IndexingModels`."""
+
+    settings: Settings
+    prompts: Prompts
+    chat: Chat
+    batch: str | None = None
+    run_id: str | None = None
+    meter: UsageMeter | None = None
+
+    @property
+    def extraction(self) -> ExtractionOptions:
+        """Options of the extraction of entities and relationships."""
+        settings = self.settings
+        return ExtractionOptions(
+            entity_types=settings.entity_type_list, max_gleanings=settings.max_gleanings, language=self._language
+        )
+
+    @property
+    def claims(self) -> ClaimOptions | None:
+        """Options of the extraction of claims; None if it is switched off."""
+        options = ClaimOptions(max_gleanings=self.settings.max_gleanings, language=self._language)
+        return options if self.settings.extract_claims else None
+
+    @property
+    def reports(self) -> ReportOptions:
+        """Options of community reports."""
+        return ReportOptions(self.settings.report_words, self._language)
+
+    @property
+    def contexts(self) -> ContextOptions:
+        """Options of the contexts of text units."""
+        return ContextOptions(language=self._language, encoding=self.settings.encoding)
+
+    @property
+    def _language(self) -> str | None:
+        return self.settings.language or None
+
+    def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
+        """Extractions of text units, as they complete."""
+        extraction, claims = self.extraction, self.claims
+
+        async def extract_one(unit: TextUnit) -> Extracted:
+            origin = Origin(self.batch, unit.id, self.run_id)
+            found = await extract_text_unit(self.chat, self.prompts, unit.text, extraction, claims, origin)
+            return unit.id, found.extraction
+
+        for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
+            yield (unit.id, found) if isinstance(found, Exception) else found
+
+    def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
+        """One description per key: a single one as it is, several summarized."""
+        options = SummaryOptions(language=self._language, encoding=self.settings.encoding)
+        texts = (
+            descriptions.filter(pl.col("description") != "")
+            .group_by("key")
+            .agg(pl.col("title").min(), pl.col("description").unique().sort().alias("texts"))
+            .sort("key")
+        )
+        several = texts.filter(pl.col("texts").list.len() > 1)
+        single = texts.filter(pl.col("texts").list.len() == 1).select("key", pl.col("texts").list.first())
+
+        async def summarize_one(row: tuple[str, str, list[str]]) -> str:
+            _, title, found = row
+            return await summarize_descriptions(
+                self.chat, self.prompts, title, found, options, Origin(run_id=self.run_id)
+            )
+
+        written: dict[str, str] = {}
+        failed: list[str] = []
+        for row, summary in run_concurrently(summarize_one, several.rows(), "description summaries", self.meter):
+            if isinstance(summary, Exception):
+                log.warning("a description summary failed and is extractive until the next run: %s", summary)
+                failed.append(row[0])
+            else:
+                written[row[0]] = summary
+        schema = {"key": pl.String, "description": pl.String}
+        made = pl.DataFrame([*single.rows(), *written.items()], schema=schema, orient="row")
+        if failed:
+            made = pl.concat([made, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
+        return made.sort("key")
+
+    def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        """A report per material, in order; those of small communities, and those that fail, are extractive."""
+        options = self.reports
+        large = [place for place, material in enumerate(materials) if material.size > _SMALL]
+        small = [place for place, material in enumerate(materials) if material.size <= _SMALL]
+
+        async def write_one(place: int) -> ReportRecord:
+            return await write_report(self.chat, self.prompts, materials[place], options, Origin(run_id=self.run_id))
+
+        written: dict[int, ReportRecord] = {}
+        for place, report in run_concurrently(write_one, large, "community reports", self.meter):
+            if isinstance(report, Exception):
+                log.warning("a community report failed and is extractive until the next run: %s", report)
+            else:
+                written[place] = report
+        failed = [place for place in large if place not in written]
+        written |= zip(small, extractive_reports([materials[place] for place in small], False), strict=True)
+        for place, report in zip(failed, extractive_reports([materials[p] for p in failed], True), strict=True):
+            written[place] = replace(report, writer=REPORTER)
+        return [written[place] for place in range(len(materials))]
+
+    def write_contexts(self, units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
+        """The context of each text unit, as they complete."""
+        options = self.contexts
+
+        async def write_one(unit: PlacedUnit) -> str:
+            origin = Origin(self.batch, unit.id, self.run_id)
+            return await write_context(self.chat, self.prompts, unit, options, origin)
+
+        # The first unit of each document goes first: it brings the document into the provider's prompt cache.
+        first = list({unit.document: unit for unit in reversed(units)}.values())
+        others = set(units) - set(first)
+        for group in (first, [unit for unit in units if unit in others]):
+            for unit, written in run_concurrently(write_one, group, "text unit contexts", self.meter):
+                yield unit.id, written

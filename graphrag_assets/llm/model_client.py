@@ -1,0 +1,63 @@
+"""What the clients of chat and embedding models share: ledger, limits, budget, prices, accounting, closing."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Generic, Self, TypeVar
+
+from graphrag_assets.llm import provider
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions
+from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.rate_limits import Limits
+from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.llm.usage import UsageMeter, used
+
+Options = TypeVar("Options", ChatOptions, EmbeddingOptions)
+
+
+class ModelClient(Generic[Options]):
+    """The client of one model; what its calls used is in `usage`.
+
+    As an asynchronous context manager, or by `await close()`, it finishes and stores the in-flight calls.
+    """
+
+    def __init__(self, options: Options, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None):
+        self.options: Options = options
+        self.ledger = ledger
+        self.limits = limits or Limits.of(options.model, options.base_url)
+        self.budget = budget or Budget()
+        self.usage = UsageMeter()
+        self._known_prices: Prices | None = None
+
+    async def close(self) -> None:
+        """Let the in-flight calls finish, and close the connections of this event loop."""
+        await self.ledger.single_flight.drain()
+        await provider.close_clients()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _prices(self) -> Prices:
+        """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
+        if self._known_prices is None:
+            await asyncio.to_thread(provider.litellm)
+            self._known_prices = Prices.of(self.options.model, self.options.prices)
+        return self._known_prices
+
+    @contextmanager
+    def _counting_failure(self, task: str, trace: Trace) -> Iterator[None]:
+        """Record an exception of a call in the usage and the circuit breaker."""
+        try:
+            yield
+        except Exception as error:
+            self.usage.add(task, replace(used(trace), failures=1))
+            if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
+                self.limits.breaker.failed(str(error))
+            raise

@@ -1,0 +1,134 @@
+"""Concurrency, requests and tokens per minute, and the shared pause after HTTP 429."""
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.llm.model_errors import CircuitOpen
+from graphrag_assets.llm.model_options import LimitOptions
+from graphrag_assets.llm.rate_limits import Limits, RateLimiter
+from tests.llm.conftest import run
+
+MINUTE = 0.1
+"""A minute of the rate limiters in these tests, in seconds."""
+
+
+def start_times(options: LimitOptions, amounts: list[int]) -> list[float]:
+    """Seconds, in minutes of the limiter, after which requests of so many tokens start that come all at once."""
+
+    async def all_at_once() -> list[float]:
+        limiter, starts = RateLimiter(options, MINUTE), list[float]()
+        began = time.monotonic()
+
+        async def one(tokens: int) -> None:
+            await limiter.acquire(tokens)
+            starts.append((time.monotonic() - began) / MINUTE)
+
+        await asyncio.gather(*map(one, amounts))
+        return starts
+
+    return run(all_at_once())
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 12), max_size=20), st.integers(12, 40))
+def test_tokens_are_never_more_than_one_limit_at_once_and_one_per_minute_after_it(
+    amounts: list[int], limit: int
+) -> None:
+    starts = start_times(LimitOptions(tokens_per_minute=limit), amounts)
+
+    assert len(starts) == len(amounts)
+    assert starts == sorted(starts)  # first come, first served
+    for number, minutes in enumerate(starts, start=1):
+        assert sum(amounts[:number]) <= limit * (1 + minutes) + 1e-3
+
+
+def test_requests_start_at_once_up_to_the_limit_and_then_at_an_even_rate() -> None:
+    async def started_at_once() -> int:
+        limiter = RateLimiter(LimitOptions(requests_per_minute=4), seconds=3600)
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(7)]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        started = sum(one.done() for one in waiting)
+        for one in waiting:
+            one.cancel()
+        return started
+
+    assert run(started_at_once()) == 4
+    starts = start_times(LimitOptions(requests_per_minute=4), [0] * 7)
+    assert [start >= at - 0.01 for start, at in zip(starts[4:], [0.25, 0.5, 0.75], strict=True)] == [True] * 3
+
+
+def test_a_request_above_the_limit_takes_the_whole_bucket() -> None:
+    _, second = start_times(LimitOptions(tokens_per_minute=100), [500, 50])
+    assert second >= 0.49
+
+
+def test_concurrency_is_limited_and_shared_by_all_callers() -> None:
+    options = LimitOptions(concurrency=3)
+    assert Limits.of("m", None, options) is Limits.of("m", None, options)
+    assert Limits.of("m", None, options) is not Limits.of("other", None, options)
+    limits, running, most = Limits(options), 0, 0
+
+    async def work() -> None:
+        nonlocal running, most
+        async with limits.slot():
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.001)
+            running -= 1
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(work() for _ in range(20)))
+
+    run(all_at_once())
+    assert most == 3
+    run(all_at_once())  # another event loop
+    assert most == 3
+
+
+def test_after_429_all_calls_wait_as_long_as_the_server_asks() -> None:
+    limits = Limits(LimitOptions(backoff_seconds=0.2))
+
+    async def work() -> float:
+        async with limits.slot():
+            await limits.turn()
+            return time.monotonic()
+
+    async def scenario() -> list[float]:
+        began = time.monotonic()
+        limits.pause(0.1)
+        return [at - began for at in sorted(await asyncio.gather(*(work() for _ in range(10))))]
+
+    starts = run(scenario())
+    assert starts[0] >= 0.1
+    assert starts[-1] - starts[0] >= 0.01  # not all at the same moment
+
+
+def test_a_pause_is_never_longer_than_the_deadline_of_a_call() -> None:
+    limits = Limits(LimitOptions(backoff_seconds=0.01, deadline_seconds=0.1))
+
+    async def scenario() -> float:
+        limits.pause(3600)
+        return await asyncio.wait_for(limits.turn(), 30)
+
+    assert run(scenario()) >= 0.1
+
+
+@pytest.mark.parametrize("reason", ["pause", "rate"])
+def test_an_opening_circuit_ends_waits_for_a_turn(reason: str) -> None:
+    limits = Limits(LimitOptions(requests_per_minute=1))
+
+    async def scenario() -> None:
+        if reason == "pause":
+            limits.pause(600)
+        else:
+            await limits.turn()
+        asyncio.get_running_loop().call_later(0.01, limits.breaker.trip, "wrong key")
+        await asyncio.wait_for(limits.turn(), 30)
+
+    with pytest.raises(CircuitOpen, match="wrong key"):
+        run(scenario())

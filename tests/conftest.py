@@ -64,6 +64,8 @@ class Project:
     def run(
         self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
     ) -> dg.ExecuteInProcessResult:
+        # Jobs with a default config have the resource's default values of when they were built.
+        resources = {"index": {"config": {"database": str(self.index.database)}}}
         result = (
             repository()
             .get_job(job)
@@ -71,7 +73,7 @@ class Project:
                 instance=self.instance,
                 partition_key=partition,
                 raise_on_error=succeed,
-                run_config={**QUIET, **({"ops": ops} if ops else {})},
+                run_config={**QUIET, "resources": resources, **({"ops": ops} if ops else {})},
                 resources={"index": GraphIndex.with_sources_shown()},
                 **more,
             )
@@ -112,8 +114,11 @@ class Project:
 
 @functools.cache
 def repository() -> dg.RepositoryDefinition:
-    """The code location, loaded once. Runs get the index of the present settings, see `Project.run`."""
-    return defs().get_repository_def()
+    """The code location, loaded once, without settings. Runs get the present ones, see `Project.run`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+            patch.delenv(name)
+        return defs().get_repository_def()
 
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

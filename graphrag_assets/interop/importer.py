@@ -15,14 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import dagster as dg
 import numpy as np
 import polars as pl
 
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.embedded.indexing import embedded_models
 from graphrag_assets.embedded.reporter import write_reports
-from graphrag_assets.errors import GraphRAGError, InputError
+from graphrag_assets.errors import CheckError, GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
@@ -114,8 +113,8 @@ def import_index(index: Index, path: Path, name: str | None = None, vectors_of: 
 def _published(index: Index, batch: str, run_id: str) -> Publication:
     try:
         return update_publication(index, run_id)
-    except dg.Failure as failure:
-        raise GraphRAGError(f"{batch!r} is imported. {failure.description}") from failure
+    except CheckError as error:
+        raise GraphRAGError(f"{batch!r} is imported. {error}") from error
 
 
 def _check_name(index: Index, batch: str) -> bool:

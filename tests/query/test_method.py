@@ -90,4 +90,4 @@ def test_the_names_in_a_question_are_looked_up_once(reader: Reader, monkeypatch:
     question = Question(QUESTION)
     named_things(reader, question, EVERYTHING)
     assert named_entities(reader, question, EVERYTHING) == named_entities(reader, question, EVERYTHING) != []
-    assert sum("SELECT name, entity FROM entity_names" in query for query in asked) == 1
+    assert sum("SELECT name, entity FROM search.entity_names" in query for query in asked) == 1

@@ -42,9 +42,9 @@ COMPILE = $(BIN)/python -m compileall -q graphrag_assets
 	@touch $@ .venv/.installed
 
 demo: .venv/.installed
-	$(BIN)/python -m graphrag_assets index
-	$(BIN)/python -m graphrag_assets query local "Who commanded the Great Eastern in 1865?"
-	$(BIN)/python -m graphrag_assets query global "Why did the cable of 1858 fail, and what was learned from it?"
+	$(BIN)/graphrag-assets index
+	$(BIN)/graphrag-assets query local "Who commanded the Great Eastern in 1865?"
+	$(BIN)/graphrag-assets query global "Why did the cable of 1858 fail, and what was learned from it?"
 
 dev: .venv/.installed
 	$(BIN)/dagster dev

@@ -3,7 +3,7 @@
     python -m benchmarks.faults                       # 5 % 429, 2 % 500, 2 % dropped, 2 % malformed answers
     python -m benchmarks.faults --seed 3 --fault 429=0.2
 
-Runs `python -m graphrag_assets index` twice over data/input, chat and embedding model being the test server: once
+Runs `graphrag-assets index` twice over data/input, chat and embedding model being the test server: once
 without faults and once with. Ends with 1 when a table differs or a request is missing or too many.
 """
 
@@ -36,7 +36,7 @@ def main() -> None:
 
     faults = {name.removeprefix("fault "): n for name, n in counts.items() if name.startswith("fault ")}
     extra = counts["requests"] - clean_counts["requests"]
-    table = Table("", "clean", "with faults", title=f"python -m graphrag_assets index, seed {options.seed}")
+    table = Table("", "clean", "with faults", title=f"graphrag-assets index, seed {options.seed}")
     table.add_row("requests", str(clean_counts["requests"]), str(counts["requests"]))
     for name in shares:
         table.add_row(f"fault {name}", "0", str(faults.get(name, 0)))

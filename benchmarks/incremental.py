@@ -3,7 +3,7 @@
     python -m benchmarks.incremental                      # 200 documents, 100,000 tokens, 10 batches
     python -m benchmarks.incremental --documents 40 --tokens 20000
 
-Every step is `python -m graphrag_assets index`, with the test server as chat and embedding model and one gleaning. Ends
+Every step is `graphrag-assets index`, with the test server as chat and embedding model and one gleaning. Ends
 with 1 when a rerun asks or writes anything, an edit extracts more than three text units or rewrites more than 5 % of
 the reports, or a move asks anything.
 """

@@ -3,7 +3,7 @@
     python -m benchmarks.index_with_model                       # claims off, then claims on
     python -m benchmarks.index_with_model --claims off --batches 4 --profile index.prof
 
-`python -m graphrag_assets index` with gleaning, summaries, reports and embeddings, in text units of 1,200 tokens that
+`graphrag-assets index` with gleaning, summaries, reports and embeddings, in text units of 1,200 tokens that
 overlap by 100. The model is the test server, which runs in a process of its own and answers at once: what is measured
 is the price of everything but the model. Then the same again over the same input. Last, what `import litellm` takes by
 itself on this machine at this moment: the CPU seconds of a shared machine vary by half, their ratio to it by less.

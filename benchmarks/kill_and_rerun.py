@@ -3,7 +3,7 @@
     python -m benchmarks.kill_and_rerun                    # 20 kills, a server that answers after 0.5 s
     python -m benchmarks.kill_and_rerun --kills 3 --seed 7
 
-Each time `python -m graphrag_assets index` begins an index of data/input, chat and embedding model being the test
+Each time `graphrag-assets index` begins an index of data/input, chat and embedding model being the test
 server; its process group is killed at a random moment of the time an undisturbed run takes, and `index` runs again to
 the end. In flight is what was asked and is not in the ledger. Ends with 1 when a table differs, or when more was asked
 for than in the undisturbed run and in flight at the kill, or more was in flight than the limit of concurrency.

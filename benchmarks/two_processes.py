@@ -3,7 +3,7 @@
     python -m benchmarks.two_processes
     python -m benchmarks.two_processes --latency 0.5
 
-The documents of data/input are in both batches, with some of its own in each. Two `python -m graphrag_assets index
+The documents of data/input are in both batches, with some of its own in each. Two `graphrag-assets index
 --batch …` begin at the same moment, chat and embedding model being the test server. Ends with 1 when one fails, when
 a lock error is printed, or when anything is asked again that had been answered before.
 """

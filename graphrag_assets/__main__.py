@@ -1,4 +1,4 @@
-"""The command line as a program: `python -m graphrag_assets`, or `graphrag-assets`."""
+"""The command line as a program: `graphrag-assets`, or `graphrag-assets`."""
 
 from graphrag_assets import cli
 

@@ -53,7 +53,7 @@ class ModelIndex:
         return kept | {f"GRAPHRAG_{name}": value for name, value in (settings | self.more).items()}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """`python -m graphrag_assets index`, begun, as the head of a process group of its own."""
+        """`graphrag-assets index`, begun, as the head of a process group of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return subprocess.Popen(
             [sys.executable, "-m", "graphrag_assets", "index", *arguments],

@@ -91,7 +91,7 @@ def test_a_bad_setting_names_the_variable(project):
 
 
 def test_status_of_an_empty_project_says_what_to_do(project):
-    assert "python -m graphrag_assets index" in run_command("status")
+    assert "graphrag-assets index" in run_command("status")
 
 
 def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):

@@ -1,4 +1,4 @@
-"""`python -m graphrag_assets sql`: one query, a pipe, DuckDB's shell."""
+"""`graphrag-assets sql`: one query, a pipe, DuckDB's shell."""
 
 import json
 import os

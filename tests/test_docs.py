@@ -1,5 +1,6 @@
 """What the README shows works: its SQL and Python run on the sample corpus, its settings are all there are."""
 
+import importlib
 import os
 import re
 from pathlib import Path
@@ -79,3 +80,13 @@ def test_links_of_the_guides_lead_to_files():
     for guide in (ROOT / "docs").glob("*.md"):
         links = re.findall(r"\]\((?!http)([^)#]+)\)", guide.read_text(encoding="utf-8"))
         assert [link for link in links if not (guide.parent / link).exists()] == []
+
+
+def test_the_functions_named_in_the_life_of_a_document_exist():
+    guide = (ROOT / "docs/life-of-a-document.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)+)\.(?!py`|jinja`)(\w+)`", guide)
+    assert len(named) > 30
+    for module, name in named:
+        assert hasattr(importlib.import_module(f"graphrag_assets.{module.replace('/', '.')}"), name), (module, name)
+    for file in re.findall(r"`([a-z_]+/[a-z_]+\.(?:py|jinja))`", guide):
+        assert (ROOT / "graphrag_assets" / file).exists() or (ROOT / file).exists(), file

@@ -1,4 +1,4 @@
-"""The command line: `python -m graphrag_assets index | query | status`."""
+"""The command line: `graphrag-assets index | query | status`."""
 
 from graphrag_assets.cli.main import main
 

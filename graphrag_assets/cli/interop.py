@@ -18,7 +18,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
 from graphrag_assets.store.publication_reader import STABLE_NAME
 
-_THEN = "Run `python -m graphrag_assets index`: it refreshes what depends on them, and publishes."
+_THEN = "Run `graphrag-assets index`: it refreshes what depends on them, and publishes."
 
 
 def run_import(path: Path, name: str | None, vectors_of: str) -> None:
@@ -119,7 +119,7 @@ def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:
         return []
     return [
         f"{written} community reports were written by the embedded default: the next `index` has {settings.chat_model} "
-        "write them. The imported ones stay. `python -m graphrag_assets plan` tells what that costs."
+        "write them. The imported ones stay. `graphrag-assets plan` tells what that costs."
     ]
 
 

@@ -30,7 +30,7 @@ def show_publications() -> None:
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
     if not found:
-        console.print(f"Nothing is published in {folder} yet. Run `python -m graphrag_assets index`.", soft_wrap=True)
+        console.print(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.", soft_wrap=True)
         return
     table = table_of("number", "made (UTC)")
     add_numbers(table, "documents", "entities", "communities", "MB")
@@ -90,7 +90,7 @@ def show_diff(before: str | None, after: str | None, sql: bool, examples: int = 
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(
-        Text("Every change with its values before and after: `python -m graphrag_assets diff --sql`", style="dim"),
+        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"),
         soft_wrap=True,
     )
 

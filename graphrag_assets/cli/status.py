@@ -19,7 +19,7 @@ def show_status() -> None:
     working = WorkingDatabase(settings.index_folder / "working.duckdb")
     if not working.path.exists():
         console.print(
-            f"Nothing is indexed yet in {settings.index_folder}. Run `python -m graphrag_assets index`.",
+            f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.",
             highlight=False,
         )
         return

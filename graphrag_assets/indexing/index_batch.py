@@ -96,7 +96,7 @@ def index_batch(
     if origins["origin"].drop_nulls().len():
         raise InputError(
             f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
-            f"another name, or run `python -m graphrag_assets import --remove {batch}` first."
+            f"another name, or run `graphrag-assets import --remove {batch}` first."
         )
     with index.working.exclusive(f"batch-{stable_id(batch)}"):
         return _index_batch(index, batch, models, run_id, extract, rerun)

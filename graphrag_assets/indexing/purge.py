@@ -197,9 +197,7 @@ def _check_up_to_date(index: Index, found: Scan) -> None:
     if differing or stale:
         names = ", ".join(differing[:5]) + (" …" if len(differing) > 5 else "")
         why = f"Batches differ from the input folder: {names}." if differing else "The publication is out of date."
-        raise StoreError(
-            f"{why} Run `python -m graphrag_assets index` first: purge removes what the index has let go of."
-        )
+        raise StoreError(f"{why} Run `graphrag-assets index` first: purge removes what the index has let go of.")
 
 
 def _check_settings(index: Index) -> None:
@@ -210,7 +208,7 @@ def _check_settings(index: Index) -> None:
     if any(made_with.get(name, getattr(models, name)) != getattr(models, name) for name in names):
         raise StoreError(
             "The index was made with other models, prompts or options than are set now, and purge would remove their "
-            "answers from the ledger. Set what it was made with, or run `python -m graphrag_assets index` first."
+            "answers from the ledger. Set what it was made with, or run `graphrag-assets index` first."
         )
 
 

@@ -129,7 +129,7 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
     if not replace and n_batches and known.height:
         raise InputError(
             f"This index holds {n_batches} batches of {known.item()}; indexing {folder} would remove them. Give the "
-            "other folder an index of its own by setting GRAPHRAG_DATA, or run `python -m graphrag_assets index "
+            "other folder an index of its own by setting GRAPHRAG_DATA, or run `graphrag-assets index "
             "--replace`."
         )
     with index.working.transaction() as connection:

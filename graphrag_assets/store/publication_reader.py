@@ -143,7 +143,7 @@ class Reader:
         if not self._is_current:
             raise StoreError(
                 f"{self.path} was published by an older version, without the tables that questions need. Publish "
-                "again: `python -m graphrag_assets index`. SQL on it works as before."
+                "again: `graphrag-assets index`. SQL on it works as before."
             )
 
     def close(self) -> None:
@@ -263,7 +263,7 @@ class PublishedIndex:
         if stable.is_file():
             return stable.resolve()
         raise StoreError(
-            f"Nothing is published in {self.path} yet. Run `python -m graphrag_assets index`, or materialize "
+            f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset published_index; another place is set by GRAPHRAG_DATA or GraphRAG(path)."
         )
 
@@ -276,7 +276,7 @@ def _default_folder() -> Path:
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
-        raise StoreError(f"The publication {path} is gone. Publish again: `python -m graphrag_assets index`.")
+        raise StoreError(f"The publication {path} is gone. Publish again: `graphrag-assets index`.")
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
     connection = duckdb.connect(config=_CONFIG)

@@ -123,7 +123,7 @@ def resolve(index_folder: Path, name: str) -> int:
     """
     kept = kept_publications(index_folder)
     if not kept:
-        raise StoreError(f"Nothing is published in {index_folder} yet. Run `python -m graphrag_assets index`.")
+        raise StoreError(f"Nothing is published in {index_folder} yet. Run `graphrag-assets index`.")
     current = current_number(index_folder) or kept[-1]
     before = [number for number in kept if number < current]
     words = {"current": current, "newest": kept[-1], "oldest": kept[0], "previous": before[-1] if before else None}
@@ -182,9 +182,7 @@ def _attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config=_CONFIG) as connection:
         for name, path in paths.items():
             if not path.is_file():
-                raise StoreError(
-                    f"The publication {path} is not there. `python -m graphrag_assets publications` lists all."
-                )
+                raise StoreError(f"The publication {path} is not there. `graphrag-assets publications` lists all.")
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
             except duckdb.Error as error:

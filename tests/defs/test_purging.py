@@ -222,7 +222,7 @@ def test_purge_of_an_empty_project_is_refused(recorded):
 
 def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
     (deleted.input / "kept/cable.txt").unlink()
-    assert "Batches differ from the input folder: kept. Run `python -m graphrag_assets index`" in purge(status=1)
+    assert "Batches differ from the input folder: kept. Run `graphrag-assets index`" in purge(status=1)
     deleted.write("kept/cable.txt", KEPT)
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     assert "made with other models" in purge(status=1)

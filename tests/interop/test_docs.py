@@ -25,7 +25,7 @@ def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path, monkeyp
                 name, value = command.removeprefix("export ").split("=")
                 monkeypatch.setenv(name, value)
                 continue
-            output = run_command(*shlex.split(command.removeprefix("python -m graphrag_assets ")), COLUMNS="100")
+            output = run_command(*shlex.split(command.removeprefix("graphrag-assets ")), COLUMNS="100")
             printed = iter([line.strip() for line in output.splitlines()])
             for line in (line.strip() for line in shown.splitlines() if line.strip() not in ("", "…")):
                 assert line in printed, f"{command}: {line!r} is not in\n{output}"

@@ -99,6 +99,8 @@ def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
 def test_a_gate_that_fails_after_an_import_is_told_with_its_reason(project, import_small, monkeypatch):
     broken = Check("odd", "entities", True, "A row is odd.", "Fix it.", "")
     monkeypatch.setattr("graphrag_assets.indexing.publish.failed_blocking_checks", lambda index: [broken])
-    with pytest.raises(GraphRAGError, match=r"'imported-small' is imported. Not published. Check failed: A row is odd. Fix it."):
+    with pytest.raises(
+        GraphRAGError, match=r"'imported-small' is imported. Not published. Check failed: A row is odd. Fix it."
+    ):
         import_small()
     assert counts_of(project.index.working, BATCH).height

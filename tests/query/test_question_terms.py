@@ -259,6 +259,6 @@ def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path / "graphrag.duckdb", ENGLISH)
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP TABLE search.word_forms")
-    with pytest.raises(StoreError, match=r"older version.*Publish again: `python -m graphrag_assets index`"):
+    with pytest.raises(StoreError, match=r"older version.*Publish again: `graphrag-assets index`"):
         GraphRAG(path).retrieve("customer")
     assert GraphRAG(path).sql("SELECT count(*) FROM text_units").item() == len(ENGLISH)

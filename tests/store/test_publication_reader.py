@@ -65,7 +65,7 @@ def test_the_default_is_the_index_folder_of_the_settings(tmp_path: Path, monkeyp
 
 
 def test_nothing_published_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="python -m graphrag_assets index"):
+    with pytest.raises(StoreError, match="graphrag-assets index"):
         PublishedIndex(tmp_path).reader()
 
 

@@ -17,7 +17,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import FROM_ENVIRONMENT, GraphIndex
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -64,8 +64,11 @@ class Project:
     def run(
         self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
     ) -> dg.ExecuteInProcessResult:
-        # Jobs with a default config have the resource's default values of when they were built.
-        resources = {"index": {"config": {"database": str(self.index.database)}}}
+        # The code location was built without settings: what it would have taken from the environment is given here.
+        config: dict[str, object] = {"database": str(self.index.database)}
+        for field in FROM_ENVIRONMENT:
+            if os.environ.get(name := f"GRAPHRAG_{field.upper()}"):
+                config[field] = {"env": name}
         result = (
             repository()
             .get_job(job)
@@ -73,8 +76,7 @@ class Project:
                 instance=self.instance,
                 partition_key=partition,
                 raise_on_error=succeed,
-                run_config={**QUIET, "resources": resources, **({"ops": ops} if ops else {})},
-                resources={"index": GraphIndex.with_sources_shown()},
+                run_config={**QUIET, "resources": {"index": {"config": config}}, **({"ops": ops} if ops else {})},
                 **more,
             )
         )

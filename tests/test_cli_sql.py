@@ -94,14 +94,12 @@ def on_a_terminal(index: Path, path: str) -> tuple[str, int]:
     return printed.decode(), process.wait()
 
 
-@pytest.mark.slow
 def test_on_a_terminal_without_a_query_duckdbs_shell_is_named(index, tmp_path):
     printed, status = on_a_terminal(index, str(tmp_path))
     assert status == 1
     assert f"duckdb -readonly {PublishedIndex(index).reader().path}" in " ".join(printed.split())
 
 
-@pytest.mark.slow
 def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
     shell = tmp_path / "duckdb"
     shell.write_text("#!/bin/sh\necho the shell of DuckDB: $1 $2\n")

@@ -16,7 +16,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing_models import Keys
 from graphrag_assets.settings import Settings, variable
 
-_FROM_ENVIRONMENT = (
+FROM_ENVIRONMENT = (
     "chat_model",
     "chat_base_url",
     "chat_api_key",
@@ -62,13 +62,13 @@ class GraphIndex(DuckDBResource):
     @classmethod
     def with_sources_shown(cls) -> "GraphIndex":
         """The same for the UI: what is set in the environment shows as its variable, and is looked up in each run."""
-        variables = {field: _variable_of(field) for field in _FROM_ENVIRONMENT}
+        variables = {field: _variable_of(field) for field in FROM_ENVIRONMENT}
         shown: dict[str, Any] = {field: dg.EnvVar(name) for field, name in variables.items() if os.environ.get(name)}
         return cls(database=cls.of_settings().database, **shown)
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Raises SettingsError for models, servers and keys typed into a run's config: only the environment's count."""
-        given = {field: value for field in _FROM_ENVIRONMENT if (value := getattr(self, field)) is not None}
+        given = {field: value for field in FROM_ENVIRONMENT if (value := getattr(self, field)) is not None}
         typed = [field for field, value in given.items() if value != variable(_variable_of(field))]
         if typed:
             variables = ", ".join(map(_variable_of, typed))

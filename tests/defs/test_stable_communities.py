@@ -77,7 +77,7 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
     reports = metadata(project, "community_reports")
     assert 0 < reports["reports_written"] <= 0.05 * len(after)
     kept = len(set(before.items()) & set(after.items()))
-    update_communities(project.index, "run", fresh=True)
+    update_communities(project.index, "run", from_scratch=True)
     assert len(set(before.items()) & set(communities(project).items())) < kept
 
 
@@ -95,7 +95,7 @@ def test_a_new_document_keeps_the_communities_of_the_others(small):
 
 def test_a_forced_fresh_run_replaces_the_partition_and_is_the_next_start(small):
     assert not update_communities(small.index, "run").clustering.fresh
-    forced = update_communities(small.index, "run", fresh=True)
+    forced = update_communities(small.index, "run", from_scratch=True)
     assert forced.clustering.fresh
     again = update_communities(small.index, "run")
     assert again.clustering.n_free == 0

@@ -82,6 +82,6 @@ def test_columns_without_which_nothing_has_a_name_are_asked_for(project, tmp_pat
 def test_an_index_of_which_nothing_is_left_is_refused(project, tmp_path):
     nameless = tables()["entities"].with_columns(title=pl.lit(None, pl.String))
     nameless.write_parquet(tmp_path / "entities.parquet")
-    with pytest.raises(InputError, match="of 8 rows nothing is left"):
+    with pytest.raises(InputError, match="none of 8 rows can be imported"):
         import_index(project.index, tmp_path)
     assert project.index.working.read("SELECT count(*) FROM batch_state").item() == 0

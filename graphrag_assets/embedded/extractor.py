@@ -18,7 +18,7 @@ from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_containe
 from graphrag_assets.embedded.caseless import CASELESS
 from graphrag_assets.embedded.claim_sentences import claims_in
 from graphrag_assets.embedded.concepts import concepts_in, phrase_counts
-from graphrag_assets.embedded.definitions import DEFINES
+from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.embedded.relations import predicate

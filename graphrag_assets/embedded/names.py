@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from graphrag_assets.embedded import typing_cues as cues
-from graphrag_assets.embedded.definitions import COPULA
+from graphrag_assets.embedded.defining_sentences import COPULA
 from graphrag_assets.embedded.tagging import (
     FEMALE,
     TaggedSentence,

@@ -1,6 +1,6 @@
 """Languages: which one a text is written in, its stop words, and the stems of its words.
 
-Languages are ISO 639-1 codes. `UNKNOWN` stands for a language that cannot be told; its words have no stems and no
+Languages are ISO 639-1 codes. `UNKNOWN` stands for an unidentified language; its words have no stems and no
 stop words.
 """
 
@@ -47,7 +47,7 @@ _SNOWBALL = {
 }
 _WITHOUT_STEMMER = ("bg", "cs", "fa", "he", "ja", "ko", "sk", "th", "uk", "vi", "zh")
 LANGUAGES = tuple(sorted((*_SNOWBALL, *_WITHOUT_STEMMER)))
-"""The languages that are told apart. With all 140 of the model, short English passages are taken for dialects."""
+"""The languages that are identified. With all 140 of the model, short English passages are taken for dialects."""
 
 _CHARACTERS = 1_000
 _CONFIDENCE = 0.5

@@ -150,7 +150,7 @@ def _progress() -> Progress:
 
 
 def _reason(run: dg.ExecuteInProcessResult) -> str:
-    """Why a run failed: the blocking checks that did not pass, with their cures, or the failed steps' errors."""
+    """Why a run failed: the blocking checks that did not pass, with their remedies, or the failed steps' errors."""
     if checks := failed_check_messages(run.get_asset_check_evaluations()):
         return " ".join(checks)
     errors: Iterable[str] = (

@@ -93,7 +93,7 @@ def records_to_forget(instance: dg.DagsterInstance, before: float, batches: Coll
 
 
 def forget_records(instance: dg.DagsterInstance, records: Records, batches: Collection[str]) -> int:
-    """Delete the records, and report what is materialized anew; returns the bytes that became free."""
+    """Delete the records, and report the remaining materializations, and return the bytes freed."""
     before = _size(instance)
     if len(records):
         _forget_assets(instance, batches)

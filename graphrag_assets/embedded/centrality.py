@@ -1,4 +1,4 @@
-"""Which of several sentences says best what they all say: the summariser of the embedded default.
+"""Which of several sentences says best what they all say: the summarizer of the embedded default.
 
 Degree centrality of LexRank (Erkan and Radev, 2004, JAIR 22): a sentence is central when it is similar to many
 of its group. The sum of similarities to all others is the similarity to the group's sum, so the cost is linear.

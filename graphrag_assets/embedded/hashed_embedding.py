@@ -21,7 +21,7 @@ STOP_WEIGHT = 0.05
 NAME_WEIGHT = 1.5
 PAIR_WEIGHT = 0.2
 BEGINNING = 7
-CAPITALISED = r"\b[\p{Lu}\p{N}][\p{L}\p{M}\p{N}]+"
+CAPITALIZED = r"\b[\p{Lu}\p{N}][\p{L}\p{M}\p{N}]+"
 CHARACTERS_WEIGHT = 0.5
 NGRAMS = (3, 5)
 
@@ -54,8 +54,8 @@ def hashed(feature: str) -> dict[int, int]:
 def _weights(text: str) -> Iterator[tuple[str, int]]:
     """The words of the text and its pairs of neighbouring words, each with its weight."""
     words = terms_of(text)
-    capitalised = pl.col("text").str.normalize("NFKC").str.extract_all(CAPITALISED).explode().str.to_lowercase()
-    names = set(pl.DataFrame({"text": [text]}).select(capitalised.str.head(BEGINNING))["text"])
+    capitalized = pl.col("text").str.normalize("NFKC").str.extract_all(CAPITALIZED).explode().str.to_lowercase()
+    names = set(pl.DataFrame({"text": [text]}).select(capitalized.str.head(BEGINNING))["text"])
     factors: dict[str, float] = {}
     for word in set(words):
         start = word[:BEGINNING]

@@ -14,7 +14,7 @@ import polars as pl
 
 from graphrag_assets.embedded.hashed_embedding import (
     BEGINNING,
-    CAPITALISED,
+    CAPITALIZED,
     DIMENSIONS,
     NAME_WEIGHT,
     PAIR_WEIGHT,
@@ -74,8 +74,8 @@ def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
         pl.col("row") == pl.col("row_next"), ~pl.col("stop"), ~pl.col("stop_next")
     )
     pairs = pairs.with_columns(pl.concat_str("feature", "feature_next", separator=" "))
-    capitalised = series.str.normalize("NFKC").str.extract_all(CAPITALISED)
-    names = _one_per_row(capitalised.list.eval(pl.element().str.to_lowercase().str.head(BEGINNING).unique()))
+    capitalized = series.str.normalize("NFKC").str.extract_all(CAPITALIZED)
+    names = _one_per_row(capitalized.list.eval(pl.element().str.to_lowercase().str.head(BEGINNING).unique()))
     length = pl.col("feature").str.len_chars()
     factor = (
         pl.when("stop")

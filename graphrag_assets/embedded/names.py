@@ -45,7 +45,7 @@ class Attested:
 
 
 def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
-    """Collects the evidence of a text unit. A document's title counts when all its words are capitalised."""
+    """Collects the evidence of a text unit. A document's title counts when all its words are capitalized."""
     words: set[str] = set()
     alone: Counter[str] = Counter()
     pairs: set[tuple[str, str]] = set()
@@ -111,7 +111,7 @@ def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
 
 
 def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> bool:
-    """Whether a capitalised word at the start of a sentence is (part of) a name."""
+    """Whether a capitalized word at the start of a sentence is (part of) a name."""
     if "'" in word and not known_word(word.split("'")[0]) and not known_word(word):
         return len(word) > 4 and word[1] == "'"
     tag = word_tag(word)
@@ -380,7 +380,7 @@ def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: At
 
 
 def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
-    """Whether a single capitalised word may be a name by itself."""
+    """Whether a single capitalized word may be a name by itself."""
     lower = word.lower()
     role = singular(lower) in word_list("generic_roles") or lower.rstrip(".") in _NEVER_ALONE
     if role or (len(lower) < 3 and not word.isupper()):
@@ -392,7 +392,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
     if not known_word(lower):
         return True
     if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
-        # "the cable … the Cable": a common word that somebody capitalised
+        # "the cable … the Cable": a common word that somebody capitalized
         return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
     return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"
 

@@ -45,11 +45,11 @@ _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:\.|er| de)? {MONTH}|{MONTH}(?: \d{{1,2}})?,? \d{{4}}|1[0-9]{{3}}|20[0-9]{{2}}|{MONTH})\b"
 )
 _AMOUNT = re.compile(rf"[£$€]?\d[\d,.]*|\b(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
-_CAPITALISED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'’&.-])*"
-_NAME = re.compile(rf"{_CAPITALISED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALISED})*")
+_CAPITALIZED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'’&.-])*"
+_NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALIZED})*")
 _PLACE = re.compile(
     rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
-    rf" (?:(?:the|der|dem|den|la|le|el) )?{_CAPITALISED}"
+    rf" (?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED}"
 )
 _PARTS = re.compile(r"\band\b|[,;]|\bwhy\b|\bhow (?:did|does|do|was|were|is|are|could|can|had|has|have)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|und|et|y|и)\b|[,;:]", re.I)

@@ -2,7 +2,7 @@
 
 The kinds of a sentence are one string, so that names and phrases are found by regular expressions over it:
 
-    N  capitalised word            W  capitalised where any word would be (sentence start)   A  acronym
+    N  capitalized word            W  capitalized where any word would be (sentence start)   A  acronym
     I  initial ("W.")              H  honorific or office   R  title that stays in a name
     c  capital where no name would have it, as in "Carry On Cruising", "Elizabeth II" and "ARIA Charts"
     E  adjective of origin         m  month, weekday        #  number                        o  "of"
@@ -12,11 +12,8 @@ The kinds of a sentence are one string, so that names and phrases are found by r
     .  end of a clause               |  table cell     z  anything else; other punctuation is itself
 """
 
-import contextlib
 import functools
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -105,27 +102,10 @@ _FUNCTION_WORDS = {
 
 @functools.cache
 def _tagger() -> tuple[object, dict[str, str]]:
-    with _package_not_run("textblob"):  # it would import all of nltk, SciPy and scikit-learn: two seconds
-        from textblob.en import lexicon, parser
+    from textblob.en import lexicon, parser  # imports nltk
 
     "word" in lexicon  # noqa: B015 - the lexicon loads itself on the first look-up
     return parser, lexicon
-
-
-@contextlib.contextmanager
-def _package_not_run(name: str) -> Iterator[None]:
-    """Modules of a package can be imported inside without its own code; whoever imports it later gets it whole."""
-    if name in sys.modules:
-        yield
-        return
-    spec = importlib.util.find_spec(name)
-    assert spec is not None
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        yield
-    finally:
-        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
-            del sys.modules[module]
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -211,7 +191,7 @@ def is_generic_noun(word: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 17)
 def _kind(word: str) -> str:
-    """The kind of a word by its form alone; capitalised words are taken for names."""
+    """The kind of a word by its form alone; capitalized words are taken for names."""
     first = word[0]
     if first.isdigit() or first in "£$€¥":
         return "#"
@@ -380,7 +360,7 @@ _NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,
 
 
 def _is_title_case(words: list[str], kinds: str) -> bool:
-    """Capitalised or upper-case words without a full stop are a heading, whose capitals tell nothing."""
+    """Capitalized or upper-case words without a full stop are a heading, whose capitals tell nothing."""
     letters = [word for word in words if word[0].isalpha()]
     if len(letters) < 2 or "|" in words:
         return False

@@ -80,7 +80,7 @@ def _out_of_date(index: Index) -> pl.DataFrame:
 
 
 CHECKS = (
-    *(Check(i.name, i.asset, i.blocking, i.statement, i.cure, i.query) for i in INVARIANTS),
+    *(Check(i.name, i.asset, i.blocking, i.statement, i.remedy, i.query) for i in INVARIANTS),
     Check(
         "few_text_units_failed",
         "entities",

@@ -201,7 +201,7 @@ def _check_up_to_date(index: Index, found: Scan) -> None:
 
 
 def _check_settings(index: Index) -> None:
-    """The answers that are needed can be told only by the models that the index was made with."""
+    """Only the models that the index was made with can identify the answers that it needs."""
     models = index.with_run_options(None).models()
     names = ("extractor", "reporter", "embedding_model")
     made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
@@ -215,7 +215,7 @@ def _check_settings(index: Index) -> None:
 _LAST_REMOVAL = """
 SELECT greatest(
     max(committed_at) FILTER (deleted > 0 AND stage = 'index_batch'),
-    -- Of runs that have left the books nobody knows what they removed.
+    -- What runs deleted that are no longer recorded is unknown.
     CASE WHEN count(*) >= $kept THEN (SELECT min(committed_at) FROM
         (SELECT committed_at FROM index_runs ORDER BY committed_at DESC LIMIT $kept)) END
 )

@@ -78,7 +78,7 @@ def extract_facts(
     extractor: str,
     left_alone: pl.DataFrame | None = None,
 ) -> BatchFacts:
-    """The batch's facts. Only text units that `known` lacks are extracted; those that fail are left undone.
+    """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
 
     The embedded default uses the document's title and language too: where they changed it extracts a text unit again.
 

@@ -183,5 +183,5 @@ def _failure_frame(failures: list[tuple[str, str]], lineage: pl.DataFrame) -> pl
         row_number=pl.lit(None, pl.Int64),
         stage=pl.lit("extract"),
         error="error",
-        hint=pl.lit("Materialize the batch again: only its failed text units are extracted anew."),
+        hint=pl.lit("Materialize the batch again: only its failed text units are extracted again."),
     )

@@ -1,7 +1,7 @@
 """File formats: the bytes of one file to its documents, and to problems where a file or a row is no document.
 
 What belongs here: parsing. Ids, hashes and frames are made in `loading`. Nothing here raises for bad input: a
-problem says what is wrong and what cures it, and the rest of the file is read on.
+problem has its remedy, and the rest of the file is read.
 """
 
 import codecs
@@ -369,8 +369,8 @@ def _convert(data: bytes, file_format: str) -> Record:
     try:
         from markitdown import MarkItDown, StreamInfo, converters
     except ImportError:
-        cure = 'pip install "graphrag-assets[markitdown]"'
-        raise _FileError(f"{file_format} files need the markitdown package", cure) from None
+        remedy = 'pip install "graphrag-assets[markitdown]"'
+        raise _FileError(f"{file_format} files need the markitdown package", remedy) from None
     try:
         converter = MarkItDown(enable_builtins=False)
         # Only the format's own: among all of them one takes a damaged PDF for plain text.
@@ -383,7 +383,7 @@ def _convert(data: bytes, file_format: str) -> Record:
         ) from None
     text = clean(result.markdown)
     if not text.strip():
-        raise _FileError("no text was found in the file", "If it is a scan, recognise its text first.")
+        raise _FileError("no text was found in the file", "If it is a scan, recognize its text first.")
     return Record(text, result.title or _first_heading(text))
 
 

@@ -20,7 +20,7 @@ class Invariant:
     blocking: bool
     statement: str
     query: str
-    cure: str
+    remedy: str
 
 
 _REINDEX = "Launch the job index_everything: what is paid for comes from the ledger."
@@ -176,7 +176,7 @@ INVARIANTS = (
         False,
         "Every text unit has been extracted.",
         "SELECT id, batch, document_id, ordinal FROM text_units WHERE extractor IS NULL",
-        "Materialise entity_mentions of the batches named: only their open text units are extracted.",
+        "Materialize entity_mentions of the batches named: only their open text units are extracted.",
     ),
     Invariant(
         "every_community_has_a_report",

@@ -21,14 +21,14 @@ MINUTES = 60_000  # milliseconds
 BATCH = "4-great-eastern"
 
 
-def test_a_batch_is_materialised_in_the_ui_and_read_in_the_explorer(tmp_path):
+def test_a_batch_is_materialized_in_the_ui_and_read_in_the_explorer(tmp_path):
     (tmp_path / "input").mkdir()
     shutil.copytree(SAMPLE_INPUT / BATCH, tmp_path / "input" / BATCH)
     with chromium() as browser, dagster_dev(tmp_path, tmp_path / "input") as url:
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
         page.set_default_timeout(3 * MINUTES)
         register_batches(page, url)
-        materialise_all(page, url)
+        materialize_all(page, url)
         path = explorer_of_published_index(page, url)
         assert path == tmp_path / "index" / "explorer.html"
         number, text = read_about(page, path, "Great Eastern")
@@ -57,7 +57,7 @@ def register_batches(page: Page, url: str) -> None:
     wait_for_green(page)
 
 
-def materialise_all(page: Page, url: str) -> None:
+def materialize_all(page: Page, url: str) -> None:
     page.goto(f"{url}/asset-groups")
     page.get_by_role("button", name="Materialize all").click()
     page.get_by_role("button", name="All", exact=True).click()

@@ -62,4 +62,4 @@ def test_an_invariant_finds_what_breaks_it(copy, name, corruption):
 @pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda i: i.name)
 def test_every_invariant_says_what_holds_and_what_to_do(invariant):
     assert invariant.statement.endswith(".")
-    assert invariant.cure.endswith(".")
+    assert invariant.remedy.endswith(".")

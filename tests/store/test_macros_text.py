@@ -1,4 +1,4 @@
-"""Texts are normalised, searched and counted in SQL as in Python."""
+"""Texts are normalized, searched and counted in SQL as in Python."""
 
 import unicodedata
 from pathlib import Path
@@ -55,7 +55,7 @@ PROSE = [
 ]
 
 
-def normalised(connection, texts: list[str]) -> list[tuple[str, list[str]]]:
+def normalized(connection, texts: list[str]) -> list[tuple[str, list[str]]]:
     """title_key and search_terms of the texts, by the macros."""
     frame = pl.DataFrame({"place": range(len(texts)), "text": texts})
     connection.register("texts", frame)
@@ -69,7 +69,7 @@ def by_python(texts: list[str]) -> list[tuple[str, list[str]]]:
     return [(title_key(text), search_words(pl.Series([text])).item(0).to_list()) for text in texts]
 
 
-def test_texts_are_normalised_in_sql_as_in_python(index):
+def test_texts_are_normalized_in_sql_as_in_python(index):
     texts = [*QUESTIONS, *FOREIGN, *FOREIGN.values(), "", "…", "  The “Great  Eastern”'s ", "O'Neill’s", "*Bryant*"]
     texts += [
         "ΑΣ ΒΣ",
@@ -83,16 +83,16 @@ def test_texts_are_normalised_in_sql_as_in_python(index):
         "½ ™ Ⅷ ﷺ x²",
         "日",
     ]
-    assert normalised(index, texts) == by_python(texts)
+    assert normalized(index, texts) == by_python(texts)
 
 
-def test_every_character_is_normalised_in_sql_as_in_python(index):
+def test_every_character_is_normalized_in_sql_as_in_python(index):
     # What Unicode has added after version 14, DuckDB does not know yet. The ideographs and syllables that fill most of
     # the first planes behave as the few of them that are here.
     known = unicodedata if unicodedata.unidata_version == "14.0.0" else unicodedata.ucd_3_2_0
     places = (*range(0x5000), *range(0x9F00, 0xAD00), *range(0xD700, 0xD800), *range(0xE000, 0x1FBFA))
     texts = [f"a{chr(place)}b" for place in places if known.category(chr(place)) != "Cn"]
-    found = dict(zip(texts, normalised(index, texts), strict=True))
+    found = dict(zip(texts, normalized(index, texts), strict=True))
     series = pl.Series("text", texts)
     unspaced = series.str.contains(f"[{CJK}]")
     expected = {}
@@ -106,8 +106,8 @@ def test_every_character_is_normalised_in_sql_as_in_python(index):
 @given(
     st.lists(st.text(st.sampled_from("aBs ßẞİıΣσς’'“*_-‐\u00ad.é\u0301ｱア日本。กำﬁ½Ⅷ١لُ1"), max_size=12), max_size=20)
 )
-def test_any_mixture_of_scripts_is_normalised_in_sql_as_in_python(index, texts):
-    assert normalised(index, texts) == by_python(texts)
+def test_any_mixture_of_scripts_is_normalized_in_sql_as_in_python(index, texts):
+    assert normalized(index, texts) == by_python(texts)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -76,25 +76,24 @@ def _look_around(reader: Reader, rare: dict[str, set[str]], stems: dict[str, dic
     """
     lacking = {word: _stripped(reader, forms) for word, forms in rare.items() if not stems[word]}
     bases = {word: {*stems[word], *lacking.get(word, ()), *(rare[word] if word in lacking else ())} for word in rare}
-    every_base = sorted(set().union(*bases.values()))
-    near = dict(
-        reader.rows(
-            """
-            SELECT term, max(texts) FROM search.word_forms
-            WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) AND list_bool_or(list_transform(
-                $bases::VARCHAR[], lambda base: abs(length(term) - length(base)) <= 3
-                AND (starts_with(term, base) OR starts_with(base, term))))
-            GROUP BY term
-            """,
-            {"bases": every_base, "beginnings": sorted({base[:_BEGINNING] for base in every_base})},
-        ).iter_rows()
-    )
+    beginnings = {word: {form[:_BEGINNING] for form in forms} for word, forms in rare.items()}
+    found = reader.rows(
+        """
+        SELECT beginning, term, max(texts) FROM search.word_forms
+        WHERE beginning IN (SELECT unnest($beginnings::VARCHAR[])) AND list_bool_or(list_transform(
+            $bases::VARCHAR[], lambda base: abs(length(term) - length(base)) <= 3
+            AND (starts_with(term, base) OR starts_with(base, term))))
+        GROUP BY ALL
+        """,
+        {"bases": sorted(set().union(*bases.values())), "beginnings": sorted(set().union(*beginnings.values()))},
+    ).rows()
+    near = {word: {term: n for beginning, term, n in found if beginning in beginnings[word]} for word in rare}
     for word, rules in lacking.items():
-        if known := rules.keys() & near.keys():
+        if known := rules.keys() & near[word].keys():
             _, term = max((rules[term], term) for term in known)
-            stems[word] = {term: near[term]}
+            stems[word] = {term: near[word][term]}
             bases[word] = {term}
-    return {word: _related(bases[word], stems[word], near) for word in rare}
+    return {word: _related(bases[word], stems[word], near[word]) for word in rare}
 
 
 def _stripped(reader: Reader, forms: set[str]) -> dict[str, int]:

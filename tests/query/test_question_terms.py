@@ -239,6 +239,11 @@ def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) 
     assert in_sql(mixed, words) == in_python(mixed, words)
 
 
+@pytest.mark.parametrize("word", ["thing", "things", "thes"])
+def test_no_stem_is_taken_from_words_with_another_beginning(mixed: Reader, word: str) -> None:
+    assert in_sql(mixed, [word]) == in_python(mixed, [word])
+
+
 def test_terms_of_the_sample_corpus_are_the_same_in_sql(sample_index) -> None:
     reader = PublishedIndex(sample_index.root / "index").reader()
     forms = sorted(reader.query("SELECT DISTINCT form FROM search.word_forms")["form"])

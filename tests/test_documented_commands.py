@@ -205,8 +205,9 @@ class Workshop:
         for name in ("GRAPHRAG_DATA", "GRAPHRAG_INPUT", "DAGSTER_HOME"):
             self.patch.delenv(name, raising=False)
         if page == "docs/publications.md":  # it compares three publications
-            self.write("data/input/reports-2024/a.txt", "Samuel Canning reported to the shareholders in London.")
-            self.command("graphrag-assets index")
+            for name in ("Samuel Canning", "Daniel Gooch"):
+                self.write("data/input/reports-2024/a.txt", f"{name} reported to the shareholders in London.")
+                self.command("graphrag-assets index")
 
     def run(self, block: Block) -> str:
         """What the block printed."""

@@ -129,9 +129,11 @@ def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     commands = [
-        line for block in blocks("docs/explorer.md", "") for line in block.splitlines() if "graphrag_assets" in line
+        line.split()[2:]
+        for block in blocks("docs/explorer.md", "")
+        for line in block.splitlines()
+        if line.startswith("graphrag-assets explore")
     ]
-    commands = [line.split("graphrag_assets explore")[1].split() for line in commands if "explore" in line.split()]
     assert commands == [[], ["--max-nodes", "20000", "--output", "map.html", "--no-open"]]
     for arguments in commands:
         assert "250 entities" in run(*arguments)

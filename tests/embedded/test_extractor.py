@@ -1,8 +1,5 @@
 """The embedded default extraction on small texts, with what a reader would extract from them."""
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -315,15 +312,3 @@ def test_any_text_gives_sound_records_and_the_same_ones_again(text: str) -> None
     unit = extract_unit(text)
     assert_sound(text, unit)
     assert extract_unit(text) == unit
-
-
-def test_the_lexicon_is_read_without_all_that_its_package_imports_and_the_package_stays_whole() -> None:
-    code = """
-import sys
-from graphrag_assets.embedded.tagging import word_tag
-print(word_tag("running"), [name for name in ("nltk", "sklearn", "scipy", "textblob") if name in sys.modules])
-import textblob
-print(textblob.TextBlob("whole").raw)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "VBG []\nwhole\n"

@@ -62,7 +62,7 @@ check: .venv/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/dg check defs
+	$(BIN)/dagster definitions validate
 
 docs: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

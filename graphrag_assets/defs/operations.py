@@ -15,16 +15,14 @@ from graphrag_assets.defs.embeddings import embedding_metadata
 from graphrag_assets.defs.graph import graph_metadata
 from graphrag_assets.defs.options import BatchOptions, RefreshOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.publication import publication_metadata
+from graphrag_assets.defs.publication import published
 from graphrag_assets.defs.reporting import Metadata
 from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.errors import CheckError
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
-from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
@@ -113,13 +111,7 @@ def _finish(context: dg.OpExecutionContext, index: Index, options: ReportOptions
     _report(context, report_metadata(*update_reports(index, models, context.run_id, rewrite)))
     embedded = update_embeddings(index, index.models(run_id=context.run_id), context.run_id)
     _report(context, embedding_metadata(*embedded))
-    started = time.monotonic()
-    try:
-        publication = update_publication(index, context.run_id)
-    except CheckError as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
-    metadata = publication_metadata(publication, index, time.monotonic() - started)
-    _report(context, {"published_index": metadata})
+    _report(context, {"published_index": published(index, context.run_id, context.log)})
 
 
 def _report(context: dg.OpExecutionContext, metadata: Metadata, partition: str | None = None) -> None:

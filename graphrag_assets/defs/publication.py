@@ -44,17 +44,25 @@ FROM (SELECT committed_at, unnest(usage) AS used FROM index_runs) GROUP BY ALL O
 )
 def published_index(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
     """The newest publication, and the pointer to it."""
+    return dg.MaterializeResult(metadata=published(index.open(), context.run.run_id, context.log))
+
+
+def published(index: Index, run_id: str, log: dg.DagsterLogManager) -> dict[str, Any]:
+    """Publish the index; returns the metadata of the publication.
+
+    Raises:
+        Failure: a blocking check failed; a retry would not help.
+    """
     started = time.monotonic()
-    own = index.open()
     try:
-        publication = update_publication(own, context.run.run_id)
+        publication = update_publication(index, run_id)
     except CheckError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
-    context.log.info("publication %d %s", publication.number, "written" if publication.is_new else "is up to date")
-    return dg.MaterializeResult(metadata=publication_metadata(publication, own, time.monotonic() - started))
+    log.info("publication %d %s", publication.number, "written" if publication.is_new else "is up to date")
+    return _metadata(publication, index, time.monotonic() - started)
 
 
-def publication_metadata(publication: Publication, index: Index, seconds: float) -> dict[str, Any]:
+def _metadata(publication: Publication, index: Index, seconds: float) -> dict[str, Any]:
     """Metadata of the published index: where it is, how large, its map, and what models have cost."""
     entities, relationships, members, positions, spent = index.working.read_all(
         "SELECT id, title, degree FROM entities",

@@ -21,7 +21,7 @@ from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
 from graphrag_assets.pipeline.loading import given_titles
-from graphrag_assets.pipeline.unit_contexts import heading_contexts, placed_units
+from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, placed_units
 from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
@@ -164,7 +164,7 @@ def needed_answers(index: Index) -> set[str]:
 def _placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
     """The text units as their contexts were written from: with those of headings."""
     titled = documents.with_columns(given_titles(documents))
-    return placed_units(documents, text_units.with_columns(heading_contexts(titled, text_units)))
+    return placed_units(documents, text_units.with_columns(heading_contexts(titled, outlines_of(titled), text_units)))
 
 
 @contextlib.contextmanager

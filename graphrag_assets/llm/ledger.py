@@ -141,10 +141,6 @@ class Ledger:
         """
         await asyncio.wrap_future(self._writes.submit(_Write(entries, replace)))
 
-    def lookup_many(self, keys: Sequence[str]) -> set[str]:
-        """Those of the keys that are stored, for callers without an event loop."""
-        return set(self._read(keys))
-
     def spent_since(self, when: datetime) -> float:
         """US dollars of all calls since then."""
         total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)

@@ -9,7 +9,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
-from graphrag_assets.pipeline.unit_contexts import heading_contexts, unit_headings
+from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
 
 class BatchFacts(NamedTuple):
@@ -33,8 +33,9 @@ def read_corpus(
     loaded = load_documents(batch, files, load)
     text_units = chunk_documents(loaded.documents, chunk)
     titled = loaded.documents.with_columns(given_titles(loaded.documents))
-    headings = unit_headings(titled, text_units)
-    context = heading_contexts(titled, text_units) if with_contexts else pl.lit("").alias("context")
+    outlines = outlines_of(titled)
+    headings = unit_headings(titled, outlines, text_units)
+    context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors

@@ -6,7 +6,7 @@ the text; it is no part of it: quotes and character spans are of the text alone.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -120,15 +120,20 @@ def _shortened(part: str) -> str:
     return part if len(part) <= _MAX_PART else part[: _MAX_PART - 1].rstrip() + "…"
 
 
-def heading_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Series:
+def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
+    """The outlines of documents (id, text), by id."""
+    return {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
+
+
+def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
     """The context of each text unit: the title of its document, then the headings in force where it begins.
 
     Args:
-        documents: id, title (null: it has none), text.
+        documents: id, title (null: it has none).
+        outlines: of the documents, by id.
         text_units: document_id, start_char (null: only the title counts).
     """
     titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
-    outlines = {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
     contexts = [
         joined(titles[document], outlines[document].path(-1 if start is None else start))
         for document, start in text_units.select("document_id", "start_char").iter_rows()
@@ -136,15 +141,15 @@ def heading_contexts(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Se
     return pl.Series("context", contexts, dtype=pl.String)
 
 
-def unit_headings(documents: pl.DataFrame, text_units: pl.DataFrame) -> pl.Series:
-    """What each text unit stands under or begins: the title of its document, and headings; each once, in order.
+def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
+    """The headings above and in each text unit, led by the title of its document; each once, in order.
 
     Args:
-        documents: id, title (null: it has none), text.
+        documents: id, title (null: it has none).
+        outlines: of the documents, by id.
         text_units: document_id, start_char, end_char.
     """
     titles = {id_: " ".join((title or "").split()) for id_, title in documents.select("id", "title").iter_rows()}
-    outlines = {id_: Outline(text) for id_, text in documents.select("id", "text").iter_rows()}
     found = []
     for document, start, end in text_units.select("document_id", "start_char", "end_char").iter_rows():
         outline = outlines[document]

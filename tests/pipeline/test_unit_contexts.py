@@ -11,6 +11,7 @@ from graphrag_assets.pipeline.unit_contexts import (
     heading_contexts,
     headings,
     joined,
+    outlines_of,
     placed_units,
     write_contexts,
 )
@@ -130,16 +131,17 @@ def documents(*rows: tuple[str, str | None, str]) -> pl.DataFrame:
 def test_each_text_unit_has_the_context_of_its_own_document():
     given = documents(("d1", "The cable", NESTED), ("d2", None, "# Alone\n\nText."), ("d3", None, "Text."))
     units = chunk_documents(given, ChunkOptions("sentences"))
-    contexts = dict(zip(units["text"], heading_contexts(given, units), strict=True))
+    contexts = dict(zip(units["text"], heading_contexts(given, outlines_of(given), units), strict=True))
     assert contexts["The cable broke."] == "The cable › First attempt › 1857"
     assert contexts["### 1858"] == "The cable › First attempt"
     assert contexts["# Alone"] == ""
-    assert heading_contexts(given, units)[-1] == ""
+    assert heading_contexts(given, outlines_of(given), units)[-1] == ""
 
 
 def test_a_text_unit_without_a_place_has_the_title():
     units = pl.DataFrame({"document_id": ["d1"], "start_char": [None]}, schema_overrides={"start_char": pl.Int64})
-    assert heading_contexts(documents(("d1", "The cable", NESTED)), units).to_list() == ["The cable"]
+    given = documents(("d1", "The cable", NESTED))
+    assert heading_contexts(given, outlines_of(given), units).to_list() == ["The cable"]
 
 
 # --- written contexts -----------------------------------------------------------------------------------
@@ -150,7 +152,9 @@ def corpus(text: str, size: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
     given = documents(("d1", "The log", text))
     units = chunk_documents(given, ChunkOptions(size=size))
     nothing = pl.lit(None, pl.String)
-    return given, units.with_columns(heading_contexts(given, units), context_fingerprint=nothing, extractor=nothing)
+    return given, units.with_columns(
+        heading_contexts(given, outlines_of(given), units), context_fingerprint=nothing, extractor=nothing
+    )
 
 
 def day(number: int) -> str:

@@ -27,11 +27,6 @@ class Counts:
         dropped = Counter(self.dropped) + Counter(other.dropped)
         return Counts(dict(sorted(dropped.items())), self.failed_gleanings + other.failed_gleanings)
 
-    @property
-    def n_dropped(self) -> int:
-        """Number of all dropped records."""
-        return sum(self.dropped.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Rounds(Generic[Form]):

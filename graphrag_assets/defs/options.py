@@ -87,8 +87,8 @@ class RerunOptions(RunOptions):
             raise ValueError(f"rerun: {self.rerun.name} is not for this step, which has {possible}. Nothing was done.")
         if self.bypass_cache and self.rerun in (Rerun.NOTHING, Rerun.FAILED_UNITS):
             raise ValueError(
-                "bypass_cache: true without anything to do again: new text units are requested anyway. Set rerun, or leave "
-                "bypass_cache out. Nothing was done."
+                "bypass_cache: true without anything to do again: new text units are requested anyway. Set rerun, or "
+                "leave bypass_cache out. Nothing was done."
             )
         return self
 

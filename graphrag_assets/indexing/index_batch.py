@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 CORPUS_VERSION = 2
 """Incremented when loading, chunking or contexts change for the same files."""
+CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
+"""Differs when the same files give other rows."""
 GONE = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 

@@ -98,6 +98,17 @@ def scan(index: Index) -> Scan:
     )
 
 
+def scan_input(index: Index, replace: bool = False) -> Scan:
+    """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
+
+    Raises:
+        InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
+    """
+    claim_input_folder(index, replace)
+    record_unusable_names(index)
+    return scan(index)
+
+
 def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
     """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
     given = stored_options(index.working)

@@ -72,7 +72,7 @@ def test_publication_writes_it_beside_the_index_and_its_metadata_lead_there(proj
     (event,) = [
         event
         for event in result.get_asset_materialization_events()
-        if event.asset_key.to_user_string() == "published_index"
+        if event.asset_key.to_user_string() == "publication"
     ]
     assert event.materialization.metadata["explorer"].value == str(page)
     project.write("a/more.txt", SECRET)

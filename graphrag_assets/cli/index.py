@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 
-import dagster as dg
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -22,6 +21,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
+from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.defs.names import PUBLICATION, IndexNames
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.embedded import EXTRACTOR
@@ -41,7 +41,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
     """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
 
-    With DAGSTER_HOME set the runs are recorded there and show in the Dagster UI; otherwise nowhere.
+    The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
 
     Raises:
         InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for; an import
@@ -56,9 +56,8 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
         folder = index.settings.input_folder
         console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
-    instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     started = time.monotonic()
-    with instance, _progress() as progress, _progress_log(progress):
+    with dagster_instance(index.settings) as instance, _progress() as progress, _progress_log(progress):
         register_batches(names, instance, found)
         runner = Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
         runs = list(_execute(runner, index, todo, progress))

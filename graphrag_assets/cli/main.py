@@ -47,6 +47,15 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
         sys.exit(1)
 
 
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dev(arguments: tuple[str, ...]) -> None:
+    """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
+    from graphrag_assets.cli.dev import run_dev
+
+    run_dev(arguments)
+
+
 @main.command()
 @click.argument("method", type=click.Choice(METHODS))
 @click.argument("question")

@@ -27,8 +27,6 @@ from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.store import schema
 
-INDEXING_POOL = "graphrag_indexing"
-"""Its limit in dagster.yaml holds for single batches, ranges of a backfill and nested runs alike."""
 _DEPENDENCIES = {
     "documents": [SOURCE_FILES],
     "text_units": ["documents"],
@@ -62,7 +60,6 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
         required_resource_keys=needs(names, MODELS),
-        pool=INDEXING_POOL,
     )
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run; commit it; report it."""

@@ -15,10 +15,9 @@ import dagster as dg
 import sqlalchemy as sa
 
 from graphrag_assets.defs.automation import UNFINISHED
+from graphrag_assets.defs.dagster_home import report_contents
 from graphrag_assets.defs.names import (
-    BATCH_ASSETS,
     DOCUMENT_BATCHES_SENSOR,
-    GLOBAL_ASSETS,
     NIGHTLY_REFRESH,
     REGISTER_BATCHES_SENSOR,
     SOURCE_FILES,
@@ -56,7 +55,7 @@ def purge_with_history(
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
         records = records_to_forget(instance, names, last_removal, batches)
-        size = None if dry_run else forget_records(instance, names, records, batches)
+        size = None if dry_run else forget_records(instance, names, index, records)
         runs, partitions, backfills = map(len, records)
         what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
         return Removed("Dagster's storage", what, runs + partitions + backfills, size)
@@ -101,11 +100,13 @@ def records_to_forget(
     return Records(runs, [key for key in keys if key not in batches], backfills)
 
 
-def forget_records(instance: dg.DagsterInstance, names: IndexNames, records: Records, batches: Collection[str]) -> int:
-    """Delete the records, and report the remaining materializations, and return the bytes freed."""
+def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
+    """Delete the records, report what the index still contains, and return the bytes freed."""
     before = _size(instance)
     if len(records):
-        _forget_assets(instance, names, batches)
+        # Events of materializations are kept a second time, by asset, with names of partitions beside them.
+        instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
+        report_contents(instance, names, index)
         instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
         for state in instance.all_instigator_state():
             if state.instigator_name in instigators:
@@ -134,16 +135,6 @@ def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
     if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):  # a SQLite file per run
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)
-
-
-def _forget_assets(instance: dg.DagsterInstance, names: IndexNames, batches: Collection[str]) -> None:
-    """Events of materializations are kept a second time, by asset, with names of partitions beside them."""
-    instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
-    for key in names.keys(BATCH_ASSETS):
-        for batch in batches:
-            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=batch))
-    for key in names.keys(GLOBAL_ASSETS):
-        instance.report_runless_asset_event(dg.AssetMaterialization(key))
 
 
 def _databases(instance: dg.DagsterInstance) -> list[Path]:

@@ -65,7 +65,7 @@ def test_every_asset_links_to_its_code(asset):
     (reference,) = node.metadata["dagster/code_references"].code_references
     with open(reference.file_path) as file:  # noqa: PTH123
         lines = file.read().splitlines()
-    assert lines[reference.line_number - 1].startswith(("@dg.multi_asset", "@dg.asset"))
+    assert lines[reference.line_number - 1].strip().startswith(("@dg.multi_asset", "@dg.asset"))
 
 
 def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):

@@ -89,7 +89,8 @@ SETTINGS, DATABASE, MODELS = "settings", "database", "models"
 def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, object]:
     """The resources of an index, by name."""
     database = IndexDatabase(database=str(settings.load().index_folder / "working.duckdb"))
-    return {names.name(SETTINGS): settings, names.name(DATABASE): database, names.name(MODELS): ModelCalls()}
+    unchangeable = dg.ResourceDefinition(lambda _: settings, config_schema={}, description=IndexSettings.__doc__)
+    return {names.name(SETTINGS): unchangeable, names.name(DATABASE): database, names.name(MODELS): ModelCalls()}
 
 
 def needs(names: IndexNames, *resources: str) -> set[str]:

@@ -82,11 +82,14 @@ def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan
         instance.report_runless_asset_event(event)
 
 
-def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetMaterialization]:
-    """Events that tell Dagster the present versions of batches of the input folder."""
+def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:
+    """Events that tell Dagster the present versions of batches of the input folder.
+
+    Observations: of an asset that something else makes, Dagster compares no materializations.
+    """
     key = names.key(SOURCE_FILES)
     return [
-        dg.AssetMaterialization(key, partition=batch, tags={"dagster/data_version": version_of(scan, batch)})
+        dg.AssetObservation(key, partition=batch, tags={"dagster/data_version": version_of(scan, batch)})
         for batch in batches
     ]
 

@@ -26,10 +26,26 @@ class SourceFile:
     size: int
     modified: datetime
     location: UPath = field(repr=False)
+    _hashes: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def read(self) -> bytes:
         """The file's content. Raises OSError."""
-        return self.location.read_bytes()
+        content = self.location.read_bytes()
+        self._hashes[:] = [blake2b(content, digest_size=16).hexdigest()]
+        return content
+
+    def content_hash(self) -> str:
+        """The hash of what `read` returned last, so that no file is read twice; before, of the content.
+
+        Raises OSError.
+        """
+        if not self._hashes:
+            digest = blake2b(digest_size=16)
+            with self.location.open("rb") as stream:
+                while chunk := stream.read(2**20):
+                    digest.update(chunk)
+            self._hashes[:] = [digest.hexdigest()]
+        return self._hashes[0]
 
 
 @dataclass(frozen=True)
@@ -84,7 +100,7 @@ class InputFolder:
         digest = blake2b(digest_size=16)
         for file in self.files(batch) if files is None else files:
             try:
-                content = blake2b(file.read(), digest_size=16).hexdigest()
+                content = file.content_hash()
             except OSError as error:  # it is indexed again when it can be read
                 content = f"unreadable: {type(error).__name__}"
             digest.update(f"{file.path}\x1f{content}\x1e".encode())

@@ -26,6 +26,9 @@ class _Commands(click.Group):
             message = Text.assemble(("Error: ", "bold red"), str(error))
             Console(stderr=True).print(message, soft_wrap=True)
             sys.exit(1)
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
+            sys.exit(130)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,6 +11,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, overtaken
 
 
+_INTERRUPTED = dg.DagsterExecutionInterruptedError.__name__
+
+
 class IndexRun(NamedTuple):
     """A finished run: of the batch `batch`, or, for None, of the assets after all batches."""
 
@@ -69,9 +72,9 @@ class Runner:
             run_config={**self.config, "ops": dict(ops)},
             tags=self.tags,
         )
-        run = self.instance.get_run_by_id(result.run_id)
-        if run and run.status is dg.DagsterRunStatus.CANCELED:  # which Dagster does not raise here
-            raise KeyboardInterrupt
+        errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+        if any(error and _INTERRUPTED in (error.cls_name, error.cause and error.cause.cls_name) for error in errors):
+            raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result
 
 

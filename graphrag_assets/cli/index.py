@@ -22,7 +22,7 @@ from rich.text import Text
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
-from graphrag_assets.defs.names import PUBLICATION, IndexNames
+from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names

@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from graphrag_assets.defs.checks import check_keys
-from graphrag_assets.defs.names import (
+from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     CHECK_INDEX,
     GLOBAL_ASSETS,

@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from graphrag_assets.defs.names import (
+from graphrag_assets.defs.index_names import (
     DOCUMENT_BATCHES_SENSOR,
     GLOBAL_ASSETS,
     INDEX_BATCHES,

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.indexing.checks import CHECKS, Check, offending_rows

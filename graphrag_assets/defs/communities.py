@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import CommunityOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,

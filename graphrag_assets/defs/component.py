@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from graphrag_assets.defs.index_definitions import index_definitions
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing_models import Keys

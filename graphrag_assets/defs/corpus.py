@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.names import BATCH_ASSETS, SOURCE_FILES, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, SOURCE_FILES, IndexNames
 from graphrag_assets.defs.options import BatchOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,

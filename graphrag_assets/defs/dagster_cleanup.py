@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from graphrag_assets.defs.automation import UNFINISHED
 from graphrag_assets.defs.dagster_home import report_contents
-from graphrag_assets.defs.names import (
+from graphrag_assets.defs.index_names import (
     DOCUMENT_BATCHES_SENSOR,
     NIGHTLY_REFRESH,
     REGISTER_BATCHES_SENSOR,

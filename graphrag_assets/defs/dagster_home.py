@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import yaml
 
-from graphrag_assets.defs.names import BATCH_ASSETS, GLOBAL_ASSETS, PUBLICATION, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, PUBLICATION, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.content_versions import content_versions

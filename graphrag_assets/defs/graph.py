@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index

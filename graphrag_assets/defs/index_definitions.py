@@ -11,8 +11,8 @@ from graphrag_assets.defs.communities import detect_communities, write_community
 from graphrag_assets.defs.corpus import index_batch, source_files
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
+from graphrag_assets.defs.index_names import REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
-from graphrag_assets.defs.names import REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.operations import operations
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources

@@ -4,7 +4,7 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from graphrag_assets.defs.names import PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
+from graphrag_assets.defs.index_names import PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.defs.runs import register_batches

@@ -5,7 +5,7 @@ Columns that do not depend on columns of other assets, such as the name of the m
 
 import dagster as dg
 
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 
 DESCRIPTIONS = {
     "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "

@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.names import INDEX_EVERYTHING, REFRESH_CHANGED, RETRY_FAILED_UNITS, IndexNames
+from graphrag_assets.defs.index_names import INDEX_EVERYTHING, REFRESH_CHANGED, RETRY_FAILED_UNITS, IndexNames
 from graphrag_assets.defs.options import (
     LAUNCHED_BY,
     BatchOptions,

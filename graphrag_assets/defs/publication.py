@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from graphrag_assets.defs.checks import blocking_checks_passed
-from graphrag_assets.defs.names import PUBLICATION, IndexNames
+from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.errors import CheckError

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
-from graphrag_assets.defs.names import IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.pictures.svg import in_markdown

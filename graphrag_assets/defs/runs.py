@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 from graphrag_assets.defs.checks import failed_check_messages
-from graphrag_assets.defs.names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
+from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, overtaken
-
 
 _INTERRUPTED = dg.DagsterExecutionInterruptedError.__name__
 

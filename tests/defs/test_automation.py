@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs
 from tests.conftest import QUIET, repository
 

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.defs.checks import asset_checks
-from graphrag_assets.defs.names import IndexNames
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.indexing.checks import CHECKS
 from tests.conftest import QUIET, Project
 

@@ -10,8 +10,8 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs import lineage
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import column_lineage
-from graphrag_assets.defs.names import IndexNames
 from graphrag_assets.defs.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
 from graphrag_assets.store import schema
 from tests.conftest import Project

@@ -6,7 +6,7 @@ from dagster._core.definitions.data_version import CachingStaleStatusResolver, S
 from dagster._core.loader import LoadingContextForTest
 
 from graphrag_assets.defs.automation import report_batches
-from graphrag_assets.defs.names import BATCH_ASSETS, GLOBAL_ASSETS, IndexNames
+from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, IndexNames
 from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."

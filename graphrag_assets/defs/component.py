@@ -78,8 +78,8 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         description="Begins all asset keys, jobs and sensors; default: the name of the component's folder.",
     )
     group: str | None = Field(default=None, description="Group of all assets; default: one group per stage.")
-    automation: Literal["off", "on"] = Field(
-        default="off", description="on: the sensors run from the start; off: once switched on in the UI."
+    automation: bool = Field(
+        default=False, description="true: the sensors run from the start; false: once switched on in the UI."
     )
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
@@ -121,6 +121,6 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             "chunk_size": chunking.size,
             "chunk_overlap": chunking.overlap,
             "text_unit_context": chunking.context,
-            "automation": self.automation,
+            "automation": "on" if self.automation else "off",
             **self.settings,
         }

@@ -1,6 +1,7 @@
 """`GraphRagComponent`: several indexes in one Dagster project, which never share state."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 import pytest
+import yaml
 
 from graphrag_assets import GraphRagComponent
 from graphrag_assets.defs.component import Chunking, Models
@@ -76,6 +78,17 @@ def test_a_key_and_a_range_go_through_to_the_publication_in_one_run(project, hos
     assert titles(folder) >= {"Cyrus Field", "Hugo Brand"}
     key = dg.AssetKey(["papers", "entity_mentions"])
     assert project.instance.get_materialized_partitions(key) == {"one", "two", "three"}
+
+
+def test_the_yaml_of_the_guide_is_a_component(project, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted0123")
+    guide = (Path(__file__).parents[2] / "docs/component.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
+    component = GraphRagComponent.resolve_from_dict(yaml.safe_load(shown)["attributes"])
+    assert component.models.chat_api_key == "sk-planted0123"
+    assert component.automation
+    repository = dg.build_defs_for_component(component).get_repository_def()
+    assert dg.AssetKey(["papers", "publication"]) in repository.asset_graph.get_all_asset_keys()
 
 
 def test_names_are_the_component_s_own(hosted):

@@ -10,6 +10,7 @@ import dagster as dg
 import yaml
 
 from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, PUBLICATION, IndexNames
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.content_versions import content_versions
@@ -21,8 +22,17 @@ load_from:
 
 
 def home_of(settings: Settings) -> Path | None:
-    """DAGSTER_HOME, or else the home of the index; None if it has none yet."""
+    """DAGSTER_HOME, or else the home of the index; None if it has none yet.
+
+    Raises:
+        SettingsError: DAGSTER_HOME is not the absolute path of a folder.
+    """
     if chosen := os.environ.get("DAGSTER_HOME"):
+        if not (Path(chosen).is_absolute() and Path(chosen).is_dir()):
+            raise SettingsError(
+                f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder. Create it, or unset "
+                "DAGSTER_HOME to use the home of the index."
+            )
         return Path(chosen)
     home = _own_home(settings)
     return home if (home / "dagster.yaml").exists() else None

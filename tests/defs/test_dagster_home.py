@@ -10,6 +10,7 @@ import yaml
 from graphrag_assets.defs import dagster_home
 from graphrag_assets.defs.dagster_home import dagster_instance, home_of, make_home
 from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS
+from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
 from tests.cli import run_command
 from tests.defs.test_versions import unsynced
@@ -82,3 +83,10 @@ def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless
         assert os.fspath(home) in str(own.pop(section))
         del project[section]
     assert own == project
+
+
+@pytest.mark.parametrize("chosen", ["here", "/nowhere/at/all"])
+def test_a_home_that_is_no_folder_is_one_sentence(project, monkeypatch, chosen):
+    monkeypatch.setenv("DAGSTER_HOME", chosen)
+    with pytest.raises(SettingsError, match=f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder"):
+        home_of(project.index.settings)

@@ -19,24 +19,14 @@ import polars as pl
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 from graphrag_assets.text import encode, sentences, tokenizer
 
 METHODS = ("anchored", "tokens", "sentences")
 Span = tuple[int, int]
 
-TEXT_UNITS = pl.Schema(
-    {
-        "id": pl.String,
-        "batch": pl.String,
-        "document_id": pl.String,
-        "ordinal": pl.Int64,
-        "start_char": pl.Int64,
-        "end_char": pl.Int64,
-        "text": pl.String,
-        "n_tokens": pl.Int64,
-        "n_sentences": pl.Int64,
-    }
-)
+TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "extractor")
 
 
 @dataclass(frozen=True)
@@ -185,7 +175,7 @@ def _anchored_spans(text: str, options: ChunkOptions) -> list[Span]:
     """
     atoms = _atoms(text, options)
     cuts = _cuts(atoms.tokens, atoms.priority, options.window, options.size)
-    pending = [(i, j) for i, j in zip([0, *cuts], [*cuts, len(atoms.ends)], strict=True)][::-1]
+    pending = list(pairwise([0, *cuts, len(atoms.ends)]))[::-1]
     spans: list[Span] = []
     while pending:
         first, last = pending.pop()
@@ -246,11 +236,10 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
     # An anchor near an end of the document would leave a fragment. It is dropped only now: had it not taken
     # part in the comparison, an edit at the end would be felt two windows away.
     margin = window / 2
-    anchors = [
-        i + 1 for i in _local_maxima(position, priority, window) if margin <= position[i] <= position[-1] - margin
-    ]
+    maxima = _local_maxima(position, priority, window)
+    anchors = [i + 1 for i in maxima if margin <= position[i] <= position[-1] - margin]
     cuts: list[int] = []
-    pending = [(i, j) for i, j in zip([0, *anchors], [*anchors, len(position)], strict=True)][::-1]
+    pending = list(pairwise([0, *anchors, len(position)]))[::-1]
     while pending:
         first, last = pending.pop()
         if last - first > 1 and _length(position, first, last) > size:
@@ -338,8 +327,5 @@ def _cuts_in_sentence(text: str, size: int) -> list[int]:
     position = np.append(candidate + 1, len(text))
     priority = word[candidate].astype(np.int64) << 60 | rolling[candidate].astype(np.int64)
     ends = position[[i - 1 for i in _cuts(position, priority, size // 4, size)]].tolist() if len(candidate) else []
-    return [
-        cut
-        for start, end in zip([0, *ends], [*ends, len(text)], strict=True)
-        for cut in [*range(start + size, end, size), end]
-    ][:-1]
+    pieces = pairwise([0, *ends, len(text)])
+    return [cut for start, end in pieces for cut in (*range(start + size, end, size), end)][:-1]

@@ -46,6 +46,8 @@ from graphrag_assets.pipeline.clustering import (
     seeded,
     split_from_scratch,
 )
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 
 Flags = NDArray[np.bool_]
 
@@ -58,11 +60,7 @@ MODULARITY_LOSS = 0.01
 _ROUNDS = 20
 """Of moving nodes and adding neighbours to the frontier. Graphs of 100,000 nodes need three or four."""
 
-EDGES_SCHEMA: dict[str, type[pl.DataType]] = {
-    "source_id": pl.String,
-    "target_id": pl.String,
-    "weight": pl.Float64,
-}
+EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 
 class Reclustered(NamedTuple):

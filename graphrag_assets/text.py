@@ -252,12 +252,6 @@ FOLDED: dict[int, str] = {
 SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
 
 
-@functools.lru_cache(64)
-def terms_of(text: str) -> tuple[str, ...]:
-    """The terms of one text, such as a question, which is embedded by them."""
-    return tuple(terms(pl.Series([text], dtype=pl.String)).item(0))
-
-
 # Inside brackets of a regular expression; the macros of the published index use them too.
 UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

@@ -11,7 +11,7 @@ in the evidence. Otherwise they are shown as what comes closest, after `CLOSEST`
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +74,7 @@ _FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named befo
 _FOLLOWING = 0.3
 _HEADING = 0.8
 _SURROUNDINGS = 0.15
+_PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
 
@@ -101,9 +102,8 @@ class ExtractiveAnswerer:
     async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` sentence by sentence."""
         reply = await self.arespond(question, evidence, options)
-        for piece in _cited_sentences(reply.text):
+        for piece in (*_PIECE.findall(reply.text), reply):
             yield piece
-        yield reply
 
     async def amap(
         self,
@@ -129,9 +129,8 @@ class ExtractiveAnswerer:
     ) -> Pieces:
         """`areduce` point by point."""
         reply = await self.areduce(question, points, options, drift)
-        for piece in _cited_sentences(reply.text):
+        for piece in (*_PIECE.findall(reply.text), reply):
             yield piece
-        yield reply
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
         """The question itself: it holds the words to search with."""
@@ -269,18 +268,6 @@ def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     """The eligible sentences that are understandable alone or after the sentences before them; else all eligible."""
     both = eligible & understood
     return both if both.any() else eligible
-
-
-_END_OF_PIECE = re.compile(r"(?<=\])\s+")
-
-
-def _cited_sentences(text: str) -> Iterator[str]:
-    """`text` in pieces that end with a reference, white space included."""
-    start = 0
-    for end in (match.end() for match in _END_OF_PIECE.finditer(text)):
-        yield text[start:end]
-        start = end
-    yield text[start:]
 
 
 def _choose(

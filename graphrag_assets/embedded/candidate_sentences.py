@@ -1,7 +1,7 @@
 """The sentences that answers are chosen from, each with its position and its citation."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
@@ -87,7 +87,7 @@ def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candid
             order,
             before,
             heading,
-            cited=f"{text} {_reference(cited_by[key])}",
+            cited=f"{text} {reference(cited_by[key], _MOST_NUMBERS)}",
             rows=tuple(rows[key]),
             dangles=dangles(text, language),
         )
@@ -111,7 +111,7 @@ def lines(passages: Sequence[Passage]) -> list[Candidate]:
             order,
             before=None,
             heading=passages[rank].title,
-            cited=f"{line} {_reference({passages[rank].table: [passages[rank].number]})}",
+            cited=f"{line} {reference({passages[rank].table: [passages[rank].number]}, 1)}",
         )
         for order, (line, rank) in enumerate(rank_of.items())
     ]
@@ -168,9 +168,10 @@ def _is_title(line: str) -> bool:
     return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
 
 
-def _reference(cited: dict[str, list[int]]) -> str:
+def reference(cited: Mapping[str, Sequence[int]], most: int) -> str:
+    """`[Data: Entities (5, 7); …]` for the rows cited, by table; up to `most` numbers of each."""
     parts = []
     for table, numbers in cited.items():
-        more = ", +more" if len(numbers) > _MOST_NUMBERS else ""
-        parts.append(f"{table} ({', '.join(map(str, numbers[:_MOST_NUMBERS]))}{more})")
+        more = ", +more" if len(numbers) > most else ""
+        parts.append(f"{table} ({', '.join(map(str, numbers[:most]))}{more})")
     return f"[Data: {'; '.join(parts)}]"

@@ -72,26 +72,9 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
 _RUN = re.compile(r"W?[NAEI]+")
 _OF_A_NAME = re.compile("ot?[NAE]")
 _FORMS_NO_NAME = (
-    "VB",
-    "VBP",
-    "VBZ",
-    "VBD",
-    "RB",
-    "RBR",
-    "UH",
-    "IN",
-    "MD",
-    "PRP",
-    "WRB",
-    "CC",
-    "DT",
-    "WP",
-    "WDT",
-    "CD",
-    "EX",
-    "TO",
+    "VB", "VBP", "VBZ", "VBD", "RB", "RBR", "UH", "IN", "MD", "PRP", "WRB", "CC", "DT", "WP", "WDT", "CD", "EX", "TO",
     "PDT",
-)
+)  # fmt: skip
 
 
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:

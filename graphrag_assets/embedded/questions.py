@@ -49,8 +49,9 @@ _CAPITALIZED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'�
 _NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALIZED})*")
 _PLACE = re.compile(
     rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
-    rf" (?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED}"
+    rf" ((?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED})"
 )
+_ANSWERS = {"date": _DATE, "number": _AMOUNT, "place": _PLACE, "cause": CAUSE, "lesson": LESSON, "trouble": TROUBLE}
 _PARTS = re.compile(r"\band\b|[,;]|\bwhy\b|\bhow (?:did|does|do|was|were|is|are|could|can|had|has|have)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|und|et|y|и)\b|[,;:]", re.I)
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
@@ -325,21 +326,7 @@ class Asked:
 
     def holds(self, kind: str, text: str) -> bool:
         """Whether `text` has something of that kind that the question does not have already."""
-        found: list[str] = []
-        if kind == "date":
-            found = _DATE.findall(text)
-        elif kind == "number":
-            found = _AMOUNT.findall(text)
-        elif kind == "place":
-            found = [match[0].split(" ", 1)[1] for match in _PLACE.finditer(text)]
-        elif kind == "name":
-            found = names_in(text, self.language)
-        elif kind == "cause":
-            found = CAUSE.findall(text)
-        elif kind == "lesson":
-            found = LESSON.findall(text)
-        elif kind == "trouble":
-            found = TROUBLE.findall(text)
+        found = names_in(text, self.language) if kind == "name" else _ANSWERS[kind].findall(text)
         known = self.text.casefold()
         return any(item.casefold() not in known for item in found)
 

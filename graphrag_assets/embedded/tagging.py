@@ -196,17 +196,9 @@ def _kind(word: str) -> str:
     if first.isdigit() or first in "£$€¥":
         return "#"
     if not first.isalpha():
-        return {
-            "'s": "s",
-            "--": ".",
-            "—": ".",
-            "–": "-",
-            "...": ".",
-            "!": ".",
-            "?": ".",
-            ":": ".",
-            "…": ".",
-        }.get(word, word if len(word) == 1 else ".")
+        if word in ("'s", "–"):
+            return "s" if word == "'s" else "-"
+        return word if len(word) == 1 and word not in "—!?:…" else "."
     if not first.isupper():
         return lower_kind(word)
     lower = word.lower().rstrip(".")

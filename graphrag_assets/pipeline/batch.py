@@ -102,6 +102,8 @@ def extract_facts(
     return BatchFacts(
         documents,
         text_units.with_columns(extractor=pl.when(~failed).then(pl.lit(extractor))),
-        *map(kept_and_new, ("entity_mentions", "relationship_mentions", "covariates")),
+        kept_and_new("entity_mentions"),
+        kept_and_new("relationship_mentions"),
+        kept_and_new("covariates"),
         pl.concat([errors, failures], how="diagonal_relaxed"),
     )

@@ -120,41 +120,29 @@ def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships
     `id, text_unit_ids`; `relationships` has `id, source_id, target_id`. Sorted by level, size (largest
     first), key.
     """
-    born = members.filter(pl.col("level") == pl.col("born_level"))
-    ends = born.select("cluster", "entity_id")
-    table = born.group_by(pl.col("cluster").alias("key")).agg(
-        pl.col("level").first(),
-        pl.col("parent").first(),
-        pl.col("entity_id").sort().alias("entity_ids"),
-        pl.len().cast(pl.Int64).alias("size"),
+    born = members.filter(pl.col("level") == pl.col("born_level")).rename({"cluster": "key"})
+    table = born.group_by("key").agg(
+        pl.col("level", "parent").first(), entity_ids=pl.col("entity_id").sort(), size=pl.len().cast(pl.Int64)
     )
-    children = (
-        table.filter(pl.col("parent").is_not_null())
-        .group_by(pl.col("parent").alias("key"))
-        .agg(pl.col("key").sort().alias("children"))
-    )
+    children = table.drop_nulls("parent").group_by(key="parent").agg(children=pl.col("key").sort())
     inside = (
-        relationships.select("id", "source_id", "target_id")
-        .join(ends, left_on="source_id", right_on="entity_id")
-        .join(ends, left_on=["target_id", "cluster"], right_on=["entity_id", "cluster"])
-        .group_by(pl.col("cluster").alias("key"))
-        .agg(pl.col("id").unique().sort().alias("relationship_ids"))
+        relationships.join(born.select("key", source_id="entity_id"), on="source_id")
+        .join(born.select("key", target_id="entity_id"), on=["target_id", "key"])
+        .group_by("key")
+        .agg(relationship_ids=pl.col("id").unique().sort())
     )
     units = (
-        ends.join(entities.select("id", "text_unit_ids"), left_on="entity_id", right_on="id")
-        .select(pl.col("cluster").alias("key"), "text_unit_ids")
+        born.join(entities, left_on="entity_id", right_on="id")
         .explode("text_unit_ids")
         .drop_nulls("text_unit_ids")
         .group_by("key")
         .agg(pl.col("text_unit_ids").unique().sort())
     )
-    lists = ("children", "relationship_ids", "text_unit_ids")
+    for lists in (children, inside, units):
+        table = table.join(lists, on="key", how="left")
     empty = pl.lit([], dtype=pl.List(pl.String))
     return (
-        table.join(children, on="key", how="left")
-        .join(inside, on="key", how="left")
-        .join(units, on="key", how="left")
-        .with_columns(pl.col(name).fill_null(empty) for name in lists)
+        table.with_columns(pl.col("children", "relationship_ids", "text_unit_ids").fill_null(empty))
         .select("key", "level", "parent", "children", "entity_ids", "relationship_ids", "text_unit_ids", "size")
         .sort("level", "size", "key", descending=[False, True, False])
     )
@@ -166,11 +154,9 @@ def disconnected_communities(members: pl.DataFrame, relationships: pl.DataFrame)
     `members` has `community, entity_id`, on any number of levels; `relationships` has `source_id, target_id`.
     """
     nodes = members.select("community", "entity_id").unique().sort("community", "entity_id").with_row_index("node")
-    edges = (
-        relationships.select("source_id", "target_id")
-        .join(nodes.rename({"entity_id": "source_id", "node": "a"}), on="source_id")
-        .join(nodes.rename({"entity_id": "target_id", "node": "b"}), on=["target_id", "community"])
-    )
+    sources = nodes.select("community", source_id="entity_id", a="node")
+    targets = nodes.select("community", target_id="entity_id", b="node")
+    edges = relationships.join(sources, on="source_id").join(targets, on=["target_id", "community"])
     graph = igraph.Graph(n=nodes.height, edges=edges.select("a", "b").to_numpy().astype(np.int64).reshape(-1, 2))
     part = pl.Series("part", graph.connected_components().membership, dtype=pl.Int64)
     broken = nodes.with_columns(part).group_by("community").agg(pl.col("part").n_unique()).filter(pl.col("part") > 1)
@@ -187,8 +173,8 @@ def edge_arrays(ids: pl.Series, relationships: pl.DataFrame) -> tuple[Ints, Floa
     position = pl.DataFrame({"id": ids, "position": np.arange(len(ids), dtype=np.int64)})
     rows = (
         relationships.select(pl.col("source_id", "target_id").cast(pl.String), pl.col("weight").cast(pl.Float64))
-        .join(position.rename({"id": "source_id", "position": "a"}), on="source_id", how="left")
-        .join(position.rename({"id": "target_id", "position": "b"}), on="target_id", how="left")
+        .join(position.select(source_id="id", a="position"), on="source_id", how="left")
+        .join(position.select(target_id="id", b="position"), on="target_id", how="left")
     )
     lost = rows.filter(pl.col("a").is_null() | pl.col("b").is_null())
     if lost.height:
@@ -349,8 +335,7 @@ def members_frame(ids: pl.Series, levels: list[Ints], parents: list[Ints]) -> pl
     for level, labels in enumerate(levels):
         order = np.argsort(labels, kind="stable")
         numbers, starts = np.unique(labels[order], return_index=True)
-        groups = np.split(order, starts[1:])
-        for number, nodes in zip(numbers.tolist(), groups, strict=True):
+        for number, nodes in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
             if born_level[number] == level:
                 keys[number] = stable_id("community", level, *(names[node] for node in nodes.tolist()))
     key = pl.Series("cluster", keys, dtype=pl.String)

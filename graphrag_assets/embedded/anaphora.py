@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from graphrag_assets.embedded.tagging import word_list
+from graphrag_assets.embedded.tagging import alternatives, word_list
 
 _OPENING = "[\"'“‘«„(\\[—–-]*"
 _CONNECTIVES = (
@@ -14,7 +14,7 @@ _CONNECTIVES = (
 _ANAPHORS = word_list("cue_words:anaphors")
 _ANAPHORIC = re.compile(
     rf"{_OPENING}(?:(?:{_CONNECTIVES})\b[,;:!.]* +{_OPENING})*"
-    rf"(?:(?:{'|'.join(sorted(_ANAPHORS, key=len, reverse=True))})(?!\w)"
+    rf"(?:{alternatives('anaphors')}(?!\w)"
     r"|the (?:former|latter|same|other|others|two)\b)",
     re.IGNORECASE,
 )

@@ -4,26 +4,23 @@ import re
 from collections.abc import Sequence
 
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import NUMBERS, TaggedSentence, word_list
+from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
 from graphrag_assets.embedded.written_dates import periods
 from graphrag_assets.records import ClaimRecord
 
-
-def _any(section: str) -> str:
-    return "(?:" + "|".join(sorted(word_list(f"cue_words:{section}"), key=lambda w: (-len(w), w))) + ")"
-
-
-_WORD = "(?:" + "|".join(sorted(NUMBERS, key=lambda w: (-len(w), w))) + ")"
+_WORD = alternatives("numbers")
 _SCALE = "(?:hundred|thousand|million|billion|trillion)"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _FIGURE = rf"(?:{_DIGITS}(?: {_SCALE})?|(?:an? )?{_WORD}(?:[ -](?:and )?{_WORD})*)"
-_UNIT = rf"(?:(?:{_any('unit adjectives')} )?{_any('units')}\b(?: (?:a|per) minute)?|per cent\b|%|°|km/h)"
+_UNIT = (
+    rf"(?:(?:{alternatives('unit adjectives')} )?{alternatives('units')}\b(?: (?:a|per) minute)?|per cent\b|%|°|km/h)"
+)
 _MONEY = re.compile(
     rf"(?:[£$€¥]|US\$|USD |EUR |GBP )\s?{_DIGITS}(?:\s?(?:{_SCALE}|[mb]n?)\b)?"
-    rf"|\b{_FIGURE} (?:pounds sterling|{_any('currencies')})\b"
+    rf"|\b{_FIGURE} (?:pounds sterling|{alternatives('currencies')})\b"
 )
 _MEASURE = re.compile(rf"(?<![\w.,£$€¥-]){_FIGURE}[ -]?{_UNIT}", re.IGNORECASE)
-_DURATION = re.compile(rf"{_any('durations')}$")
+_DURATION = re.compile(rf"{alternatives('durations')}$")
 _HEDGED = re.compile(
     r"\b(?:(?:is|was|are|were) (?:said|believed|thought|supposed|reported|rumou?red|alleged|estimated"
     r"|expected|feared) to|it (?:is|was) (?:said|believed|thought|rumou?red|claimed|estimated)|it seems"

@@ -56,8 +56,7 @@ def concepts_in(
             continue
         if last - first == 1 and not _specific(last_word, frequent):
             continue
-        begin = sentence.offsets[first]
-        title = sentence.text[begin : sentence.offsets[last - 1] + len(last_word)]
+        title = sentence.wording(first, last)
         if title.isascii() or title[0].islower():
             found.append(Mention(title, first, last, cues.CONCEPT, 0))
     return found

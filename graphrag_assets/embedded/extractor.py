@@ -9,8 +9,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, pairwise, takewhile
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations, pairwise, takewhile
 from typing import NamedTuple
 
 from graphrag_assets.embedded import typing_cues as cues
@@ -48,7 +48,10 @@ def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtrac
     english = language == "en" or (language == UNKNOWN and _is_latin(text))
     about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
     name = about[-1] if about else ""
-    sentences = _english(text, title, name) if english else _foreign(text, title, language)
+    if english:
+        sentences = _english(text, title, name)
+    else:
+        sentences = [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
     things = _things(sentences)
     tagged = [sentence for sentence, _, _ in sentences]
     found = []
@@ -75,13 +78,9 @@ def _english(text: str, title: str, name: str) -> _Sentences:
     return sentences
 
 
-def _foreign(text: str, title: str, language: str) -> _Sentences:
-    return [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
-
-
 def _is_latin(text: str) -> bool:
-    letters = sum(character.isalpha() for character in text[:_OPENING])
-    return sum(character.isalpha() and character < "\u0250" for character in text[:_OPENING]) * 2 >= letters
+    letters = [character for character in text[:_OPENING] if character.isalpha()]
+    return sum(letter < "\u0250" for letter in letters) * 2 >= len(letters)
 
 
 class _Found(NamedTuple):
@@ -206,12 +205,10 @@ def _placed(thing: _Thing) -> bool:
 
 def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:
     """Mentions under the titles and types of their things, in order of the sentence."""
-    resolved = []
-    for mention in sorted(mentions, key=lambda m: m.first):
-        thing = things.get(_key(mention.title, mention.type))
-        if thing:
-            resolved.append(Mention(thing.title, mention.first, mention.last, thing.type, mention.evidence))
-    return resolved
+    ordered = (
+        (mention, things.get(_key(mention.title, mention.type))) for mention in sorted(mentions, key=lambda m: m.first)
+    )
+    return [replace(mention, title=thing.title, type=thing.type) for mention, thing in ordered if thing]
 
 
 def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
@@ -233,10 +230,9 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     """How well a sentence describes an entity that it names."""
     text = sentence.text
     begin = sentence.offsets[mention.first]
-    after = sentence.offsets[mention.last - 1] + len(sentence.words[mention.last - 1])
     score = 3.0 if begin < 30 else 2.0 - min(begin / 100, 2.0)
     score += 1.0 if rank == 0 else 0.0
-    score += 2.5 if DEFINES.match(text, after) else 0.0
+    score += 2.5 if DEFINES.match(text, sentence.end_of(mention.last)) else 0.0
     score -= 1.5 if _LESS_TELLING.match(text) else 0.0
     score -= 2.0 if begins_with_anaphor(text) else 0.0
     score -= 0.0 if text[-1] in ".!?\"'" else 2.0
@@ -287,15 +283,12 @@ def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
     """Predicates between neighbours: (agent, other, predicate)."""
-    ends = [m.last for m in mentions]
     for i, (left, right) in enumerate(pairwise(mentions)):
         if left.title == right.title or left.last > right.first or right.first - left.last > 12:
             continue
-        begin = sentence.offsets[left.last - 1] + len(sentence.words[left.last - 1])
-        between = sentence.text[begin : sentence.offsets[right.first]]
-        crowded = (i and left.first - ends[i - 1] < 3) or (
-            i + 2 < len(mentions) and mentions[i + 2].first - right.last < 3
-        )
+        between = sentence.text[sentence.end_of(left.last) : sentence.offsets[right.first]]
+        crowded = any(left.first - before.last < 3 for before in mentions[:i][-1:])
+        crowded |= any(after.first - right.last < 3 for after in mentions[i + 2 :][:1])
         if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
             continue  # a list, no place within a place
         name, reverse = predicate(between, left.type, right.type)
@@ -304,9 +297,13 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
 
 
 def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
-    claims: dict[ClaimRecord, None] = {}
-    for sentence, mentions, extract in found:
-        source_text = text[sentence.start : sentence.end]
-        for claim in claims_in(sentence, source_text, mentions, extract or shortened(sentence.text, MAX_DESCRIPTION)):
-            claims[claim] = None
-    return list(claims)
+    claims = (
+        claims_in(
+            sentence,
+            text[sentence.start : sentence.end],
+            mentions,
+            extract or shortened(sentence.text, MAX_DESCRIPTION),
+        )
+        for sentence, mentions, extract in found
+    )
+    return list(dict.fromkeys(chain.from_iterable(claims)))

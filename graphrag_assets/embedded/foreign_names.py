@@ -13,7 +13,14 @@ from dataclasses import dataclass, field, replace
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, raw_sentences, word_list
+from graphrag_assets.embedded.tagging import (
+    RawSentence,
+    TaggedSentence,
+    clean,
+    is_upper_case,
+    raw_sentences,
+    word_list,
+)
 from graphrag_assets.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
@@ -71,9 +78,7 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
         words.append(word)
         offsets.append(match.start())
         kinds.append(kind)
-    letters = [word for word in words if word[0].isalpha()]
-    upper = sum(word.isupper() and len(word) > 1 for word in letters)
-    heading = raw.text.startswith("#") or (upper > 1 and upper > len(letters) * 0.6)
+    heading = raw.text.startswith("#") or is_upper_case([word for word in words if word[0].isalpha()])
     return TaggedSentence(raw.start, raw.end, text, words, offsets, "".join(kinds), heading, raw.paragraph)
 
 
@@ -198,7 +203,7 @@ class _Unit:
         kind = _type_of([word.lower() for word in words[first:last]], titled)
         if self.language == "de" and kind == cues.NAME and not self._is_german_name(words[first:last]):
             return None
-        end = sentence.offsets[last - 1] + len(words[last - 1]) - self._is_genitive(words[last - 1])
+        end = sentence.end_of(last) - self._is_genitive(words[last - 1])
         return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, 0 if kind == cues.NAME else 5)
 
     def _is_genitive(self, word: str) -> bool:

@@ -63,9 +63,8 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
             possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
             if len(named) == 1 and len(run) == 1 and not possessive and not _OF_A_NAME.match(kinds, match.end()):
                 alone[named[0]] += 1
-    parts = title.split()
-    if len(parts) > 1 and all(part[0].isupper() for part in parts):
-        pairs.update(zip(map(str.lower, parts), map(str.lower, parts[1:]), strict=False))
+    if all(part[0].isupper() for part in title.split()):
+        pairs.update(pairwise(title.lower().split()))
     return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
 
 
@@ -134,23 +133,16 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     found = [_named(sentence, kinds, first, last, seen) for first, last in spans]
     names = _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
     return names + [
-        Mention(_wording(sentence, *span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
+        Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
-
-
-def _wording(sentence: TaggedSentence, first: int, last: int) -> str:
-    return sentence.text[sentence.offsets[first] : sentence.offsets[last - 1] + len(sentence.words[last - 1])]
 
 
 def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Where the sentence has the title, unless names were found that have all of it."""
     found = []
-    place = sentence.text.find(title)
-    while place >= 0:
-        first = bisect.bisect_left(sentence.offsets, place)
-        last = bisect.bisect_left(sentence.offsets, place + len(title))
-        place = sentence.text.find(title, place + 1)
-        whole = _wording(sentence, first, last) == title if first < last else False
+    for match in re.finditer(re.escape(title), sentence.text):
+        first, last = (bisect.bisect_left(sentence.offsets, place) for place in match.span())
+        whole = first < last and sentence.wording(first, last) == title
         if whole and not any(i <= first and last <= j for i, j in spans):
             found.append((first, last))
     return found
@@ -188,12 +180,8 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
 
 def _is_used(name: str, text: str) -> bool:
     """Whether the text defines the name or has an apposition or parenthesis after it."""
-    place = text.find(name)
-    while place >= 0:
-        if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
-            return True
-        place = text.find(name, place + 1)
-    return False
+    places = (match.span() for match in re.finditer(re.escape(name), text))
+    return any(not text[start - 1 : start].isalnum() and _IN_USE.match(text, end) for start, end in places)
 
 
 _IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
@@ -236,8 +224,7 @@ def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
     if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
         return name
     head = sentence.words[follows.end() - 1]
-    begin = sentence.offsets[name.first]
-    title = sentence.text[begin : sentence.offsets[follows.end() - 1] + len(head)]
+    title = sentence.wording(name.first, follows.end())
     if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
         return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
     named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
@@ -252,25 +239,23 @@ _DETERMINED = re.compile(r"[tD][j#J]?$")
 
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
     """Adjoining runs of capitals made one name where the words between allow it ("Bank of England")."""
-    joined: list[tuple[int, int]] = []
-    for first, last in spans:
-        if joined:
-            begin, end = joined[-1]
-            between = kinds[end:first]
-            if between == "&" or (
-                (between in ("o", "ot") and _takes_of(words[begin:end], seen))
-                or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
-            ):  # fmt: skip
-                joined[-1] = (begin, last)
-            elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
-                joined[-1] = (begin, last)
-                between = "&" if kinds[:begin].endswith("t") else between
-            else:
-                joined.append((first, last))
-            if between in "&a" and "," in kinds[:begin][-1:]:
-                _join_list(joined, kinds, between)
+    joined = spans[:1]
+    for first, last in spans[1:]:
+        begin, end = joined[-1]
+        between = kinds[end:first]
+        if (
+            between == "&"
+            or (between in ("o", "ot") and _takes_of(words[begin:end], seen))
+            or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
+        ):
+            joined[-1] = (begin, last)
+        elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
+            joined[-1] = (begin, last)
+            between = "&" if kinds[:begin].endswith("t") else between
         else:
             joined.append((first, last))
+        if between in "&a" and "," in kinds[:begin][-1:]:
+            _join_list(joined, kinds, between)
     return joined
 
 
@@ -286,9 +271,8 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
 def _takes_of(words: list[str], seen: Attested) -> bool:
     """Whether a name continues after "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
     head = words[-1].lower()
-    if head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS:
-        return True
-    return known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+    common = known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+    return common or head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS
 
 
 def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
@@ -351,8 +335,7 @@ def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: At
         around = _type_by_context(sentence, kinds, first, last)
         if around[1] > evidence:
             kind, evidence = around
-    begin = sentence.offsets[first]
-    title = sentence.text[begin : sentence.offsets[last - 1] + len(words[last - 1])]
+    title = sentence.wording(first, last)
     if title.endswith(".") and not title.endswith(("Co.", "Jr.", "Sr.", "Inc.", "Ltd.", "Corp.", "Bros.")):
         title = title if title[-3:-2] == "." else title.rstrip(".")
     if honorific in FEMALE and len(inner) == 1 and inner[0].lower() not in word_list("given_names"):
@@ -400,29 +383,19 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
         return cues.PERSON, 4
     if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
         return cues.GEO, 3
-    if (
-        "who" in (after, *apposition[:1])
-        or after in ("himself", "herself")
-        or (second in ("brother", "wife", "son", "daughter") and before == ",")
-    ):
+    if "who" in (after, *apposition[:1]) or after in ("himself", "herself"):
+        return cues.PERSON, 4
+    if second in ("brother", "wife", "son", "daughter") and before == ",":
         return cues.PERSON, 4
     if before in ("from", "to") and not article and kinds[last : last + 1] in (".", ",", "p", ""):
         return cues.GEO, 1
     if kinds[last : last + 1] == "s" and not article:
         return cues.PERSON, 2
-    if (
-        last - first == 1
-        and kinds[last : last + 1] == "v"
-        and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j")
-    ):
+    acts = last - first == 1 and kinds[last : last + 1] == "v"
+    if acts and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j"):
         return cues.PERSON, 1  # who acts without an article is mostly somebody
-    if (
-        1 < last - first < 4
-        and not article
-        and set(kinds[first:last]) <= set("NdI")
-        and not known_word(words[first].lower())
-        and not known_word(words[last - 1].lower())
-    ):
+    strange = not known_word(words[first].lower()) and not known_word(words[last - 1].lower())
+    if strange and 1 < last - first < 4 and not article and set(kinds[first:last]) <= set("NdI"):
         return cues.PERSON, 1  # two strange words side by side are mostly somebody
     return cues.NAME, 0
 

@@ -39,6 +39,14 @@ class TaggedSentence:
     heading: bool = False
     paragraph: int = 0
 
+    def end_of(self, last: int) -> int:
+        """The offset after the words before `last`."""
+        return self.offsets[last - 1] + len(self.words[last - 1])
+
+    def wording(self, first: int, last: int) -> str:
+        """The text of the words [first, last)."""
+        return self.text[self.offsets[first] : self.end_of(last)]
+
 
 @functools.cache
 def word_list(name: str) -> frozenset[str]:
@@ -51,6 +59,12 @@ def word_list(name: str) -> frozenset[str]:
     if any(";" in line for line in lines):
         return frozenset(name.strip() for line in lines for name in line.split(";"))
     return frozenset(word for line in lines for word in line.split())
+
+
+def alternatives(*sections: str) -> str:
+    """A regular expression for the words of these sections of `cue_words.txt`, longer ones first."""
+    words = frozenset[str]().union(*(word_list(f"cue_words:{section}") for section in sections))
+    return "(?:" + "|".join(sorted(words, key=lambda word: (-len(word), word))) + ")"
 
 
 HONORIFICS = word_list("cue_words:honorifics")
@@ -95,7 +109,7 @@ _TAG_KINDS = {
 }  # fmt: skip
 _RELATIONAL = re.compile(r"(?:[aei]al|[rntcdslm]al|ic|ical|ine|ary|lar|oid|ean|ian)$")
 _FUNCTION_WORDS = {
-    "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
+    "a": "D", "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
     "thy": "D", "thine": "D", "mine": "f",
 }  # fmt: skip
 
@@ -163,30 +177,26 @@ def lower_kind(word: str) -> str:
     if word in NUMBERS or word.split("-", 1)[0] in NUMBERS:
         return "#"
     if word in _EXCLAIMED or len(word) == 1:
-        return "D" if word == "a" else "z"
+        return "z"
     if word in _WEEKDAYS:
         return "m"
     if _CONTRACTED.match(word):
         return "f"
     kind = _TAG_KINDS.get(word_tag(word), "z")
-    if kind == "n" and (
-        word in word_list("generic_words:adjectives") or (word.endswith(("iest", "ier")) and not known_word(word))
-    ):
+    if kind in "nj" and word in word_list("generic_words:adjectives"):
+        return "j"
+    if kind == "n" and word.endswith(("iest", "ier")) and not known_word(word):
         return "j"
     if kind == "n":
         return "x" if is_generic_noun(word) else "n"
-    if kind == "j":
-        if word in word_list("generic_words:adjectives"):
-            return "j"
-        return "J" if _RELATIONAL.search(word) else "j"
-    return kind
+    return "J" if kind == "j" and _RELATIONAL.search(word) else kind
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def is_generic_noun(word: str) -> bool:
     """Whether a lower-case noun names nothing in particular."""
-    nouns = word_list("generic_words:nouns")
-    return word in nouns or singular(word) in nouns or word in NUMBERS or word in CALENDAR or singular(word) in NUMBERS
+    general = word_list("generic_words:nouns") | NUMBERS
+    return word in general or singular(word) in general or word in CALENDAR
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -356,13 +366,18 @@ def _is_title_case(words: list[str], kinds: str) -> bool:
     letters = [word for word in words if word[0].isalpha()]
     if len(letters) < 2 or "|" in words:
         return False
-    upper = sum(word.isupper() and len(word) > 1 for word in letters)
-    if upper > 1 and upper > len(letters) * 0.6:
+    if is_upper_case(letters):
         return True
     if words[-1] in ".!?\"'…:;," or "v" in kinds or words[0].lower() in word_list("given_names"):
         return False
     content = [word for word in letters if len(word) > 3]
     return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
+
+
+def is_upper_case(words: list[str]) -> bool:
+    """Whether most of the words, and at least two, are in capitals."""
+    upper = sum(word.isupper() and len(word) > 1 for word in words)
+    return upper > 1 and upper > len(words) * 0.6
 
 
 def clean(raw: str) -> str:

@@ -35,6 +35,10 @@ from graphrag_assets.text import title_key
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
 _OPENING = 400  # characters in which a text says what it is about
+_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
+_FARTHEST_LEAD = 8
+_FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
+_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
 def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
@@ -60,9 +64,6 @@ def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtrac
             found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
     claims = _claims(found, text) if english else []
     return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
-
-
-_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
@@ -101,9 +102,6 @@ def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequenc
         reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
     )
     return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
-
-
-_FARTHEST_LEAD = 8
 
 
 def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
@@ -196,9 +194,6 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
     return things
 
 
-_FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
-
-
 def _placed(thing: _Thing) -> bool:
     return thing.type == cues.GEO and thing.types[cues.GEO] > 30
 
@@ -237,9 +232,6 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     score -= 2.0 if begins_with_anaphor(text) else 0.0
     score -= 0.0 if text[-1] in ".!?\"'" else 2.0
     return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
-
-
-_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
 def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:

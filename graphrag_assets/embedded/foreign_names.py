@@ -43,6 +43,8 @@ _NO_NAMES = word_list("foreign_words:not names")
 _GERMAN_NOUN = re.compile(
     r"(?:ung|heit|keit|schaft|tion|tät|nis|ismus|ungen|heiten|keiten|schaften|tionen|täten|chen|lein)s?$"
 )
+_SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
+_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 
 def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
@@ -244,7 +246,3 @@ def _type_of(lowers: Sequence[str], titled: bool) -> str:
         return cues.PERSON
     known = lowers[0] in _PLACES and lowers[-1] in _PLACES
     return cues.GEO if known or " ".join(lowers) in word_list("places") else cues.NAME
-
-
-_SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
-_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")

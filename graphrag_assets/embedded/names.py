@@ -22,6 +22,26 @@ from graphrag_assets.embedded.tagging import (
 from graphrag_assets.languages import stop_words
 from graphrag_assets.text import without_qualifier
 
+_RUN = re.compile(r"W?[NAEI]+")
+_OF_A_NAME = re.compile("ot?[NAE]")
+_FORMS_NO_NAME = (
+    "VB", "VBP", "VBZ", "VBD", "RB", "RBR", "UH", "IN", "MD", "PRP", "WRB", "CC", "DT", "WP", "WDT", "CD", "EX", "TO",
+    "PDT",
+)  # fmt: skip
+_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
+_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
+_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
+_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
+_DETERMINED = re.compile(r"[tD][j#J]?$")
+_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
+_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
+_PARTS_OF_NAMES = (
+    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
+)
+_NEVER_ALONE = word_list("cue_words:never alone")
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -68,14 +88,6 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
     return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
 
 
-_RUN = re.compile(r"W?[NAEI]+")
-_OF_A_NAME = re.compile("ot?[NAE]")
-_FORMS_NO_NAME = (
-    "VB", "VBP", "VBZ", "VBD", "RB", "RBR", "UH", "IN", "MD", "PRP", "WRB", "CC", "DT", "WP", "WDT", "CD", "EX", "TO",
-    "PDT",
-)  # fmt: skip
-
-
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
     """The sentence's kinds with each undecided capital (W) taken for a name (N) or a common word."""
     kinds = sentence.kinds
@@ -114,10 +126,6 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
     if word in word_list("places"):
         return True
     return not common and word not in seen.common and len(word) > 2
-
-
-_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
-_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
 
 
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
@@ -184,11 +192,6 @@ def _is_used(name: str, text: str) -> bool:
     return any(not text[start - 1 : start].isalnum() and _IN_USE.match(text, end) for start, end in places)
 
 
-_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
-_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
-_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
-
-
 def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
     """Quoted titles: capitals, with nothing but function words between them, and no speech (", "Good morning.")."""
     found = []
@@ -231,10 +234,6 @@ def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
     if named or kinds[follows.end() - 1] == "x" or singular(head) in word_list("generic_roles"):
         return name
     return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
-
-
-_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
-_DETERMINED = re.compile(r"[tD][j#J]?$")
 
 
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
@@ -287,14 +286,6 @@ def _is_company(words: list[str], left: list[str]) -> bool:
     if words[-1].lower().rstrip(".") not in cues.ORG_ENDINGS or words[0].lower() in word_list("given_names"):
         return False
     return left[0].lower() not in word_list("given_names") and left[-1].lower() not in cues.ORG_ENDINGS
-
-
-_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
-_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
-_PARTS_OF_NAMES = (
-    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
-)
-_NEVER_ALONE = word_list("cue_words:never alone")
 
 
 def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested) -> tuple[int, int] | None:

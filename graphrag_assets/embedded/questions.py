@@ -75,6 +75,8 @@ _DEFINES_THING = re.compile(rf"{_COPULA}|, (?:an? |which (?:is|was|are|were) )")
 _LEAST_COMMON, _LEAST_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
 _KINDRED = 0.8
 _DOER = ("er", "or")  # left on by the English stemmer
+_PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
+_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def language_of_question(question: str, text: str = "") -> str:
@@ -154,9 +156,6 @@ def _subject(question: str, language: str) -> str | None:
     # "Scrooge's clerk" is a question too: whose clerk. "Marley's Ghost" is a name.
     simple = is_name or (len(content) == len(words) <= 3 and not _POSSESSIVE.search(" ".join(words[:-1])))
     return " ".join(words) if simple and content and len(words) <= _MOST_NAME_WORDS else None
-
-
-_PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 
 
 def spelled(subject: str, texts: Sequence[str]) -> str:
@@ -334,9 +333,6 @@ class Asked:
 def _rarity(has: np.ndarray) -> np.ndarray:
     """How rare each term is among the texts, from (texts, terms): ln(1 + (texts + 1) / (texts with it + 1))."""
     return np.asarray(np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1)))
-
-
-_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def _term_of(kind: str) -> str:

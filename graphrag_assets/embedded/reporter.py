@@ -19,6 +19,10 @@ MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
 _MOST_CITED = 5  # rows of a table, in one reference
+_CENTRAL = 3
+_RELATED = 2
+_CONNECTED = 5
+_LEAD = 12  # characters: room for an article or an honorific before the name
 
 
 @dataclass
@@ -70,12 +74,6 @@ def _central_names(material: ReportMaterial) -> list[str]:
     leading = material.leading[: 2 * _CENTRAL]
     parts = {name for name in leading for other in leading if name != other and f" {name} " in f" {other} "}
     return [name for name in leading if name not in parts][:_CENTRAL]
-
-
-_CENTRAL = 3
-_RELATED = 2
-_CONNECTED = 5
-_LEAD = 12  # characters: room for an article or an honorific before the name
 
 
 def _summary(material: ReportMaterial, central: list[_Statement]) -> str:

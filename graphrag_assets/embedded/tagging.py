@@ -22,6 +22,57 @@ from typing import NamedTuple
 
 from graphrag_assets.text import sentences
 
+_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
+_ABBREVIATIONS = (
+    r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
+)
+_TOKEN = re.compile(
+    r"(?:[A-Z]\.){2,}"
+    rf"|\b(?:{_ABBREVIATIONS})\."
+    r"|\b[A-Z]\.(?=\s?(?:[A-Z]|de |van |von ))"
+    r"|[£$€¥]?\d+(?:[.,:/]\d+)*(?:st|nd|rd|th|s)?\b%?|[£$€¥]?\d+%?"
+    r"|'s\b"
+    r"|[^\W\d_]\w*(?:-\w+|'(?!s\b)[^\W\d_]+)*"
+    r"|--+|\.\.\.|\S"
+)
+_NORMALISED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])")
+_EMPHASIS = re.compile(
+    r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
+)
+_CELL = re.compile(r"(?<=\S)\t+(?=\S)")
+_TAG = re.compile(r"<[^<>\n]{1,60}>")
+_LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
+_ROMAN = re.compile(r"^[IVX]{1,5}$")
+_BEFORE_QUOTE = " (-\"'"
+_CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
+_TAG_KINDS = {
+    "DT": "D", "IN": "p", "TO": "p", "CC": "f", "PRP": "f", "PRP$": "D", "WDT": "f", "WP": "f", "WP$": "f",
+    "WRB": "f", "EX": "f", "PDT": "D", "RB": "f", "RBR": "f", "RBS": "f", "RP": "f", "UH": "z", "MD": "v",
+    "CD": "#", "POS": "s",
+    "VB": "v", "VBD": "v", "VBZ": "v", "VBP": "v", "VBN": "v", "VBG": "v", "JJ": "j", "JJR": "j", "JJS": "j",
+    "NN": "n", "NNS": "n", "NNP": "n", "NNPS": "n", "FW": "n",
+}  # fmt: skip
+_RELATIONAL = re.compile(r"(?:[aei]al|[rntcdslm]al|ic|ical|ine|ary|lar|oid|ean|ian)$")
+_FUNCTION_WORDS = {
+    "a": "D", "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
+    "thy": "D", "thine": "D", "mine": "f",
+}  # fmt: skip
+_HARD_BREAK = "\x1e"
+_MAIL_HEADER = re.compile(
+    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
+    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"^[ \t]*+\S[^\n]*+(?:\n[ \t]*+\S[^\n]*+)+", re.MULTILINE)
+_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
+_FILLED = 0.75  # of the width: not all wrap exactly
+_ENDS_PROSE = tuple(".!?:;,\"')*_")
+_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
+# Where any word has a capital letter, a capital is no evidence of a name.
+_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
+_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
+
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
@@ -75,43 +126,6 @@ _KEPT_TITLES = word_list("cue_words:titles kept")
 _PARTICLES = word_list("cue_words:particles")
 _EXCLAIMED = word_list("cue_words:exclaimed")
 _MADE_ADJECTIVE = word_list("cue_words:adjective endings")
-_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
-_ABBREVIATIONS = (
-    r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
-)
-_TOKEN = re.compile(
-    r"(?:[A-Z]\.){2,}"
-    rf"|\b(?:{_ABBREVIATIONS})\."
-    r"|\b[A-Z]\.(?=\s?(?:[A-Z]|de |van |von ))"
-    r"|[£$€¥]?\d+(?:[.,:/]\d+)*(?:st|nd|rd|th|s)?\b%?|[£$€¥]?\d+%?"
-    r"|'s\b"
-    r"|[^\W\d_]\w*(?:-\w+|'(?!s\b)[^\W\d_]+)*"
-    r"|--+|\.\.\.|\S"
-)
-_NORMALISED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
-_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])")
-_EMPHASIS = re.compile(
-    r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
-)
-_CELL = re.compile(r"(?<=\S)\t+(?=\S)")
-_TAG = re.compile(r"<[^<>\n]{1,60}>")
-_LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTILINE)
-_ROMAN = re.compile(r"^[IVX]{1,5}$")
-_BEFORE_QUOTE = " (-\"'"
-_CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
-
-_TAG_KINDS = {
-    "DT": "D", "IN": "p", "TO": "p", "CC": "f", "PRP": "f", "PRP$": "D", "WDT": "f", "WP": "f", "WP$": "f",
-    "WRB": "f", "EX": "f", "PDT": "D", "RB": "f", "RBR": "f", "RBS": "f", "RP": "f", "UH": "z", "MD": "v",
-    "CD": "#", "POS": "s",
-    "VB": "v", "VBD": "v", "VBZ": "v", "VBP": "v", "VBN": "v", "VBG": "v", "JJ": "j", "JJR": "j", "JJS": "j",
-    "NN": "n", "NNS": "n", "NNP": "n", "NNPS": "n", "FW": "n",
-}  # fmt: skip
-_RELATIONAL = re.compile(r"(?:[aei]al|[rntcdslm]al|ic|ical|ine|ary|lar|oid|ean|ian)$")
-_FUNCTION_WORDS = {
-    "a": "D", "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
-    "thy": "D", "thine": "D", "mine": "f",
-}  # fmt: skip
 
 
 @functools.cache
@@ -269,18 +283,6 @@ def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
     return map(_tagged, raw_sentences(text))
 
 
-_HARD_BREAK = "\x1e"
-_MAIL_HEADER = re.compile(
-    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
-    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
-    re.IGNORECASE,
-)
-_BLOCK = re.compile(r"^[ \t]*+\S[^\n]*+(?:\n[ \t]*+\S[^\n]*+)+", re.MULTILINE)
-_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
-_FILLED = 0.75  # of the width: not all wrap exactly
-_ENDS_PROSE = tuple(".!?:;,\"')*_")
-
-
 def _with_hard_breaks(text: str) -> str:
     """`text`, of the same length, with `_HARD_BREAK` for line breaks that end a line of an address, a list or a header.
 
@@ -337,9 +339,6 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
     return TaggedSentence(raw.start, raw.end, text, words, offsets, joined, heading, raw.paragraph)
 
 
-_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
-
-
 def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
     """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "Mary June Bell"."""
     decided = list(kinds)
@@ -354,11 +353,6 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
         elif not _CONTRACTED.match(word):
             decided[i] = "c"
     return "".join(decided)
-
-
-# Where any word has a capital letter, a capital is no evidence of a name.
-_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
-_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
 
 
 def _is_title_case(words: list[str], kinds: str) -> bool:

@@ -6,14 +6,6 @@ from typing import NamedTuple
 
 from graphrag_assets.embedded.tagging import alternatives
 
-
-class Period(NamedTuple):
-    """First and last day of a stated time as ISO 8601, as precise as stated."""
-
-    start: str
-    end: str
-
-
 _NAMES = [name.lower() for name in calendar.month_name]
 _MONTHS = {name[:length]: _NAMES.index(name) for name in _NAMES[1:] for length in (3, 4, len(name))}
 _MONTH = "(?P<month>" + "|".join(sorted({m.title() for m in _MONTHS}, key=len, reverse=True)) + r")\b\.?"
@@ -36,6 +28,13 @@ _PATTERNS = [
     )
 ]
 _MAYBE = re.compile(rf"{_CENTURY}\d\d")
+
+
+class Period(NamedTuple):
+    """First and last day of a stated time as ISO 8601, as precise as stated."""
+
+    start: str
+    end: str
 
 
 def periods(text: str) -> list[Period]:

@@ -11,6 +11,9 @@ from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
+CONTEXT = ("title", "language")
+"""What the embedded default knows of a text unit's document."""
+
 
 class BatchFacts(NamedTuple):
     """Everything a batch contributes, one frame per table, and what could not be used of it."""
@@ -39,10 +42,6 @@ def read_corpus(
     nothing = pl.lit(None, pl.String)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors
-
-
-CONTEXT = ("title", "language")
-"""What the embedded default knows of a text unit's document."""
 
 
 class KnownFacts(NamedTuple):

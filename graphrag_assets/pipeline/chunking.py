@@ -27,6 +27,10 @@ METHODS = ("anchored", "tokens", "sentences")
 Span = tuple[int, int]
 
 TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "extractor")
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+_HEADING = re.compile(r"\s*#{1,6}[ \t]")
+_ROLLING = 16
+_SAMPLE = 16
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,6 @@ def _spans(text: str, options: ChunkOptions) -> list[Span]:
     if options.method == "sentences":
         return list(_sentence_spans(text, options))
     return _anchored_spans(text, options)
-
-
-_ALPHANUMERIC = re.compile(r"[^\W_]")
 
 
 def count_sentences(text: str) -> int:
@@ -214,9 +215,6 @@ def _atoms(text: str, options: ChunkOptions) -> _Atoms:
     return _Atoms(ends, np.cumsum(counts, dtype=np.int64), priority)
 
 
-_HEADING = re.compile(r"\s*#{1,6}[ \t]")
-
-
 def _is_heading(text: str, start: int) -> bool:
     if not _HEADING.match(text, start):
         return False
@@ -303,10 +301,6 @@ def _best_cut(position: np.ndarray, priority: np.ndarray, first: int, last: int,
     if i < j:
         return first + int(i) + int(np.argmax(priority[first + i : first + j])) + 1
     return first + int(np.argmin(np.abs(places - total / 2))) + 1
-
-
-_ROLLING = 16
-_SAMPLE = 16
 
 
 def _cuts_in_sentence(text: str, size: int) -> list[int]:

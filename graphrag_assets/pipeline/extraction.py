@@ -14,6 +14,7 @@ from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
 _key = functools.lru_cache(maxsize=1 << 16)(title_key)  # the same names come again and again
+Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
 
 
 class Extraction(NamedTuple):
@@ -23,9 +24,6 @@ class Extraction(NamedTuple):
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
     errors: pl.DataFrame
-
-
-Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
 
 
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:

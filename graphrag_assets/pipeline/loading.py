@@ -28,6 +28,7 @@ __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "
 
 DOCUMENTS = polars_schema(schema.DOCUMENTS)
 INDEX_ERRORS = polars_schema(schema.INDEX_ERRORS, "first_seen")
+_LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin with "# "
 
 
 class SourceFile(Protocol):
@@ -121,9 +122,6 @@ def _too_long(size: int, row_number: int | None, options: LoadOptions) -> Proble
         "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
         row_number,
     )
-
-
-_LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin with "# "
 
 
 def _title(record: Record, source: str) -> str:

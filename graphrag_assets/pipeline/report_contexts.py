@@ -19,6 +19,8 @@ _SECTIONS = {
 }
 _ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3}
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
+_OF_CLAIMS = "subject_id type status start_date end_date description"
+_OF_RELATIONSHIPS = "source target description combined_degree"
 
 
 def evidence(
@@ -49,10 +51,6 @@ def evidence(
 def _counted(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
     """`lines` with the tokens of each, line break included."""
     return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"], encoding), dtype=pl.Int64) + 1)
-
-
-_OF_CLAIMS = "subject_id type status start_date end_date description"
-_OF_RELATIONSHIPS = "source target description combined_degree"
 
 
 def _lines(section: str, rows: pl.DataFrame, shown: str, source: str, target: str, degree: str) -> pl.DataFrame:

@@ -19,6 +19,11 @@ from graphrag_assets.text import count_tokens
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 
 REPORT_TYPES = polars_schema(schema.COMMUNITY_REPORTS)
+_stale: dict[str, pl.Series] = {}
+_WRITTEN = [
+    "fingerprint", "title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json",
+    "model",
+]  # fmt: skip
 
 
 class ReportInputs(NamedTuple):
@@ -133,9 +138,6 @@ def compare_written(
     _remember(_content((*inputs, stored), reporter, max_tokens, encoding), written, stored)
 
 
-_stale: dict[str, pl.Series] = {}
-
-
 def _remember(asked: str, expected: pl.DataFrame, stored: pl.DataFrame) -> None:
     prints = [pl.col("community").cast(pl.Int64), pl.col("fingerprint")]
     missing = expected.select(prints).join(stored.select(prints), on=["community", "fingerprint"], how="anti")
@@ -155,12 +157,6 @@ def _content(frames: Sequence[pl.DataFrame], *more: object) -> str:
         frame.write_ipc(content)
         digest.update(content.getbuffer())
     return digest.hexdigest()
-
-
-_WRITTEN = [
-    "fingerprint", "title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json",
-    "model",
-]  # fmt: skip
 
 
 def empty_reports() -> pl.DataFrame:

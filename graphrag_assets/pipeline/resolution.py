@@ -21,6 +21,7 @@ _NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 _TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
            "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
+Pairs = list[tuple[str, str]]
 
 
 def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
@@ -119,9 +120,6 @@ class _Keys:
             self.parent[alias], self.rules[alias] = canonical, rule
             self.counts[canonical] += self.counts.pop(alias)
             self.types[canonical] += self.types.pop(alias)
-
-
-Pairs = list[tuple[str, str]]
 
 
 def _articles(keys: _Keys) -> Pairs:

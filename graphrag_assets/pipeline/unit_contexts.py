@@ -33,6 +33,8 @@ _LINE = re.compile(
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
+WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
+"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
 
 
 class Heading(NamedTuple):
@@ -156,9 +158,6 @@ def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text
 
 
 # --- written contexts -----------------------------------------------------------------------------------
-
-WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
-"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
 
 
 def placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:

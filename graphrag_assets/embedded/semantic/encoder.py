@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TEXTS_PER_THREAD = 32  # submitted at once: an interrupted run ends after those
 _BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it does not cut a word
+_loading = threading.Lock()  # questions side by side load a model once
 
 
 def encoder_of(model: str) -> "Encoder":
@@ -65,9 +66,6 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
         f"The index was embedded with {index_model}, and {found}. Their vectors cannot be compared: set it to "
         "onnx: and the folder of the model that the index was made with, or index again with the present one."
     )
-
-
-_loading = threading.Lock()  # questions side by side load a model once
 
 
 def _loaded(export: Export) -> "Encoder":

@@ -260,11 +260,8 @@ def _space_bigrams(text: str) -> str:
 
 def lines(columns: Sequence[Sequence[object]]) -> list[str]:
     """The rows of these columns as contexts show them: cells with bars between them, and a line break."""
-    return ["|".join(map(_cell, cells)) + "\n" for cells in zip(*columns, strict=True)]
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value).strip()
+    rows = zip(*columns, strict=True)
+    return ["|".join("" if cell is None else str(cell).strip() for cell in row) + "\n" for row in rows]
 
 
 @functools.cache

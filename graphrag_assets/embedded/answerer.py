@@ -222,7 +222,8 @@ def reduce(question: str, points: Sequence[Point]) -> Reply:
     kept: list[int] = []
     for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
         enough = len(kept) == most or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
-        if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
+        same = (len(words[place] & words[k]) / (min(len(words[place]), len(words[k])) or 1) for k in kept)
+        if not enough and max(same, default=0) < _SAME:
             kept.append(place)
     text = _listed([points[place].text for place in kept]) or NO_ANSWER
     if points and not answering:
@@ -296,7 +297,8 @@ def _choose(
     similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
     fixed = _SIMILARITY * similarity
-    fixed += _PASSAGE * _passage_coverage(asked, pool, own, weights)
+    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
+    fixed += _PASSAGE * (asked.occurrences(_passage_words(pool, with_headings)) @ weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights
@@ -448,14 +450,6 @@ def _passage_words(pool: Sequence[Candidate], own: Sequence[set[str]]) -> list[s
     return [passages[candidate.rank] for candidate in pool]
 
 
-def _passage_coverage(
-    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], weights: np.ndarray
-) -> np.ndarray:
-    """For each candidate, how much of the question its passage covers with its headings, 0 to 1."""
-    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
-    return np.asarray(asked.occurrences(_passage_words(pool, with_headings)) @ weights)
-
-
 def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
 
@@ -492,7 +486,3 @@ def _merged(points: Sequence[Point]) -> list[Point]:
         text = max(known.text, point.text, key=lambda t: (len(t), t))
         best[statement] = Point(text, max(known.score, point.score))
     return list(best.values())
-
-
-def _overlap(one: set[str], other: set[str]) -> float:
-    return len(one & other) / (min(len(one), len(other)) or 1)

@@ -56,8 +56,9 @@ def claims_in(
     text = sentence.text
     if not mentions or sentence.heading or len(text) > 2000 or not _WORTH_A_LOOK.search(text):
         return []
-    main, others = _subject_and_others(mentions)
-    subject = main.title
+    names = [m for m in mentions if m.type != "CONCEPT"] or mentions
+    main, subject = names[0], names[0].title
+    others = [m.title for m in names if m.title != subject]
     status = status_of(text, sentence.offsets[main.last - 1])
     stated = periods(text)
     start = min((period.start for period in stated), default=None)
@@ -75,9 +76,3 @@ def claims_in(
     return [
         ClaimRecord(subject, object_, kind, description, source_text, status, start, end) for kind, object_ in claims
     ]
-
-
-def _subject_and_others(mentions: Sequence[Mention]) -> tuple[Mention, list[str]]:
-    """The first proper name is the main entity; without one, the first concept."""
-    names = [m for m in mentions if m.type != "CONCEPT"] or list(mentions)
-    return names[0], list(dict.fromkeys(m.title for m in names[1:] if m.title != names[0].title))

@@ -187,15 +187,12 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
     for word, keys in by_word.items():
         short = things.get(word)
         forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
-        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not _placed(short):
+        known_place = short and short.type == cues.GEO and short.types[cues.GEO] > 30
+        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not known_place:
             full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
     return things
-
-
-def _placed(thing: _Thing) -> bool:
-    return thing.type == cues.GEO and thing.types[cues.GEO] > 30
 
 
 def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:

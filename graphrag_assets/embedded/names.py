@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.defining_sentences import COPULA
@@ -370,7 +370,7 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     if after in cues.PERSONAL_VERBS and not article:
         return cues.PERSON, 4
     apposition = words[last + 1 : last + 6] if after == "," else []
-    if any(singular(w) in cues.OCCUPATIONS for w in _until_comma(apposition)) and not article:
+    if not article and any(singular(w) in cues.OCCUPATIONS for w in takewhile(lambda w: w != ",", apposition)):
         return cues.PERSON, 4
     if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
         return cues.GEO, 3
@@ -389,7 +389,3 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     if strange and 1 < last - first < 4 and not article and set(kinds[first:last]) <= set("NdI"):
         return cues.PERSON, 1  # two strange words side by side are mostly somebody
     return cues.NAME, 0
-
-
-def _until_comma(words: list[str]) -> list[str]:
-    return words[: words.index(",")] if "," in words else words

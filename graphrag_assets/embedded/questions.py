@@ -8,6 +8,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from graphrag_assets import languages
+from graphrag_assets.embedded.defining_sentences import COPULA, IS_A, WHAT
+from graphrag_assets.embedded.tagging import word_list
 from graphrag_assets.embedded.wording import (
     ABOUT,
     CAUSE,
@@ -58,20 +60,14 @@ _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _MOST_NAME_WORDS = 6
 _WHO_DID = re.compile(r"\bwho (?:had |has |have |was |were |is |are |first |also )*(\w+)", re.I)
 _DONE_WEIGHT = 1.2
-_TITLES = """
-mr mrs ms miss dr sir lord lady dame captain capt professor prof colonel general admiral lieutenant commander president
-king queen prince princess saint st doctor judge senator herr frau monsieur madame señor señora don doña
-"""
-_HONORIFICS = frozenset(_TITLES.split())
-_IS_A = (
-    r"(?:(?:was|is|were|are|became|had been|has been|remained)(?: (?:also|then|already|still))?"
-    r"|war|ist|wurde|était|est|fut|era|es|fue) "
+_HONORIFICS = frozenset[str]().union(
+    *map(word_list, ("cue_words:honorifics", "cue_words:titles kept", "foreign_words:titles"))
 )
-_ARTICLE = r"(?:an?|the|one|his|her|its|their|eine?|der|die|das|une?|le|la|el)\b"
-_COPULA = rf"(?:,? \([^)]*\))?,? (?:{_IS_A}(?:{_ARTICLE}|\w+ of\b|called\b|known as\b)|served as\b|[—–] )"
-_DEFINES = re.compile(rf"{_COPULA}|, (?:{_ARTICLE}|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
-_DEFINES_THING = re.compile(rf"{_COPULA}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
-
+_IS = (
+    rf"{IS_A}|(?:,? \([^)]*\))?,? (?:{COPULA} (?:(?:also|then|already|still) )?(?:\w+ of|called|known as)|served as)\b"
+)
+_DEFINES = re.compile(rf"{_IS}|, (?:{WHAT}\b|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
+_DEFINES_THING = re.compile(rf"{_IS}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
 _LEAST_COMMON, _LEAST_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
 _KINDRED = 0.8
 _DOER = ("er", "or")  # left on by the English stemmer

@@ -113,9 +113,9 @@ def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
     for row in material.rows:
         if row.section == "Relationships" and names and names[0] in row.names:
             for other in row.names:
-                links[other].add(row.number)
-    known = [name for name in material.leading if name in links]
-    others = [name for name in known or links if name not in names][:_CONNECTED]
+                if other not in names:
+                    links[other].add(row.number)
+    others = ([name for name in material.leading if name in links] or list(links))[:_CONNECTED]
     if not others:
         return ""
     cited = {"Relationships": set().union(*(links[name] for name in others))}

@@ -80,8 +80,7 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
         StoreError: the file lacks a table or column: it was published by another version.
     """
     limits = limits or Limits()
-    parameters = asdict(limits)
-    tables = {name: _table(reader, name, parameters) for name in TABLES}
+    tables = {name: _table(reader, name, limits) for name in TABLES}
     texts = tables["text_units"]["text"].count()
     shown = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
     counts = ", ".join(f"(SELECT count(*) FROM {_PUBLISHED_AS.get(name, name)}) AS {name}" for name in _COUNTED)
@@ -97,6 +96,6 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
     )
 
 
-def _table(reader: Reader, name: str, parameters: dict[str, int]) -> pl.DataFrame:
+def _table(reader: Reader, name: str, limits: Limits) -> pl.DataFrame:
     query = files("graphrag_assets.explorer").joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
-    return reader.frame(query, {key: value for key, value in parameters.items() if f"${key}" in query})
+    return reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})

@@ -26,13 +26,9 @@ def document(width: float, height: float, parts: Iterable[str], scale: float = 1
 
 def text(x: float, y: float, content: str, size: float = 12, color: str = INK, **more: object) -> str:
     """A line of text; `more` are further attributes, with underscores for hyphens."""
+    written = escape(_NOT_IN_XML.sub("", content))
     attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
-    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{_written(content)}</text>"
-
-
-def _written(content: str) -> str:
-    """The content as XML can hold it: escaped, without control characters, lone surrogates and the like."""
-    return escape(_NOT_IN_XML.sub("", content))
+    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{written}</text>"
 
 
 def in_markdown(svg: str, description: str) -> str:

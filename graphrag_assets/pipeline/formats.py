@@ -197,9 +197,7 @@ def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record
 def _scalar(value: Any) -> str | None:
     """A cell as text, None if it is empty."""
     plain = _plain(value)
-    if plain is None or isinstance(plain, (dict, list)):
-        return None
-    text = str(plain)
+    text = "" if plain is None or isinstance(plain, (dict, list)) else str(plain)
     return text if text.strip() else None
 
 
@@ -214,16 +212,13 @@ def _plain(value: Any) -> Any:
             return clean(value)
         case dict():
             return {clean(str(key)): _plain(item) for key, item in value.items()}
-        case list() | tuple():
+        case list() | tuple() | pl.Series():
             return [_plain(item) for item in value]
-        case pl.Series():
-            return [_plain(item) for item in value.to_list()]
         case bytes():
             return clean(value.decode("utf-8", "replace"))
         case datetime() | date() | time():
             return value.isoformat()
-        case _:
-            return clean(str(value))  # decimals exactly, durations
+    return clean(str(value))  # decimals exactly, durations
 
 
 def _missing_column(columns: list[str], wanted: str) -> Problem:

@@ -124,21 +124,16 @@ class _Keys:
 
 def _articles(keys: _Keys) -> Pairs:
     """ "the great eastern" is "great eastern"."""
-    found = [(key, key[4:]) for key in keys.counts if key.startswith("the ")]
-    return [(key, bare) for key, bare in found if bare in keys.counts]
+    return [(key, key[4:]) for key in keys.counts if key.startswith("the ") and key[4:] in keys.counts]
 
 
 def _spellings(keys: _Keys) -> Pairs:
     """Keys that differ only in hyphens, full stops and "&" are the most frequent one of them."""
     forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        forms[_spelling(key)].append(key)
+        spaced = " ".join(re.sub(r"[.\-‐‑–]", " ", key).replace("&", " and ").split())
+        forms[re.sub(r"\b(\w) (?=\w\b)", r"\1", spaced)].append(key)  # "j w brett" is "jw brett"
     return [(key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same]
-
-
-def _spelling(key: str) -> str:
-    text = " ".join(re.sub(r"[.\-‐‑–]", " ", key).replace("&", " and ").split())
-    return re.sub(r"\b(\w) (?=\w\b)", r"\1", text)
 
 
 def _plurals(keys: _Keys) -> Pairs:

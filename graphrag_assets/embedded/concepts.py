@@ -6,13 +6,7 @@ from collections.abc import Iterable
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import (
-    TaggedSentence,
-    is_generic_noun,
-    known_word,
-    singular,
-    word_list,
-)
+from graphrag_assets.embedded.tagging import TaggedSentence, is_generic_noun, known_word, singular, word_list
 
 _CONCEPT = re.compile(r"[JnE]*n")
 _LAWS = word_list("cue_words:laws")  # "law of squares"

@@ -22,12 +22,7 @@ from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.embedded.relations import predicate
-from graphrag_assets.embedded.tagging import (
-    TaggedSentence,
-    singular,
-    tagged_sentences,
-    word_list,
-)
+from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
 from graphrag_assets.languages import UNKNOWN
 from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key

@@ -13,14 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import (
-    RawSentence,
-    TaggedSentence,
-    clean,
-    is_upper_case,
-    raw_sentences,
-    word_list,
-)
+from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, is_upper_case, raw_sentences, word_list
 from graphrag_assets.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))

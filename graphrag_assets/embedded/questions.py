@@ -10,17 +10,7 @@ import numpy as np
 from graphrag_assets import languages
 from graphrag_assets.embedded.defining_sentences import COPULA, IS_A, WHAT
 from graphrag_assets.embedded.tagging import word_list
-from graphrag_assets.embedded.wording import (
-    ABOUT,
-    CAUSE,
-    GENERIC,
-    IMPLIED,
-    KINDS,
-    LESSON,
-    MONTH,
-    NUMBER_WORDS,
-    TROUBLE,
-)
+from graphrag_assets.embedded.wording import ABOUT, CAUSE, GENERIC, IMPLIED, KINDS, LESSON, MONTH, NUMBER_WORDS, TROUBLE
 from graphrag_assets.languages import LANGUAGES, language_of, stop_words
 from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
 

@@ -103,11 +103,7 @@ def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFr
 
 
 def stale_reports(
-    inputs: ReportInputs,
-    stored: pl.DataFrame,
-    reporter: str,
-    max_tokens: int = 8000,
-    encoding: str = "o200k_base",
+    inputs: ReportInputs, stored: pl.DataFrame, reporter: str, max_tokens: int = 8000, encoding: str = "o200k_base"
 ) -> pl.Series:
     """Numbers of the communities whose report in `stored` was written from other inputs than the present ones.
 
@@ -167,8 +163,7 @@ def empty_reports() -> pl.DataFrame:
 def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: str) -> pl.DataFrame:
     """Communities with context and the fingerprint of all that their report depends on."""
     joined = communities.join(contexts, on="community", how="left").with_columns(
-        pl.col("context").fill_null(""),
-        n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64),
+        pl.col("context").fill_null(""), n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64)
     )
     inputs = joined.select("community", "size", "n_text_units", "context").iter_rows()
     prints = [stable_id("report", reporter, *row) for row in inputs]

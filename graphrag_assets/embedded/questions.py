@@ -225,7 +225,7 @@ class Asked:
     def of(cls, question: str, language: str | None = None) -> "Asked":
         """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
         language = language or language_of_question(question)
-        kinds = tuple(dict.fromkeys(kind for pattern, kind in KINDS if pattern.search(question)))
+        kinds = tuple(kind for kind, pattern in KINDS.items() if pattern.search(question))
         left_out = stop_words(language).union(*(IMPLIED.get(kind, ()) for kind in kinds))
         found = names_in(question, language)
         capitals = {

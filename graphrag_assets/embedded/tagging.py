@@ -161,11 +161,8 @@ def known_word(word: str) -> bool:
     stems = [word]
     for suffix in ("s", "es", "ed", "d", "ing", "ly", "er", "est", "'ll", "'ve", "n't", "'d", "'re", "'m"):
         if word.endswith(suffix) and len(word) - len(suffix) > 2:
-            stems.append(word[: -len(suffix)])
-            stems.append(word[: -len(suffix)] + "e")
-    for suffix in ("ies", "ied", "ier", "iest", "ily"):
-        if word.endswith(suffix):
-            stems.append(word[: -len(suffix)] + "y")
+            stems += [word[: -len(suffix)], word[: -len(suffix)] + "e"]
+    stems += [word[: -len(end)] + "y" for end in ("ies", "ied", "ier", "iest", "ily") if word.endswith(end)]
     if "-" in word:
         return all(known_word(part) for part in word.split("-") if part)
     return any(not lexicon.get(stem, "NNP").startswith("NNP") for stem in stems)

@@ -76,15 +76,12 @@ _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = 
 _WORKS = ("CONCEPT", "NAME", "EVENT")
 _OBJECTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("INVENTED", "DESIGNED", "MADE", "WROTE", "PUBLISHED", "DIRECTED", "PLAYED"), _WORKS),
+    **dict.fromkeys(("MARRIED", "EMPLOYED", "DISMISSED", "MET"), _SOMEBODY),
     "BUILT": (*_WORKS, "GEO"),
     "COMMANDED": ("NAME", "ORGANIZATION"),
     "FOUNDED": ("ORGANIZATION", "NAME", "GEO", "EVENT"),
-    "MARRIED": ("PERSON", "NAME"),
     "DEFEATED": ("PERSON", "NAME", "ORGANIZATION", "GEO"),
-    "EMPLOYED": ("PERSON", "NAME"),
-    "DISMISSED": ("PERSON", "NAME"),
     "PERSUADED": ("PERSON", "NAME", "ORGANIZATION"),
-    "MET": ("PERSON", "NAME"),
 }
 _PEOPLE = frozenset(("PERSON", "NAME", "ORGANIZATION"))
 

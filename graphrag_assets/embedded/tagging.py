@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from graphrag_assets.text import sentences
 
-_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
 _ABBREVIATIONS = (
     r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
 )
@@ -189,8 +188,6 @@ def lower_kind(word: str) -> str:
         return "#"
     if word in _EXCLAIMED or len(word) == 1:
         return "z"
-    if word in _WEEKDAYS:
-        return "m"
     if _CONTRACTED.match(word):
         return "f"
     kind = _TAG_KINDS.get(word_tag(word), "z")

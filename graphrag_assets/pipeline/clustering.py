@@ -270,12 +270,10 @@ def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats, resolution: 
 
 def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
     """Modularity of the communities `labels` (Newman and Girvan 2004; resolution as in Reichardt and Bornholdt)."""
-    total = weights.sum()
-    if not total:
+    if not len(edges):
         return 0.0
-    inside = weights[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() / total
-    share = np.bincount(labels[edges].ravel(), weights=np.repeat(weights, 2)) / (2 * total)
-    return float(inside - resolution * (share**2).sum())
+    graph = igraph.Graph(n=len(labels), edges=edges)
+    return float(graph.modularity(labels.tolist(), weights.tolist(), resolution, directed=False))
 
 
 def leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterations: int) -> Ints:

@@ -58,23 +58,19 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
 def _tagged(raw: RawSentence) -> TaggedSentence:
     """Kinds: N capital, W capital where any word has one, w other word, # number; other tokens are themselves."""
     text = clean(raw.text)
-    words: list[str] = []
-    offsets: list[int] = []
-    kinds: list[str] = []
-    begins = True
-    for match in _TOKEN.finditer(text):
-        word = match.group()
+    tokens = list(_TOKEN.finditer(text))
+    words, offsets = [token.group() for token in tokens], [token.start() for token in tokens]
+    kinds, begins = "", True
+    for word in words:
         kind = word[0] if len(word) == 1 and not word.isalnum() else "."
         if word[0].isdigit():
             kind = "#"
         elif word[0].isalpha():
             kind = "w" if not word[0].isupper() else "W" if begins else "N"
         begins = word in _ENDS or (begins and word in _QUOTES)
-        words.append(word)
-        offsets.append(match.start())
-        kinds.append(kind)
+        kinds += kind
     heading = raw.text.startswith("#") or is_upper_case([word for word in words if word[0].isalpha()])
-    return TaggedSentence(raw.start, raw.end, text, words, offsets, "".join(kinds), heading, raw.paragraph)
+    return TaggedSentence(raw.start, raw.end, text, words, offsets, kinds, heading, raw.paragraph)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,19 +103,12 @@ def count_sentences(text: str) -> int:
 def _token_windows(text: str, options: ChunkOptions) -> Iterator[Span]:
     """GraphRAG's fixed windows of tokens; an edge inside a character moves to the character's start."""
     tokens = encode(text, options.encoding)
-    pieces = tokenizer(options.encoding).decode_tokens_bytes(tokens)
-    token_start = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)))
-    utf8 = np.frombuffer(text.encode(), dtype=np.uint8)
-    # Of each byte, and of the end: how many characters begin before it or with it, less one.
-    starts_character = (utf8 & 0b1100_0000) != 0b1000_0000
-    character = np.append(np.cumsum(starts_character) - 1, len(text))
-    edge = character[token_start]
-
+    edge = [*tokenizer(options.encoding).decode_with_offsets(tokens)[1], len(text)]
     start = 0
     while True:
         end = min(start + options.size, len(tokens))
         if edge[start] < edge[end]:
-            yield int(edge[start]), int(edge[end])
+            yield edge[start], edge[end]
         if end == len(tokens):
             return
         start += options.size - options.overlap

@@ -27,8 +27,12 @@ from graphrag_assets.ids import stable_id
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FACTORS = (1.0, 1.5, 2.0, 3.0)
-"""Multiples of the resolution at which parts of a large community are looked for, in turn."""
+_RESOLUTIONS = (1.0, 1.5, 2.0, 3.0)
+"""Resolutions at which parts of a large community are looked for, in turn."""
+
+N_ITERATIONS = 10
+"""Of Leiden, a fixed number: "until stable" (-1) of igraph 1.0 never ended on one of 2,614 communities of a test graph,
+43 nodes with 78 edges whose partition had long stopped changing."""
 
 _RNG_LOCK = threading.RLock()
 
@@ -47,24 +51,14 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How the graph is cut.
-
-    `max_cluster_size`: larger communities are split. `resolution`: above 1 gives more, smaller communities.
-    `n_iterations`: Leiden's, a fixed number. "Until stable" (-1) of igraph 1.0 never ended on one of 2,614
-    communities of a test graph, 43 nodes with 78 edges whose partition had long stopped changing.
-    """
+    """How the graph is cut: communities of more than `max_cluster_size` entities are split."""
 
     max_cluster_size: int = 10
-    resolution: float = 1.0
     seed: int = 0xDEADBEEF
-    n_iterations: int = 10
 
     def __post_init__(self) -> None:
-        if self.max_cluster_size < 2 or self.resolution <= 0 or self.n_iterations < 1:
-            raise SettingsError(
-                "clustering needs max_cluster_size of at least 2, resolution above 0 and n_iterations of at "
-                f"least 1, not {self.max_cluster_size}, {self.resolution} and {self.n_iterations}"
-            )
+        if self.max_cluster_size < 2:
+            raise SettingsError(f"clustering needs max_cluster_size of at least 2, not {self.max_cluster_size}")
 
 
 @contextmanager
@@ -106,9 +100,9 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(len(nodes), own, own_weights, options)
+            return split_from_scratch(len(nodes), own, own_weights)
 
-        labels = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
+        labels = leiden(len(ids), edges, weights)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
@@ -249,42 +243,42 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_from_scratch(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
+def split_from_scratch(size: int, edges: Ints, weights: Floats) -> Ints | None:
     """Parts of a community that is too large, or None when it has none.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
     Leiden at the usual resolution nearly always finds such parts if there are any; where it does not, higher
     ones are tried. Stars and cliques have none.
     """
-    for factor in _FACTORS:
-        parts = leiden(size, edges, weights, options.resolution * factor, options.n_iterations)
-        if is_better_than_whole(parts, edges, weights, options.resolution):
+    for resolution in _RESOLUTIONS:
+        parts = leiden(size, edges, weights, resolution)
+        if is_better_than_whole(parts, edges, weights):
             return parts
     return None
 
 
-def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats, resolution: float) -> bool:
-    """Whether there are several parts, of a modularity above that of one community of all nodes."""
-    return bool(parts.max() > 0 and modularity(parts, edges, weights, resolution) - (1 - resolution) > 1e-9)
+def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats) -> bool:
+    """Whether there are several parts, of a modularity above that of one community of all nodes, which is 0."""
+    return bool(parts.max() > 0 and modularity(parts, edges, weights) > 1e-9)
 
 
-def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
-    """Modularity of the communities `labels` (Newman and Girvan 2004; resolution as in Reichardt and Bornholdt)."""
+def modularity(labels: Ints, edges: Ints, weights: Floats) -> float:
+    """Modularity of the communities `labels` (Newman and Girvan 2004)."""
     if not len(edges):
         return 0.0
     graph = igraph.Graph(n=len(labels), edges=edges)
-    return float(graph.modularity(labels.tolist(), weights.tolist(), resolution, directed=False))
+    return float(graph.modularity(labels.tolist(), weights.tolist(), directed=False))
 
 
-def leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterations: int) -> Ints:
-    """Part of each node, numbered from 0 by smallest node.
+def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> Ints:
+    """Part of each node, numbered from 0 by smallest node. A `resolution` above 1 gives more, smaller parts.
 
     Every part is connected, and a node is only alone when it has no neighbours.
     """
     if not len(edges):
         return np.arange(size, dtype=np.int64)
     found = igraph.Graph(n=size, edges=edges).community_leiden(
-        "modularity", weights=weights, resolution=resolution, n_iterations=n_iterations
+        "modularity", weights=weights, resolution=resolution, n_iterations=N_ITERATIONS
     )
     labels = np.asarray(found.membership, dtype=np.int64)
     # Leiden's communities are connected by construction. This holds us to it, whatever the implementation.

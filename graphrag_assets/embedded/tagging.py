@@ -193,8 +193,6 @@ def lower_kind(word: str) -> str:
     kind = _TAG_KINDS.get(word_tag(word), "z")
     if kind in "nj" and word in word_list("generic_words:adjectives"):
         return "j"
-    if kind == "n" and word.endswith(("iest", "ier")) and not known_word(word):
-        return "j"
     if kind == "n":
         return "x" if is_generic_noun(word) else "n"
     return "J" if kind == "j" and _RELATIONAL.search(word) else kind
@@ -222,8 +220,6 @@ def _kind(word: str) -> str:
     lower = word.lower().rstrip(".")
     if _CONTRACTED.match(word):
         return "z"
-    if word == "I" or word.startswith("I'") or word == "O":
-        return "f"
     if len(word) == 2 and word[1] == ".":
         return "I"
     if lower in HONORIFICS or (lower.endswith("s") and lower[:-1] in HONORIFICS):

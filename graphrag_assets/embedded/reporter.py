@@ -31,11 +31,10 @@ class _Statement:
     score: float = 0.0
     describes: str = ""  # the entity whose description it opens
     names: set[str] = field(default_factory=set)
-    cited: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    cited: set[tuple[str, int]] = field(default_factory=set)  # sections and numbers of rows
 
     def with_citation(self) -> str:
-        cited = {section: sorted(numbers) for section, numbers in sorted(self.cited.items())}
-        return f"{self.text} {reference(cited, _MOST_CITED)}"
+        return f"{self.text} {reference(sorted(self.cited), _MOST_CITED)}"
 
 
 def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
@@ -87,7 +86,11 @@ def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
         about = [s for s in central if name in s.names and not _repeats(s, chosen)]
         if about:
             chosen.append(min(about, key=lambda s: (s.describes != name, name not in s.text[: len(name) + _LEAD])))
-    related = [s for s in central if "Relationships" in s.cited and len(s.names.intersection(names)) > 1]
+    related = [
+        s
+        for s in central
+        if any(section == "Relationships" for section, _ in s.cited) and len(s.names.intersection(names)) > 1
+    ]
     chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
     parts = [*(s.with_citation() for s in chosen), _connected(material, names)]
     alone = "stands by itself" if len(names) == 1 else "stand by themselves"
@@ -118,7 +121,7 @@ def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
     others = ([name for name in material.leading if name in links] or list(links))[:_CONNECTED]
     if not others:
         return ""
-    cited = {"Relationships": set().union(*(links[name] for name in others))}
+    cited = {("Relationships", number) for name in others for number in links[name]}
     return _Statement(f"{names[0]} is also connected with {_enumerate(others)}.", cited=cited).with_citation()
 
 
@@ -132,7 +135,7 @@ def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
         for place, text in enumerate(_extracts(row)):
             statement = statements.setdefault(text, _Statement(text))
             statement.names.update(row.names)
-            statement.cited[row.section].add(row.number)
+            statement.cited.add((row.section, row.number))
             if place == 0 and row.section == "Entities":
                 statement.describes = row.names[0]
     return list(statements.values())

@@ -230,7 +230,7 @@ def _kind(word: str) -> str:
         return "m"
     if lower in word_list("demonyms") or lower.rsplit("-", 1)[-1] in _MADE_ADJECTIVE:
         return "E"
-    if lower in _EXCLAIMED or lower in NUMBERS or (len(word) == 1 and word not in "&"):
+    if lower in _EXCLAIMED or lower in NUMBERS or len(word) == 1:
         return "D" if word == "A" else "z"
     if word.isupper() and len(word) > 1:
         if _ROMAN.match(word):

@@ -14,43 +14,30 @@ from graphrag_assets.embedded.stop_words import STOP_WORDS
 
 UNKNOWN = "und"
 
-_SNOWBALL = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "eu": "basque",
-    "fi": "finnish",
-    "fr": "french",
-    "ga": "irish",
-    "hi": "hindi",
-    "hu": "hungarian",
-    "hy": "armenian",
-    "id": "indonesian",
-    "it": "italian",
-    "lt": "lithuanian",
-    "ne": "nepali",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sr": "serbian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
-}
+_WITH_STEMMER = (
+    "ar", "ca", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "hi", "hu", "hy", "id", "it", "lt", "ne",
+    "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr",
+)  # fmt: skip
 _WITHOUT_STEMMER = ("bg", "cs", "fa", "he", "ja", "ko", "sk", "th", "uk", "vi", "zh")
-LANGUAGES = tuple(sorted((*_SNOWBALL, *_WITHOUT_STEMMER)))
+LANGUAGES = tuple(sorted((*_WITH_STEMMER, *_WITHOUT_STEMMER)))
 """The languages that are identified. With all 140 of the model, short English passages are taken for dialects."""
 
 _CHARACTERS = 1_000
 _CONFIDENCE = 0.5
+ENDINGS = {
+    "da": "e en er ene et ede ende ers s",
+    "de": "e en er es em n s st t te ten ung ungen lich isch",
+    "en": "s es ed er ers ing ings ion ions ation ations ated ates ating ment ments ness ly ies ied y",
+    "es": "a as o os e es ar ando ado ada ados adas ción ciones mente",
+    "fr": "e s es er é ée és ées ant ent ement ation ations eur eurs euse",
+    "it": "a e i o are ato ata ati ate ando zione zioni mente",
+    "nl": "e en er ers s t de den te ten ing ingen je heid",
+    "no": "e en er ene et ede ende ers s a",
+    "pt": "a as o os e es ar ando ado ada ados adas ção ções mente",
+    "ru": "а ы у е и ой ом ам ами ах ов ость ости ный ная ные ного ать ал ала али",
+    "sv": "a ar arna e en er et na n s ade ande ning ningar",
+}
+"""Common endings of words: with them the rules that a corpus shows too rarely are learned from the stemmer."""
 
 
 def language_of(text: str) -> str:
@@ -94,24 +81,8 @@ def stem(word: str, language: str) -> str:
 
 def stems(words: list[str], language: str) -> list[str]:
     """`stem` of each word."""
-    if language not in _SNOWBALL:
+    if language not in _WITH_STEMMER:
         return words
     # A stemmer of its own for each call: two threads must not share one. Distinct words need no cache.
-    found: list[str] = Stemmer.Stemmer(_SNOWBALL[language], 0).stemWords(words)
+    found: list[str] = Stemmer.Stemmer(language, 0).stemWords(words)
     return found
-
-
-ENDINGS = {
-    "da": "e en er ene et ede ende ers s",
-    "de": "e en er es em n s st t te ten ung ungen lich isch",
-    "en": "s es ed er ers ing ings ion ions ation ations ated ates ating ment ments ness ly ies ied y",
-    "es": "a as o os e es ar ando ado ada ados adas ción ciones mente",
-    "fr": "e s es er é ée és ées ant ent ement ation ations eur eurs euse",
-    "it": "a e i o are ato ata ati ate ando zione zioni mente",
-    "nl": "e en er ers s t de den te ten ing ingen je heid",
-    "no": "e en er ene et ede ende ers s a",
-    "pt": "a as o os e es ar ando ado ada ados adas ção ções mente",
-    "ru": "а ы у е и ой ом ам ами ах ов ость ости ный ная ные ного ать ал ала али",
-    "sv": "a ar arna e en er et na n s ade ande ning ningar",
-}
-"""Common endings of words: with them the rules that a corpus shows too rarely are learned from the stemmer."""

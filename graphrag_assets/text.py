@@ -18,6 +18,47 @@ import tiktoken
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›*_"
 _POSSESSIVE = re.compile(r"['’]s?$")
 CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+_NOT_SPACE = re.compile(r"\S")
+_BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
+_ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
+# A numbered item has at most three digits: a wrapped line of prose may well begin with "1866. ".
+_STRUCTURE = re.compile(
+    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]))", re.MULTILINE
+)
+_SLICE = 20_000
+_LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
+_LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
+_WORD = r"[\p{L}\p{M}\p{N}]+"
+# Regular expressions that RE2 understands as well: the macros of the published index use them too.
+POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
+HYPHEN = "[-‐]"
+COMPOUND = rf"[\p{{L}}\p{{M}}]+(?:{HYPHEN}[\p{{L}}\p{{M}}]+)+"
+_LATIN_AND_GREEK = ((0xC0, 0x250), (0x370, 0x400), (0x1E00, 0x2000))
+_COMBINING = (0x300, 0x370)
+_PLAIN = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ς": "σ", "ё": "е"}
+    | {"æ": "ae", "œ": "oe", "þ": "th"}
+)
+FOLDED: dict[int, str] = {
+    **dict.fromkeys(range(*_COMBINING), ""),
+    **{
+        code: plain
+        for code in itertools.chain.from_iterable(range(*ends) for ends in _LATIN_AND_GREEK)
+        if (plain := "".join(c for c in unicodedata.normalize("NFD", chr(code)) if not unicodedata.combining(c)))
+        != chr(code)
+    },
+    **_PLAIN,
+}
+SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
+# Inside brackets of a regular expression; the macros of the published index use them too.
+UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
+_SPACE_RUN = re.compile(r"\s{100000}")
 
 
 def title_key(title: str) -> str:
@@ -38,9 +79,6 @@ def without_qualifier(title: str) -> str:
     'Mercury'
     """
     return _QUALIFIER.sub("", title)
-
-
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 
 
 class Sentence(NamedTuple):
@@ -87,15 +125,6 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
     return spans
 
 
-_NOT_SPACE = re.compile(r"\S")
-_BLANK_LINE = re.compile(r"\n[ \t\r\f\v]*\n")
-_ITEM_MARK = re.compile(r"^[ \t]*+(?:[-*+•]|\d{1,3}[.)])(?=[ \t])", re.MULTILINE)
-# A numbered item has at most three digits: a wrapped line of prose may well begin with "1866. ".
-_STRUCTURE = re.compile(
-    r"^[ \t]*+(?:(?P<heading>#{1,6}[ \t])|(?P<row>\|)|(?P<item>(?:[-*+•]|\d{1,3}[.)])[ \t]))", re.MULTILINE
-)
-
-
 def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
     """Where headings start, spans in which no punctuation ends a sentence, and the cuts that lines make."""
     headings: set[int] = set()
@@ -113,11 +142,6 @@ def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
         unbroken.append((start, end))
         cuts.add(start)
     return headings, unbroken, cuts
-
-
-_SLICE = 20_000
-_LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
-_LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
 
 
 def _punctuation_cuts(text: str, language: str) -> Iterator[int]:
@@ -184,13 +208,6 @@ def word_count(text: str) -> int:
     return len(spaced.split())
 
 
-_WORD = r"[\p{L}\p{M}\p{N}]+"
-# Regular expressions that RE2 understands as well: the macros of the published index use them too.
-POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
-HYPHEN = "[-‐]"
-COMPOUND = rf"[\p{{L}}\p{{M}}]+(?:{HYPHEN}[\p{{L}}\p{{M}}]+)+"
-
-
 def _lowered() -> pl.Expr:
     words = pl.col("text").str.normalize("NFKC").str.to_lowercase()
     return words.str.replace_all("ß", "ss", literal=True).str.replace_all(f"[{OPTIONAL_MARKS}]", "")
@@ -233,40 +250,6 @@ def name_key(key: str) -> str:
     return " ".join(fold(re.sub(HYPHEN, " ", key)).split())
 
 
-_LATIN_AND_GREEK = ((0xC0, 0x250), (0x370, 0x400), (0x1E00, 0x2000))
-_COMBINING = (0x300, 0x370)
-_PLAIN = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ς": "σ", "ё": "е"}
-    | {"æ": "ae", "œ": "oe", "þ": "th"}
-)
-FOLDED: dict[int, str] = {
-    **dict.fromkeys(range(*_COMBINING), ""),
-    **{
-        code: plain
-        for code in itertools.chain.from_iterable(range(*ends) for ends in _LATIN_AND_GREEK)
-        if (plain := "".join(c for c in unicodedata.normalize("NFD", chr(code)) if not unicodedata.combining(c)))
-        != chr(code)
-    },
-    **_PLAIN,
-}
-SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
-
-
-@functools.lru_cache(64)
-def terms_of(text: str) -> tuple[str, ...]:
-    """The terms of one text, such as a question, which is embedded by them."""
-    return tuple(terms(pl.Series([text], dtype=pl.String)).item(0))
-
-
-# Inside brackets of a regular expression; the macros of the published index use them too.
-UNSPACED = (
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-)
-OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
-_UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
-
-
 def _space_bigrams(text: str) -> str:
     def pairs(match: re.Match[str]) -> str:
         run = match.group()
@@ -277,11 +260,8 @@ def _space_bigrams(text: str) -> str:
 
 def lines(columns: Sequence[Sequence[object]]) -> list[str]:
     """The rows of these columns as contexts show them: cells with bars between them, and a line break."""
-    return ["|".join(map(_cell, cells)) + "\n" for cells in zip(*columns, strict=True)]
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value).strip()
+    rows = zip(*columns, strict=True)
+    return ["|".join("" if cell is None else str(cell).strip() for cell in row) + "\n" for row in rows]
 
 
 @functools.cache
@@ -293,9 +273,6 @@ def tokenizer(encoding: str = "o200k_base") -> tiktoken.Encoding:
             shipped = Path(spec.submodule_search_locations[0]) / "litellm_core_utils" / "tokenizers"
             os.environ["TIKTOKEN_CACHE_DIR"] = str(shipped)
     return tiktoken.get_encoding(encoding)
-
-
-_SPACE_RUN = re.compile(r"\s{100000}")
 
 
 def encode(text: str, encoding: str = "o200k_base") -> list[int]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from graphrag_assets.embedded.tagging import word_list
+from graphrag_assets.embedded.tagging import alternatives, word_list
 
 _OPENING = "[\"'“‘«„(\\[—–-]*"
 _CONNECTIVES = (
@@ -14,7 +14,7 @@ _CONNECTIVES = (
 _ANAPHORS = word_list("cue_words:anaphors")
 _ANAPHORIC = re.compile(
     rf"{_OPENING}(?:(?:{_CONNECTIVES})\b[,;:!.]* +{_OPENING})*"
-    rf"(?:(?:{'|'.join(sorted(_ANAPHORS, key=len, reverse=True))})(?!\w)"
+    rf"(?:{alternatives('anaphors')}(?!\w)"
     r"|the (?:former|latter|same|other|others|two)\b)",
     re.IGNORECASE,
 )
@@ -22,6 +22,7 @@ _FIRST_WORD = re.compile(rf"{_OPENING}([^\W\d_]+)")
 _FIRST_WORDS = {word.split("'")[0].split("-")[0] for word in _ANAPHORS} | {
     phrase.split()[0] for phrase in (*_CONNECTIVES.split("|"), "the")
 }
+_SHORTEST_LEAD = 100
 
 
 def begins_with_anaphor(text: str) -> bool:
@@ -46,9 +47,6 @@ def self_contained(text: str, before: Iterable[str], limit: int) -> str:
             lead = shortened(lead, max(limit - len(joint) - len(text), _SHORTEST_LEAD))
             return shortened(f"{lead}{joint}{text}", limit)
     return ""
-
-
-_SHORTEST_LEAD = 100
 
 
 def shortened(text: str, limit: int) -> str:

@@ -11,7 +11,7 @@ in the evidence. Otherwise they are shown as what comes closest, after `CLOSEST`
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +74,7 @@ _FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named befo
 _FOLLOWING = 0.3
 _HEADING = 0.8
 _SURROUNDINGS = 0.15
+_PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
 
@@ -101,9 +102,8 @@ class ExtractiveAnswerer:
     async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` sentence by sentence."""
         reply = await self.arespond(question, evidence, options)
-        for piece in _cited_sentences(reply.text):
+        for piece in (*_PIECE.findall(reply.text), reply):
             yield piece
-        yield reply
 
     async def amap(
         self,
@@ -129,9 +129,8 @@ class ExtractiveAnswerer:
     ) -> Pieces:
         """`areduce` point by point."""
         reply = await self.areduce(question, points, options, drift)
-        for piece in _cited_sentences(reply.text):
+        for piece in (*_PIECE.findall(reply.text), reply):
             yield piece
-        yield reply
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
         """The question itself: it holds the words to search with."""
@@ -223,7 +222,8 @@ def reduce(question: str, points: Sequence[Point]) -> Reply:
     kept: list[int] = []
     for place in sorted(range(len(points)), key=lambda i: (-scores[i], points[i].text)):
         enough = len(kept) == most or (kept and scores[place] < _LEAST_POINT * scores[kept[0]])
-        if not enough and all(_overlap(words[place], words[k]) < _SAME for k in kept):
+        same = (len(words[place] & words[k]) / (min(len(words[place]), len(words[k])) or 1) for k in kept)
+        if not enough and max(same, default=0) < _SAME:
             kept.append(place)
     text = _listed([points[place].text for place in kept]) or NO_ANSWER
     if points and not answering:
@@ -271,18 +271,6 @@ def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     return both if both.any() else eligible
 
 
-_END_OF_PIECE = re.compile(r"(?<=\])\s+")
-
-
-def _cited_sentences(text: str) -> Iterator[str]:
-    """`text` in pieces that end with a reference, white space included."""
-    start = 0
-    for end in (match.end() for match in _END_OF_PIECE.finditer(text)):
-        yield text[start:end]
-        start = end
-    yield text[start:]
-
-
 def _choose(
     asked: Asked, pool: Sequence[Candidate], most: int, standalone: bool = False, by_meaning: bool = False
 ) -> _Selection:
@@ -309,7 +297,8 @@ def _choose(
     similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
     fixed = _SIMILARITY * similarity
-    fixed += _PASSAGE * _passage_coverage(asked, pool, own, weights)
+    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
+    fixed += _PASSAGE * (asked.occurrences(_passage_words(pool, with_headings)) @ weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights
@@ -461,14 +450,6 @@ def _passage_words(pool: Sequence[Candidate], own: Sequence[set[str]]) -> list[s
     return [passages[candidate.rank] for candidate in pool]
 
 
-def _passage_coverage(
-    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], weights: np.ndarray
-) -> np.ndarray:
-    """For each candidate, how much of the question its passage covers with its headings, 0 to 1."""
-    with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
-    return np.asarray(asked.occurrences(_passage_words(pool, with_headings)) @ weights)
-
-
 def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
     """The opening sentences of the reports, or of all passages if there are none, the weightiest first.
 
@@ -505,7 +486,3 @@ def _merged(points: Sequence[Point]) -> list[Point]:
         text = max(known.text, point.text, key=lambda t: (len(t), t))
         best[statement] = Point(text, max(known.score, point.score))
     return list(best.values())
-
-
-def _overlap(one: set[str], other: set[str]) -> float:
-    return len(one & other) / (min(len(one), len(other)) or 1)

@@ -1,7 +1,8 @@
 """The sentences that answers are chosen from, each with its position and its citation."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
@@ -61,10 +62,8 @@ def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candid
     Sentences of text units come first: a document says more about a statement than what was made of it.
     """
     ordered = sorted(passages, key=lambda p: _ORDER.index(p.table) if p.table in _ORDER else len(_ORDER))
-    found: list[tuple[str, str, int, int | None, str]] = []
-    cited_by: dict[str, dict[str, list[int]]] = {}
-    rows: dict[str, list[tuple[str, str]]] = {}
-    place_of: dict[str, int] = {}
+    found: dict[str, tuple[int, str, int, int | None, str]] = {}
+    titles: dict[str, dict[tuple[str, int], str]] = defaultdict(dict)  # of the rows that hold a sentence
     for rank, passage in enumerate(ordered):
         before, heading = None, passage.title
         for text, is_heading in _statements(passage.text, language):
@@ -72,27 +71,14 @@ def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candid
                 heading, before = f"{passage.title} {text}", None
                 continue
             key = text.translate(_NO_EMPHASIS)
-            numbers = cited_by.setdefault(key, {}).setdefault(passage.table, [])
-            if passage.number not in numbers:
-                numbers.append(passage.number)
-                rows.setdefault(key, []).append((passage.table, passage.title))
-            if key not in place_of:
-                place_of[key] = len(found)
-                found.append((text, key, rank, before, heading))
-            before = place_of[key]
-    return [
-        Candidate(
-            text,
-            rank,
-            order,
-            before,
-            heading,
-            cited=f"{text} {_reference(cited_by[key])}",
-            rows=tuple(rows[key]),
-            dangles=dangles(text, language),
-        )
-        for order, (text, key, rank, before, heading) in enumerate(found)
-    ]
+            titles[key].setdefault((passage.table, passage.number), passage.title)
+            before = found.setdefault(key, (len(found), text, rank, before, heading))[0]
+    pool = []
+    for key, (order, text, rank, before, heading) in found.items():
+        cited = f"{text} {reference(titles[key], _MOST_NUMBERS)}"
+        rows = tuple((table, title) for (table, _), title in titles[key].items())
+        pool.append(Candidate(text, rank, order, before, heading, cited, rows, dangles(text, language)))
+    return pool
 
 
 def lines(passages: Sequence[Passage]) -> list[Candidate]:
@@ -104,17 +90,11 @@ def lines(passages: Sequence[Passage]) -> list[Candidate]:
             line = " ".join(words[:_MOST_WORDS]) + (" …" if len(words) > _MOST_WORDS else "")
             if word_count(line):
                 rank_of.setdefault(line, rank)
-    return [
-        Candidate(
-            line,
-            rank,
-            order,
-            before=None,
-            heading=passages[rank].title,
-            cited=f"{line} {_reference({passages[rank].table: [passages[rank].number]})}",
-        )
-        for order, (line, rank) in enumerate(rank_of.items())
-    ]
+    pool = []
+    for order, (line, rank) in enumerate(rank_of.items()):
+        cited = f"{line} {reference([(passages[rank].table, passages[rank].number)], 1)}"
+        pool.append(Candidate(line, rank, order, None, passages[rank].title, cited))
+    return pool
 
 
 def _statements(text: str, language: str) -> list[tuple[str, bool]]:
@@ -168,9 +148,13 @@ def _is_title(line: str) -> bool:
     return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
 
 
-def _reference(cited: dict[str, list[int]]) -> str:
+def reference(rows: Iterable[tuple[str, int]], most: int) -> str:
+    """`[Data: Entities (5, 7); …]` for rows by table and number; up to `most` numbers of each table."""
+    by_table: dict[str, list[int]] = defaultdict(list)
+    for table, number in rows:
+        by_table[table].append(number)
     parts = []
-    for table, numbers in cited.items():
-        more = ", +more" if len(numbers) > _MOST_NUMBERS else ""
-        parts.append(f"{table} ({', '.join(map(str, numbers[:_MOST_NUMBERS]))}{more})")
+    for table, numbers in by_table.items():
+        more = ", +more" if len(numbers) > most else ""
+        parts.append(f"{table} ({', '.join(map(str, numbers[:most]))}{more})")
     return f"[Data: {'; '.join(parts)}]"

@@ -4,17 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 CASELESS = {
-    "ar": "Arabic",
-    "fa": "Persian",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "ne": "Nepali",
-    "ta": "Tamil",
-    "th": "Thai",
-    "zh": "Chinese",
-}
+    "ar": "Arabic", "fa": "Persian", "he": "Hebrew", "hi": "Hindi", "ja": "Japanese", "ko": "Korean", "ne": "Nepali",
+    "ta": "Tamil", "th": "Thai", "zh": "Chinese",
+}  # fmt: skip
 
 
 def without_names(languages: Iterable[str | None]) -> str:
@@ -28,9 +20,6 @@ def without_names(languages: Iterable[str | None]) -> str:
     counts = Counter(language for language in languages if language in CASELESS)
     if not counts:
         return ""
-    listed = [
-        f"{n} document{'s' if n > 1 else ''} in {CASELESS[str(language)]}" for language, n in sorted(counts.items())
-    ]
-    return (
-        f"{', '.join(listed)}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"
-    )
+    found = ((n, CASELESS[str(language)]) for language, n in sorted(counts.items()))
+    listed = ", ".join(f"{n} document{'s' if n > 1 else ''} in {language}" for n, language in found)
+    return f"{listed}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"

@@ -4,26 +4,23 @@ import re
 from collections.abc import Sequence
 
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import NUMBERS, TaggedSentence, word_list
+from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
 from graphrag_assets.embedded.written_dates import periods
 from graphrag_assets.records import ClaimRecord
 
-
-def _any(section: str) -> str:
-    return "(?:" + "|".join(sorted(word_list(f"cue_words:{section}"), key=lambda w: (-len(w), w))) + ")"
-
-
-_WORD = "(?:" + "|".join(sorted(NUMBERS, key=lambda w: (-len(w), w))) + ")"
+_WORD = alternatives("numbers")
 _SCALE = "(?:hundred|thousand|million|billion|trillion)"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _FIGURE = rf"(?:{_DIGITS}(?: {_SCALE})?|(?:an? )?{_WORD}(?:[ -](?:and )?{_WORD})*)"
-_UNIT = rf"(?:(?:{_any('unit adjectives')} )?{_any('units')}\b(?: (?:a|per) minute)?|per cent\b|%|°|km/h)"
+_UNIT = (
+    rf"(?:(?:{alternatives('unit adjectives')} )?{alternatives('units')}\b(?: (?:a|per) minute)?|per cent\b|%|°|km/h)"
+)
 _MONEY = re.compile(
     rf"(?:[£$€¥]|US\$|USD |EUR |GBP )\s?{_DIGITS}(?:\s?(?:{_SCALE}|[mb]n?)\b)?"
-    rf"|\b{_FIGURE} (?:pounds sterling|{_any('currencies')})\b"
+    rf"|\b{_FIGURE} (?:pounds sterling|{alternatives('currencies')})\b"
 )
 _MEASURE = re.compile(rf"(?<![\w.,£$€¥-]){_FIGURE}[ -]?{_UNIT}", re.IGNORECASE)
-_DURATION = re.compile(rf"{_any('durations')}$")
+_DURATION = re.compile(rf"{alternatives('durations')}$")
 _HEDGED = re.compile(
     r"\b(?:(?:is|was|are|were) (?:said|believed|thought|supposed|reported|rumou?red|alleged|estimated"
     r"|expected|feared) to|it (?:is|was) (?:said|believed|thought|rumou?red|claimed|estimated)|it seems"
@@ -59,8 +56,9 @@ def claims_in(
     text = sentence.text
     if not mentions or sentence.heading or len(text) > 2000 or not _WORTH_A_LOOK.search(text):
         return []
-    main, others = _subject_and_others(mentions)
-    subject = main.title
+    names = [m for m in mentions if m.type != "CONCEPT"] or mentions
+    main, subject = names[0], names[0].title
+    others = [m.title for m in names if m.title != subject]
     status = status_of(text, sentence.offsets[main.last - 1])
     stated = periods(text)
     start = min((period.start for period in stated), default=None)
@@ -78,9 +76,3 @@ def claims_in(
     return [
         ClaimRecord(subject, object_, kind, description, source_text, status, start, end) for kind, object_ in claims
     ]
-
-
-def _subject_and_others(mentions: Sequence[Mention]) -> tuple[Mention, list[str]]:
-    """The first proper name is the main entity; without one, the first concept."""
-    names = [m for m in mentions if m.type != "CONCEPT"] or list(mentions)
-    return names[0], list(dict.fromkeys(m.title for m in names[1:] if m.title != names[0].title))

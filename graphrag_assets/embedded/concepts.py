@@ -6,13 +6,7 @@ from collections.abc import Iterable
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import (
-    TaggedSentence,
-    is_generic_noun,
-    known_word,
-    singular,
-    word_list,
-)
+from graphrag_assets.embedded.tagging import TaggedSentence, is_generic_noun, known_word, singular, word_list
 
 _CONCEPT = re.compile(r"[JnE]*n")
 _LAWS = word_list("cue_words:laws")  # "law of squares"
@@ -56,8 +50,7 @@ def concepts_in(
             continue
         if last - first == 1 and not _specific(last_word, frequent):
             continue
-        begin = sentence.offsets[first]
-        title = sentence.text[begin : sentence.offsets[last - 1] + len(last_word)]
+        title = sentence.wording(first, last)
         if title.isascii() or title[0].islower():
             found.append(Mention(title, first, last, cues.CONCEPT, 0))
     return found

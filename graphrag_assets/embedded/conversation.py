@@ -11,6 +11,12 @@ from graphrag_assets.embedded.questions import Asked, language_of_question, name
 # A report's rating: it has all terms of the question, or it is as similar as can be.
 _COVERED_RATING = 0.8
 _SIMILAR_RATING = 0.5
+_QUESTIONS = {
+    "Relationships": "What connects {}?",
+    "Entities": "Who or what is {}?",
+    "Claims": "What is said of {}, and when was it?",
+    "Reports": "What is reported on {}?",
+}
 
 
 def in_conversation(question: str, history: str) -> str:
@@ -39,21 +45,12 @@ def rate(question: str, report: str) -> tuple[float, Usage]:
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:
     """Up to `count` new questions about the rows of the evidence: of each table in turn, its best row first."""
-    by_table: dict[str, list[str]] = {"Relationships": [], "Entities": [], "Claims": [], "Reports": []}
+    by_table: dict[str, list[str]] = {table: [] for table in _QUESTIONS}
     for passage in passages:
         if passage.table in by_table and passage.title:
-            by_table[passage.table].append(_asked_about(passage))
+            about = passage.title
+            about = about.replace(" – ", " and ", 1) if passage.table == "Relationships" else about
+            by_table[passage.table].append(_QUESTIONS[passage.table].format(about))
     in_turn = [question for row in zip_longest(*by_table.values()) for question in row if question]
     known = {question.casefold().strip() for question in history}
     return tuple(dict.fromkeys(q for q in in_turn if q.casefold() not in known))[:count]
-
-
-def _asked_about(passage: Passage) -> str:
-    match passage.table:
-        case "Relationships":
-            return f"What connects {' and '.join(passage.title.split(' – ', 1))}?"
-        case "Claims":
-            return f"What is said of {passage.title}, and when was it?"
-        case "Reports":
-            return f"What is reported on {passage.title}?"
-    return f"Who or what is {passage.title}?"

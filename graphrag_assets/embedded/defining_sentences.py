@@ -9,14 +9,14 @@ COPULA = (
     r"(?:is|was|are|were|became|remains|has been|had been|ist|sind|war|waren|wurde|est|sont|était|étaient|fut|es|son"
     r"|era|eran|fue|был|была|было|были|является|è|sono|é|são|foi|jest|był|była|är|var)"
 )
-_WHAT = (
+WHAT = (
     r"(?:an?|the|one|any|some|his|her|its|their|born|among|part|located|\w+'s|eine?r?|der|die|das|une?|l'|les?|la|una?|el"
     r"|los|las|il|lo|uma?|o|en|ett)"
 )
-_FOLLOWED = (
-    rf"['\"]?{_ASIDE}(?:,[^,.;]{{0,60}},)?(?:,? (?:who|which|that))?"
-    rf"(?:,? {COPULA} (?:also |then |\w+ly )?{_WHAT}\b|, {_WHAT} | (?:—|–|--) )"
-)
+_INSERTED = rf"['\"]?{_ASIDE}(?:,[^,.;]{{0,60}},)?(?:,? (?:who|which|that))?"
+IS_A = rf"{_INSERTED}(?:,? {COPULA} (?:also |then |\w+ly )?{WHAT}\b| (?:—|–|--) )"
+"""What makes a sentence a definition after the name that it begins with, but for an apposition."""
+_FOLLOWED = rf"(?:{IS_A}|{_INSERTED}, {WHAT} )"
 DEFINES = re.compile(_FOLLOWED, re.IGNORECASE)
 """Matches, right after a name, what makes its sentence a definition."""
 _BEFORE_NAME = (

@@ -9,8 +9,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, pairwise, takewhile
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations, pairwise, takewhile
 from typing import NamedTuple
 
 from graphrag_assets.embedded import typing_cues as cues
@@ -22,12 +22,7 @@ from graphrag_assets.embedded.defining_sentences import DEFINES
 from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.embedded.relations import predicate
-from graphrag_assets.embedded.tagging import (
-    TaggedSentence,
-    singular,
-    tagged_sentences,
-    word_list,
-)
+from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
 from graphrag_assets.languages import UNKNOWN
 from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
@@ -35,6 +30,10 @@ from graphrag_assets.text import title_key
 MAX_ENTITIES_PER_SENTENCE = 12
 MAX_DESCRIPTION = 400
 _OPENING = 400  # characters in which a text says what it is about
+_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
+_FARTHEST_LEAD = 8
+_FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
+_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
 def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
@@ -48,7 +47,10 @@ def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtrac
     english = language == "en" or (language == UNKNOWN and _is_latin(text))
     about = title_names(title, text[:_OPENING], language if not english else "en") if title else []
     name = about[-1] if about else ""
-    sentences = _english(text, title, name) if english else _foreign(text, title, language)
+    if english:
+        sentences = _english(text, title, name)
+    else:
+        sentences = [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
     things = _things(sentences)
     tagged = [sentence for sentence, _, _ in sentences]
     found = []
@@ -57,9 +59,6 @@ def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtrac
             found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
     claims = _claims(found, text) if english else []
     return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
-
-
-_Sentences = list[tuple[TaggedSentence, list[Mention], list[Mention]]]
 
 
 def _english(text: str, title: str, name: str) -> _Sentences:
@@ -75,13 +74,9 @@ def _english(text: str, title: str, name: str) -> _Sentences:
     return sentences
 
 
-def _foreign(text: str, title: str, language: str) -> _Sentences:
-    return [(sentence, names, []) for sentence, names in names_by_sentence(text, language, title)]
-
-
 def _is_latin(text: str) -> bool:
-    letters = sum(character.isalpha() for character in text[:_OPENING])
-    return sum(character.isalpha() and character < "\u0250" for character in text[:_OPENING]) * 2 >= letters
+    letters = [character for character in text[:_OPENING] if character.isalpha()]
+    return sum(letter < "\u0250" for letter in letters) * 2 >= len(letters)
 
 
 class _Found(NamedTuple):
@@ -102,9 +97,6 @@ def _extract(sentences: Sequence[TaggedSentence], number: int, mentions: Sequenc
         reversed(sentences[max(number - _FARTHEST_LEAD, 0) : number]),
     )
     return self_contained(sentence.text, (previous.text for previous in before), MAX_DESCRIPTION)
-
-
-_FARTHEST_LEAD = 8
 
 
 def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
@@ -190,28 +182,20 @@ def _with_short_forms(things: dict[str, _Thing]) -> dict[str, _Thing]:
     for word, keys in by_word.items():
         short = things.get(word)
         forms = {(key.split()[0], key.split()[-1]) for key in keys}  # with and without middle names
-        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not _placed(short):
+        known_place = short and short.type == cues.GEO and short.types[cues.GEO] > 30
+        if short and len(forms) == 1 and short.type in (cues.PERSON, cues.NAME, cues.GEO) and not known_place:
             full = things[min(keys, key=lambda key: (-things[key].titles.total(), key))]
             full.types.update({cues.PERSON: short.types.total()})
             things[word] = full
     return things
 
 
-_FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mistress")
-
-
-def _placed(thing: _Thing) -> bool:
-    return thing.type == cues.GEO and thing.types[cues.GEO] > 30
-
-
 def _resolved(mentions: Iterable[Mention], things: dict[str, _Thing]) -> list[Mention]:
     """Mentions under the titles and types of their things, in order of the sentence."""
-    resolved = []
-    for mention in sorted(mentions, key=lambda m: m.first):
-        thing = things.get(_key(mention.title, mention.type))
-        if thing:
-            resolved.append(Mention(thing.title, mention.first, mention.last, thing.type, mention.evidence))
-    return resolved
+    ordered = (
+        (mention, things.get(_key(mention.title, mention.type))) for mention in sorted(mentions, key=lambda m: m.first)
+    )
+    return [replace(mention, title=thing.title, type=thing.type) for mention, thing in ordered if thing]
 
 
 def _entities(found: Sequence[_Found]) -> list[EntityRecord]:
@@ -233,17 +217,13 @@ def _telling(sentence: TaggedSentence, mention: Mention, rank: int) -> float:
     """How well a sentence describes an entity that it names."""
     text = sentence.text
     begin = sentence.offsets[mention.first]
-    after = sentence.offsets[mention.last - 1] + len(sentence.words[mention.last - 1])
     score = 3.0 if begin < 30 else 2.0 - min(begin / 100, 2.0)
     score += 1.0 if rank == 0 else 0.0
-    score += 2.5 if DEFINES.match(text, after) else 0.0
+    score += 2.5 if DEFINES.match(text, sentence.end_of(mention.last)) else 0.0
     score -= 1.5 if _LESS_TELLING.match(text) else 0.0
     score -= 2.0 if begins_with_anaphor(text) else 0.0
     score -= 0.0 if text[-1] in ".!?\"'" else 2.0
     return score - (2.0 if len(text) < 40 else 0.0) - min(max(len(text) - 300, 0) / 200, 3.0)
-
-
-_LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
 def _relationships(found: Sequence[_Found], typed: bool) -> list[RelationshipRecord]:
@@ -287,15 +267,12 @@ def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
     """Predicates between neighbours: (agent, other, predicate)."""
-    ends = [m.last for m in mentions]
     for i, (left, right) in enumerate(pairwise(mentions)):
         if left.title == right.title or left.last > right.first or right.first - left.last > 12:
             continue
-        begin = sentence.offsets[left.last - 1] + len(sentence.words[left.last - 1])
-        between = sentence.text[begin : sentence.offsets[right.first]]
-        crowded = (i and left.first - ends[i - 1] < 3) or (
-            i + 2 < len(mentions) and mentions[i + 2].first - right.last < 3
-        )
+        between = sentence.text[sentence.end_of(left.last) : sentence.offsets[right.first]]
+        crowded = any(left.first - before.last < 3 for before in mentions[:i][-1:])
+        crowded |= any(after.first - right.last < 3 for after in mentions[i + 2 :][:1])
         if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
             continue  # a list, no place within a place
         name, reverse = predicate(between, left.type, right.type)
@@ -304,9 +281,13 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
 
 
 def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
-    claims: dict[ClaimRecord, None] = {}
-    for sentence, mentions, extract in found:
-        source_text = text[sentence.start : sentence.end]
-        for claim in claims_in(sentence, source_text, mentions, extract or shortened(sentence.text, MAX_DESCRIPTION)):
-            claims[claim] = None
-    return list(claims)
+    claims = (
+        claims_in(
+            sentence,
+            text[sentence.start : sentence.end],
+            mentions,
+            extract or shortened(sentence.text, MAX_DESCRIPTION),
+        )
+        for sentence, mentions, extract in found
+    )
+    return list(dict.fromkeys(chain.from_iterable(claims)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.names import Mention
-from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, raw_sentences, word_list
+from graphrag_assets.embedded.tagging import RawSentence, TaggedSentence, clean, is_upper_case, raw_sentences, word_list
 from graphrag_assets.languages import stem, stop_words
 
 _INFLECTING = frozenset(("de", "ru", "pl", "sr", "el", "fi", "et", "hu", "lt", "tr"))
@@ -36,6 +36,8 @@ _NO_NAMES = word_list("foreign_words:not names")
 _GERMAN_NOUN = re.compile(
     r"(?:ung|heit|keit|schaft|tion|tät|nis|ismus|ungen|heiten|keiten|schaften|tionen|täten|chen|lein)s?$"
 )
+_SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
+_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")
 
 
 def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[TaggedSentence, list[Mention]]]:
@@ -56,25 +58,19 @@ def names_by_sentence(text: str, language: str, title: str = "") -> list[tuple[T
 def _tagged(raw: RawSentence) -> TaggedSentence:
     """Kinds: N capital, W capital where any word has one, w other word, # number; other tokens are themselves."""
     text = clean(raw.text)
-    words: list[str] = []
-    offsets: list[int] = []
-    kinds: list[str] = []
-    begins = True
-    for match in _TOKEN.finditer(text):
-        word = match.group()
+    tokens = list(_TOKEN.finditer(text))
+    words, offsets = [token.group() for token in tokens], [token.start() for token in tokens]
+    kinds, begins = "", True
+    for word in words:
         kind = word[0] if len(word) == 1 and not word.isalnum() else "."
         if word[0].isdigit():
             kind = "#"
         elif word[0].isalpha():
             kind = "w" if not word[0].isupper() else "W" if begins else "N"
         begins = word in _ENDS or (begins and word in _QUOTES)
-        words.append(word)
-        offsets.append(match.start())
-        kinds.append(kind)
-    letters = [word for word in words if word[0].isalpha()]
-    upper = sum(word.isupper() and len(word) > 1 for word in letters)
-    heading = raw.text.startswith("#") or (upper > 1 and upper > len(letters) * 0.6)
-    return TaggedSentence(raw.start, raw.end, text, words, offsets, "".join(kinds), heading, raw.paragraph)
+        kinds += kind
+    heading = raw.text.startswith("#") or is_upper_case([word for word in words if word[0].isalpha()])
+    return TaggedSentence(raw.start, raw.end, text, words, offsets, kinds, heading, raw.paragraph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +194,7 @@ class _Unit:
         kind = _type_of([word.lower() for word in words[first:last]], titled)
         if self.language == "de" and kind == cues.NAME and not self._is_german_name(words[first:last]):
             return None
-        end = sentence.offsets[last - 1] + len(words[last - 1]) - self._is_genitive(words[last - 1])
+        end = sentence.end_of(last) - self._is_genitive(words[last - 1])
         return Mention(sentence.text[sentence.offsets[first] : end], first, last, kind, 0 if kind == cues.NAME else 5)
 
     def _is_genitive(self, word: str) -> bool:
@@ -239,7 +235,3 @@ def _type_of(lowers: Sequence[str], titled: bool) -> str:
         return cues.PERSON
     known = lowers[0] in _PLACES and lowers[-1] in _PLACES
     return cues.GEO if known or " ".join(lowers) in word_list("places") else cues.NAME
-
-
-_SLAVIC_ADJECTIVE = re.compile(r"(?:ск|н)(?:ая|ое|ие|ого|ой|ому|ом|ую|их|им|ими|ые|ых|ым|ыми)$")
-_ROMAN_OR_ELIDED = re.compile(r"(?:[IVX]{1,5}|\w{1,2}')$")

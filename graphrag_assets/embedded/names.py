@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.defining_sentences import COPULA
@@ -21,6 +21,26 @@ from graphrag_assets.embedded.tagging import (
 )
 from graphrag_assets.languages import stop_words
 from graphrag_assets.text import without_qualifier
+
+_RUN = re.compile(r"W?[NAEI]+")
+_OF_A_NAME = re.compile("ot?[NAE]")
+_FORMS_NO_NAME = (
+    "VB", "VBP", "VBZ", "VBD", "RB", "RBR", "UH", "IN", "MD", "PRP", "WRB", "CC", "DT", "WP", "WDT", "CD", "EX", "TO",
+    "PDT",
+)  # fmt: skip
+_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
+_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
+_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
+_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
+_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
+_DETERMINED = re.compile(r"[tD][j#J]?$")
+_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
+_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
+_PARTS_OF_NAMES = (
+    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
+)
+_NEVER_ALONE = word_list("cue_words:never alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +83,9 @@ def attest(sentences: Iterable[TaggedSentence], title: str = "") -> Attested:
             possessive = kinds[match.end() : match.end() + 2] == "sN" or kinds[: match.start()].endswith("Ns")
             if len(named) == 1 and len(run) == 1 and not possessive and not _OF_A_NAME.match(kinds, match.end()):
                 alone[named[0]] += 1
-    parts = title.split()
-    if len(parts) > 1 and all(part[0].isupper() for part in parts):
-        pairs.update(zip(map(str.lower, parts), map(str.lower, parts[1:]), strict=False))
+    if all(part[0].isupper() for part in title.split()):
+        pairs.update(pairwise(title.lower().split()))
     return Attested(frozenset(words), alone, frozenset(pairs), frozenset(common))
-
-
-_RUN = re.compile(r"W?[NAEI]+")
-_OF_A_NAME = re.compile("ot?[NAE]")
-_FORMS_NO_NAME = (
-    "VB",
-    "VBP",
-    "VBZ",
-    "VBD",
-    "RB",
-    "RBR",
-    "UH",
-    "IN",
-    "MD",
-    "PRP",
-    "WRB",
-    "CC",
-    "DT",
-    "WP",
-    "WDT",
-    "CD",
-    "EX",
-    "TO",
-    "PDT",
-)
 
 
 def decided_kinds(sentence: TaggedSentence, seen: Attested) -> str:
@@ -134,10 +128,6 @@ def _is_name(word: str, following: str, following_kind: str, seen: Attested) -> 
     return not common and word not in seen.common and len(word) > 2
 
 
-_NAME = re.compile(r"c*(?:[RE]*(?:I+d*)?[NA]|R(?=ot?[NAE]))(?:[Idc]*[NAE]|RN)*(?:I*R(?![NAEot]))?c*")
-_QUOTED = re.compile(r"(?<=.)q([^q|.\"']{1,9})[,.]?[\"']")
-
-
 def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = "") -> list[Mention]:
     """The proper names of a sentence. `kinds` are decided; `title` is a name to be found in whatever form it has."""
     if sentence.heading:
@@ -151,23 +141,16 @@ def names_in(sentence: TaggedSentence, kinds: str, seen: Attested, title: str = 
     found = [_named(sentence, kinds, first, last, seen) for first, last in spans]
     names = _alike([_compound(mention, sentence, kinds) for mention in found if mention], kinds)
     return names + [
-        Mention(_wording(sentence, *span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
+        Mention(sentence.wording(*span), *span, *cues.type_of_title(sentence.words[slice(*span)])) for span in works
     ]
-
-
-def _wording(sentence: TaggedSentence, first: int, last: int) -> str:
-    return sentence.text[sentence.offsets[first] : sentence.offsets[last - 1] + len(sentence.words[last - 1])]
 
 
 def _occurrences(title: str, sentence: TaggedSentence, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Where the sentence has the title, unless names were found that have all of it."""
     found = []
-    place = sentence.text.find(title)
-    while place >= 0:
-        first = bisect.bisect_left(sentence.offsets, place)
-        last = bisect.bisect_left(sentence.offsets, place + len(title))
-        place = sentence.text.find(title, place + 1)
-        whole = _wording(sentence, first, last) == title if first < last else False
+    for match in re.finditer(re.escape(title), sentence.text):
+        first, last = (bisect.bisect_left(sentence.offsets, place) for place in match.span())
+        whole = first < last and sentence.wording(first, last) == title
         if whole and not any(i <= first and last <= j for i, j in spans):
             found.append((first, last))
     return found
@@ -205,17 +188,8 @@ def title_names(title: str, opening: str, language: str = "en") -> list[str]:
 
 def _is_used(name: str, text: str) -> bool:
     """Whether the text defines the name or has an apposition or parenthesis after it."""
-    place = text.find(name)
-    while place >= 0:
-        if not text[place - 1 : place].isalnum() and _IN_USE.match(text, place + len(name)):
-            return True
-        place = text.find(name, place + 1)
-    return False
-
-
-_IN_USE = re.compile(rf"[\"'*_]* {COPULA}\b| ?[(,]")
-_FILE_NAME = re.compile(r"[/\\_]|\.\w{1,5}(?: \(\d+\))?$|^\W*$")
-_TITLE_WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
+    places = (match.span() for match in re.finditer(re.escape(name), text))
+    return any(not text[start - 1 : start].isalnum() and _IN_USE.match(text, end) for start, end in places)
 
 
 def _works(words: list[str], kinds: str) -> list[tuple[int, int]]:
@@ -253,8 +227,7 @@ def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
     if not follows or name.evidence > 6 or not _DETERMINED.search(kinds, 0, name.first):
         return name
     head = sentence.words[follows.end() - 1]
-    begin = sentence.offsets[name.first]
-    title = sentence.text[begin : sentence.offsets[follows.end() - 1] + len(head)]
+    title = sentence.wording(name.first, follows.end())
     if head in cues.ORG_ENDINGS and kinds[name.first - 1] == "t" and name.type != cues.PERSON:
         return Mention(title, name.first, follows.end(), cues.ORGANIZATION, 6)
     named = name.type in (cues.PERSON, cues.ORGANIZATION) or name.last - name.first > 2
@@ -263,31 +236,25 @@ def _compound(name: Mention, sentence: TaggedSentence, kinds: str) -> Mention:
     return Mention(title, name.first, follows.end(), cues.CONCEPT, 5)
 
 
-_NOUNS_AFTER = re.compile(r"[nx]{1,2}(?![nx])")
-_DETERMINED = re.compile(r"[tD][j#J]?$")
-
-
 def _joined(spans: list[tuple[int, int]], words: list[str], kinds: str, seen: Attested) -> list[tuple[int, int]]:
     """Adjoining runs of capitals made one name where the words between allow it ("Bank of England")."""
-    joined: list[tuple[int, int]] = []
-    for first, last in spans:
-        if joined:
-            begin, end = joined[-1]
-            between = kinds[end:first]
-            if between == "&" or (
-                (between in ("o", "ot") and _takes_of(words[begin:end], seen))
-                or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
-            ):  # fmt: skip
-                joined[-1] = (begin, last)
-            elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
-                joined[-1] = (begin, last)
-                between = "&" if kinds[:begin].endswith("t") else between
-            else:
-                joined.append((first, last))
-            if between in "&a" and "," in kinds[:begin][-1:]:
-                _join_list(joined, kinds, between)
+    joined = spans[:1]
+    for first, last in spans[1:]:
+        begin, end = joined[-1]
+        between = kinds[end:first]
+        if (
+            between == "&"
+            or (between in ("o", "ot") and _takes_of(words[begin:end], seen))
+            or (between == "s" and _keeps_possessive(words[begin:end], kinds[first], seen))
+        ):
+            joined[-1] = (begin, last)
+        elif between == "a" and last - first > 1 and _is_company(words[first:last], words[begin:end]):
+            joined[-1] = (begin, last)
+            between = "&" if kinds[:begin].endswith("t") else between
         else:
             joined.append((first, last))
+        if between in "&a" and "," in kinds[:begin][-1:]:
+            _join_list(joined, kinds, between)
     return joined
 
 
@@ -303,9 +270,8 @@ def _join_list(joined: list[tuple[int, int]], kinds: str, between: str) -> None:
 def _takes_of(words: list[str], seen: Attested) -> bool:
     """Whether a name continues after "of", as "Peerage of Scotland" does and "Halpin of Wicklow" does not."""
     head = words[-1].lower()
-    if head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS:
-        return True
-    return known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+    common = known_word(head) and head not in seen.alone and singular(head) not in word_list("generic_roles")
+    return common or head in cues.OF_HEADS or head in cues.ORG_ENDINGS or head in cues.EVENT_ENDINGS
 
 
 def _keeps_possessive(words: list[str], following: str, seen: Attested) -> bool:
@@ -320,14 +286,6 @@ def _is_company(words: list[str], left: list[str]) -> bool:
     if words[-1].lower().rstrip(".") not in cues.ORG_ENDINGS or words[0].lower() in word_list("given_names"):
         return False
     return left[0].lower() not in word_list("given_names") and left[-1].lower() not in cues.ORG_ENDINGS
-
-
-_FAMILIAR = ("Old", "Young", "Poor", "Dear", "Little", "Good")
-_NAME_PARTICLES = ("de", "van", "von", "di", "du", "della")
-_PARTS_OF_NAMES = (
-    cues.ORG_ENDINGS | cues.GEO_ENDINGS | cues.GEO_BEGINNINGS | (cues.EVENT_ENDINGS - {"christmas", "easter"})
-)
-_NEVER_ALONE = word_list("cue_words:never alone")
 
 
 def _trimmed(words: list[str], kinds: str, first: int, last: int, seen: Attested) -> tuple[int, int] | None:
@@ -368,8 +326,7 @@ def _named(sentence: TaggedSentence, kinds: str, first: int, last: int, seen: At
         around = _type_by_context(sentence, kinds, first, last)
         if around[1] > evidence:
             kind, evidence = around
-    begin = sentence.offsets[first]
-    title = sentence.text[begin : sentence.offsets[last - 1] + len(words[last - 1])]
+    title = sentence.wording(first, last)
     if title.endswith(".") and not title.endswith(("Co.", "Jr.", "Sr.", "Inc.", "Ltd.", "Corp.", "Bros.")):
         title = title if title[-3:-2] == "." else title.rstrip(".")
     if honorific in FEMALE and len(inner) == 1 and inner[0].lower() not in word_list("given_names"):
@@ -413,36 +370,22 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
     if after in cues.PERSONAL_VERBS and not article:
         return cues.PERSON, 4
     apposition = words[last + 1 : last + 6] if after == "," else []
-    if any(singular(w) in cues.OCCUPATIONS for w in _until_comma(apposition)) and not article:
+    if not article and any(singular(w) in cues.OCCUPATIONS for w in takewhile(lambda w: w != ",", apposition)):
         return cues.PERSON, 4
     if before in cues.PLACE_PREPOSITIONS and kinds[last : last + 1] != "s" and kinds[first] != "A":
         return cues.GEO, 3
-    if (
-        "who" in (after, *apposition[:1])
-        or after in ("himself", "herself")
-        or (second in ("brother", "wife", "son", "daughter") and before == ",")
-    ):
+    if "who" in (after, *apposition[:1]) or after in ("himself", "herself"):
+        return cues.PERSON, 4
+    if second in ("brother", "wife", "son", "daughter") and before == ",":
         return cues.PERSON, 4
     if before in ("from", "to") and not article and kinds[last : last + 1] in (".", ",", "p", ""):
         return cues.GEO, 1
     if kinds[last : last + 1] == "s" and not article:
         return cues.PERSON, 2
-    if (
-        last - first == 1
-        and kinds[last : last + 1] == "v"
-        and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j")
-    ):
+    acts = last - first == 1 and kinds[last : last + 1] == "v"
+    if acts and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j"):
         return cues.PERSON, 1  # who acts without an article is mostly somebody
-    if (
-        1 < last - first < 4
-        and not article
-        and set(kinds[first:last]) <= set("NdI")
-        and not known_word(words[first].lower())
-        and not known_word(words[last - 1].lower())
-    ):
+    strange = not known_word(words[first].lower()) and not known_word(words[last - 1].lower())
+    if strange and 1 < last - first < 4 and not article and set(kinds[first:last]) <= set("NdI"):
         return cues.PERSON, 1  # two strange words side by side are mostly somebody
     return cues.NAME, 0
-
-
-def _until_comma(words: list[str]) -> list[str]:
-    return words[: words.index(",")] if "," in words else words

@@ -8,17 +8,9 @@ from functools import cache, cached_property
 import numpy as np
 
 from graphrag_assets import languages
-from graphrag_assets.embedded.wording import (
-    ABOUT,
-    CAUSE,
-    GENERIC,
-    IMPLIED,
-    KINDS,
-    LESSON,
-    MONTH,
-    NUMBER_WORDS,
-    TROUBLE,
-)
+from graphrag_assets.embedded.defining_sentences import COPULA, IS_A, WHAT
+from graphrag_assets.embedded.tagging import word_list
+from graphrag_assets.embedded.wording import ABOUT, CAUSE, GENERIC, IMPLIED, KINDS, LESSON, MONTH, NUMBER_WORDS, TROUBLE
 from graphrag_assets.languages import LANGUAGES, language_of, stop_words
 from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
 
@@ -49,31 +41,28 @@ _CAPITALIZED = rf"[^\W\d_a-zà-öø-ÿа-яё{UNSPACED}](?:(?![{UNSPACED}])[\w'�
 _NAME = re.compile(rf"{_CAPITALIZED}(?:(?:,? (?:of|and|de|the|for|&) |,? ){_CAPITALIZED})*")
 _PLACE = re.compile(
     rf"\b(?:in|at|from|to|off|near|into|on|of|for|by|im|am|zu|bei|aus|von|nach|à|au|en|de|du|vers|a|desde|hasta|в|на|из|от|у)"
-    rf" (?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED}"
+    rf" ((?:(?:the|der|dem|den|la|le|el) )?{_CAPITALIZED})"
 )
+_ANSWERS = {"date": _DATE, "number": _AMOUNT, "place": _PLACE, "cause": CAUSE, "lesson": LESSON, "trouble": TROUBLE}
 _PARTS = re.compile(r"\band\b|[,;]|\bwhy\b|\bhow (?:did|does|do|was|were|is|are|could|can|had|has|have)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|und|et|y|и)\b|[,;:]", re.I)
 _POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
 _MOST_NAME_WORDS = 6
 _WHO_DID = re.compile(r"\bwho (?:had |has |have |was |were |is |are |first |also )*(\w+)", re.I)
 _DONE_WEIGHT = 1.2
-_TITLES = """
-mr mrs ms miss dr sir lord lady dame captain capt professor prof colonel general admiral lieutenant commander president
-king queen prince princess saint st doctor judge senator herr frau monsieur madame señor señora don doña
-"""
-_HONORIFICS = frozenset(_TITLES.split())
-_IS_A = (
-    r"(?:(?:was|is|were|are|became|had been|has been|remained)(?: (?:also|then|already|still))?"
-    r"|war|ist|wurde|était|est|fut|era|es|fue) "
+_HONORIFICS = frozenset[str]().union(
+    *map(word_list, ("cue_words:honorifics", "cue_words:titles kept", "foreign_words:titles"))
 )
-_ARTICLE = r"(?:an?|the|one|his|her|its|their|eine?|der|die|das|une?|le|la|el)\b"
-_COPULA = rf"(?:,? \([^)]*\))?,? (?:{_IS_A}(?:{_ARTICLE}|\w+ of\b|called\b|known as\b)|served as\b|[—–] )"
-_DEFINES = re.compile(rf"{_COPULA}|, (?:{_ARTICLE}|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
-_DEFINES_THING = re.compile(rf"{_COPULA}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
-
+_IS = (
+    rf"{IS_A}|(?:,? \([^)]*\))?,? (?:{COPULA} (?:(?:also|then|already|still) )?(?:\w+ of|called|known as)|served as)\b"
+)
+_DEFINES = re.compile(rf"{_IS}|, (?:{WHAT}\b|(?:[a-z]+ ){{1,2}}(?:of|at|to|in)\b|who\b|which\b)")
+_DEFINES_THING = re.compile(rf"{_IS}|, (?:an? |which (?:is|was|are|were) )")  # ", the" is mostly a list's
 _LEAST_COMMON, _LEAST_SHARED = 5, 0.8  # letters that begin both stems of kindred words, and their part of the longer
 _KINDRED = 0.8
 _DOER = ("er", "or")  # left on by the English stemmer
+_PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
+_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def language_of_question(question: str, text: str = "") -> str:
@@ -153,9 +142,6 @@ def _subject(question: str, language: str) -> str | None:
     # "Scrooge's clerk" is a question too: whose clerk. "Marley's Ghost" is a name.
     simple = is_name or (len(content) == len(words) <= 3 and not _POSSESSIVE.search(" ".join(words[:-1])))
     return " ".join(words) if simple and content and len(words) <= _MOST_NAME_WORDS else None
-
-
-_PARTICLES = frozenset(["of", "and", "the", "de", "la", "le", "von", "van", "der", "du", "del", "&", "for"])
 
 
 def spelled(subject: str, texts: Sequence[str]) -> str:
@@ -239,7 +225,7 @@ class Asked:
     def of(cls, question: str, language: str | None = None) -> "Asked":
         """The question as asked; what `with_regard_to` put in front of it counts as part of it."""
         language = language or language_of_question(question)
-        kinds = tuple(dict.fromkeys(kind for pattern, kind in KINDS if pattern.search(question)))
+        kinds = tuple(kind for kind, pattern in KINDS.items() if pattern.search(question))
         left_out = stop_words(language).union(*(IMPLIED.get(kind, ()) for kind in kinds))
         found = names_in(question, language)
         capitals = {
@@ -325,21 +311,7 @@ class Asked:
 
     def holds(self, kind: str, text: str) -> bool:
         """Whether `text` has something of that kind that the question does not have already."""
-        found: list[str] = []
-        if kind == "date":
-            found = _DATE.findall(text)
-        elif kind == "number":
-            found = _AMOUNT.findall(text)
-        elif kind == "place":
-            found = [match[0].split(" ", 1)[1] for match in _PLACE.finditer(text)]
-        elif kind == "name":
-            found = names_in(text, self.language)
-        elif kind == "cause":
-            found = CAUSE.findall(text)
-        elif kind == "lesson":
-            found = LESSON.findall(text)
-        elif kind == "trouble":
-            found = TROUBLE.findall(text)
+        found = names_in(text, self.language) if kind == "name" else _ANSWERS[kind].findall(text)
         known = self.text.casefold()
         return any(item.casefold() not in known for item in found)
 
@@ -347,9 +319,6 @@ class Asked:
 def _rarity(has: np.ndarray) -> np.ndarray:
     """How rare each term is among the texts, from (texts, terms): ln(1 + (texts + 1) / (texts with it + 1))."""
     return np.asarray(np.log(1 + (len(has) + 1) / (has.sum(axis=0) + 1)))
-
-
-_PATTERNS = {"trouble": TROUBLE, "lesson": LESSON}  # kinds of answers with words of their own
 
 
 def _term_of(kind: str) -> str:

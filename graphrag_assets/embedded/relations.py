@@ -2,18 +2,13 @@
 
 import re
 
-from graphrag_assets.embedded.tagging import word_list
-
-
-def _any(section: str) -> str:
-    return "(?:" + "|".join(sorted(word_list(f"cue_words:{section}"), key=lambda w: (-len(w), w))) + ")"
-
+from graphrag_assets.embedded.tagging import alternatives
 
 # What may stand around the verb without changing what it states: "…, who had also directed the play …".
-_ADVERBS = rf"(?:(?:{_any('adverbs between')}|at last|in \d{{4}})[ ,]+)*"
+_ADVERBS = rf"(?:(?:{alternatives('adverbs between')}|at last|in \d{{4}})[ ,]+)*"
 _BE = r"(?:is|was|were|are|been|being|had been|has been|have been)"
 _OPEN = rf"^,? ?{_ADVERBS}"
-_CLOSE = rf"(?: {_any('articles between')})*(?: {_any('titles between')})* ?$"
+_CLOSE = rf"(?: {alternatives('articles between')})*(?: {alternatives('titles between')})* ?$"
 _VERBS: list[tuple[str, str]] = [
     ("COMMANDED", r"commanded|captained|skippered"),
     ("INVENTED", r"invented|devised|patented"),
@@ -48,7 +43,7 @@ _ANY_VERB = "|".join(verbs for _, verbs in _VERBS)
 _ACTIVE = re.compile(rf"{_OPEN}(?P<verb>{_ANY_VERB}){_CLOSE}", re.IGNORECASE)
 _PASSIVE = re.compile(rf"{_OPEN}(?:{_BE} )?{_ADVERBS}(?P<verb>{_ANY_VERB})(?: [a-z]+ly)? by{_CLOSE}", re.IGNORECASE)
 _IS = rf"^,? (?:{_BE} )?(?:the |an? )?(?:[a-z]+ )?"  # "…, the younger …", "… was a …"
-_OFFICE = rf"(?:{_BE} |became |as )?(?:(?:the|a|an|chief|first|managing|deputy|consulting) )*{_any('offices')}"
+_OFFICE = rf"(?:{_BE} |became |as )?(?:(?:the|a|an|chief|first|managing|deputy|consulting) )*{alternatives('offices')}"
 _SOMEBODY = ("PERSON", "NAME")
 _SOMETHING = ("PERSON", "NAME", "ORGANIZATION", "GEO", "EVENT", "CONCEPT")
 _PLACE = ("GEO", "NAME")
@@ -81,15 +76,12 @@ _PHRASES: list[tuple[str, re.Pattern[str], tuple[str, ...], tuple[str, ...]]] = 
 _WORKS = ("CONCEPT", "NAME", "EVENT")
 _OBJECTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("INVENTED", "DESIGNED", "MADE", "WROTE", "PUBLISHED", "DIRECTED", "PLAYED"), _WORKS),
+    **dict.fromkeys(("MARRIED", "EMPLOYED", "DISMISSED", "MET"), _SOMEBODY),
     "BUILT": (*_WORKS, "GEO"),
     "COMMANDED": ("NAME", "ORGANIZATION"),
     "FOUNDED": ("ORGANIZATION", "NAME", "GEO", "EVENT"),
-    "MARRIED": ("PERSON", "NAME"),
     "DEFEATED": ("PERSON", "NAME", "ORGANIZATION", "GEO"),
-    "EMPLOYED": ("PERSON", "NAME"),
-    "DISMISSED": ("PERSON", "NAME"),
     "PERSUADED": ("PERSON", "NAME", "ORGANIZATION"),
-    "MET": ("PERSON", "NAME"),
 }
 _PEOPLE = frozenset(("PERSON", "NAME", "ORGANIZATION"))
 

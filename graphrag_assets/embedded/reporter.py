@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_assets.embedded.anaphora import begins_with_anaphor
+from graphrag_assets.embedded.candidate_sentences import reference
 from graphrag_assets.embedded.centrality import centrality
 from graphrag_assets.records import Finding, ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.text import sentences
@@ -17,6 +18,11 @@ from graphrag_assets.text import sentences
 MIN_FINDINGS = 5
 MAX_FINDINGS = 10
 SENTENCES_PER_FINDING = 3
+_MOST_CITED = 5  # rows of a table, in one reference
+_CENTRAL = 3
+_RELATED = 2
+_CONNECTED = 5
+_LEAD = 12  # characters: room for an article or an honorific before the name
 
 
 @dataclass
@@ -25,14 +31,10 @@ class _Statement:
     score: float = 0.0
     describes: str = ""  # the entity whose description it opens
     names: set[str] = field(default_factory=set)
-    cited: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    cited: set[tuple[str, int]] = field(default_factory=set)  # sections and numbers of rows
 
     def with_citation(self) -> str:
-        cited = "; ".join(
-            f"{section} ({', '.join(map(str, sorted(numbers)[:5]))}{', +more' if len(numbers) > 5 else ''})"
-            for section, numbers in sorted(self.cited.items())
-        )
-        return f"{self.text} [Data: {cited}]"
+        return f"{self.text} {reference(sorted(self.cited), _MOST_CITED)}"
 
 
 def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
@@ -42,13 +44,11 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
     the order of the rows: entities, relationships, claims.
     """
     statements = [_statements(material.rows) for material in materials]
-    if not ranked:
-        for listed in statements:
-            for place, statement in enumerate(listed):
-                statement.score = -place
-        return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
     texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
-    scores = iter(centrality([text for _, text in texts], [place for place, _ in texts]).tolist())
+    if ranked:
+        scores = centrality([text for _, text in texts], [place for place, _ in texts]).tolist()
+    else:
+        scores = [-place for listed in statements for place in range(len(listed))]
     for statement, score in zip((s for listed in statements for s in listed), scores, strict=True):
         statement.score = score
     return [_write(material, listed) for material, listed in zip(materials, statements, strict=True)]
@@ -56,31 +56,23 @@ def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> l
 
 def _write(material: ReportMaterial, statements: list[_Statement]) -> ReportRecord:
     central = sorted(statements, key=lambda s: (-s.score, s.text))
-    rating = min(10.0, round(5 * math.log10(1 + material.n_text_units), 1))
+    n = material.n_text_units
+    rating = min(10.0, round(5 * math.log10(1 + n), 1))
+    spoken = "1 text unit of the corpus speaks" if n == 1 else f"{n} text units of the corpus speak"
     return ReportRecord(
         title=_enumerate(_central_names(material)) or "Unnamed community",
         summary=_summary(material, central),
         findings=_findings(material, central),
         rating=rating,
-        rating_explanation=(
-            f"Rated {rating} of 10 because {_count(material.n_text_units, 'text unit')} of the corpus "
-            f"{'speaks' if material.n_text_units == 1 else 'speak'} of its members."
-        ),
+        rating_explanation=f"Rated {rating} of 10 because {spoken} of its members.",
     )
 
 
 def _central_names(material: ReportMaterial) -> list[str]:
     """The three best connected members, without names that are part of another ("Field" of "Cyrus Field")."""
     leading = material.leading[: 2 * _CENTRAL]
-    return [name for name in leading if not any(f" {name} " in f" {other} " for other in leading if other != name)][
-        :_CENTRAL
-    ]
-
-
-_CENTRAL = 3
-_RELATED = 2
-_CONNECTED = 5
-_LEAD = 12  # characters: room for an article or an honorific before the name
+    parts = {name for name in leading for other in leading if name != other and f" {name} " in f" {other} "}
+    return [name for name in leading if name not in parts][:_CENTRAL]
 
 
 def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
@@ -94,15 +86,15 @@ def _summary(material: ReportMaterial, central: list[_Statement]) -> str:
         about = [s for s in central if name in s.names and not _repeats(s, chosen)]
         if about:
             chosen.append(min(about, key=lambda s: (s.describes != name, name not in s.text[: len(name) + _LEAD])))
-    related = [s for s in central if "Relationships" in s.cited and len(s.names.intersection(names)) > 1]
+    related = [
+        s
+        for s in central
+        if any(section == "Relationships" for section, _ in s.cited) and len(s.names.intersection(names)) > 1
+    ]
     chosen = _extended(chosen, related, len(chosen) + _RELATED) or _extended([], central, _CENTRAL)
-    sentences = [s.with_citation() for s in chosen]
-    if connected := _connected(material, names):
-        sentences.append(connected)
-    return (
-        " ".join(sentences)
-        or f"{_enumerate(names)} {'stands by itself' if len(names) == 1 else 'stand by themselves'}."
-    )
+    parts = [*(s.with_citation() for s in chosen), _connected(material, names)]
+    alone = "stands by itself" if len(names) == 1 else "stand by themselves"
+    return " ".join(filter(None, parts)) or f"{_enumerate(names)} {alone}."
 
 
 def _extended(chosen: Sequence[_Statement], further: Iterable[_Statement], most: int) -> list[_Statement]:
@@ -120,17 +112,16 @@ def _repeats(statement: _Statement, chosen: Iterable[_Statement]) -> bool:
 
 def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
     """The other entities that the first of `names` is related to, as a sentence; empty where it has no others."""
-    links: dict[str, set[int]] = {}
+    links: dict[str, set[int]] = defaultdict(set)
     for row in material.rows:
         if row.section == "Relationships" and names and names[0] in row.names:
             for other in row.names:
                 if other not in names:
-                    links.setdefault(other, set()).add(row.number)
-    others = [name for name in material.leading if name in links] or list(links)
-    others = others[:_CONNECTED]
+                    links[other].add(row.number)
+    others = ([name for name in material.leading if name in links] or list(links))[:_CONNECTED]
     if not others:
         return ""
-    cited = {"Relationships": set().union(*(links[name] for name in others))}
+    cited = {("Relationships", number) for name in others for number in links[name]}
     return _Statement(f"{names[0]} is also connected with {_enumerate(others)}.", cited=cited).with_citation()
 
 
@@ -144,7 +135,7 @@ def _statements(rows: Iterable[ReportRow]) -> list[_Statement]:
         for place, text in enumerate(_extracts(row)):
             statement = statements.setdefault(text, _Statement(text))
             statement.names.update(row.names)
-            statement.cited[row.section].add(row.number)
+            statement.cited.add((row.section, row.number))
             if place == 0 and row.section == "Entities":
                 statement.describes = row.names[0]
     return list(statements.values())
@@ -201,8 +192,3 @@ def _enumerate(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _count(n: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n} {noun if n == 1 else plural}"

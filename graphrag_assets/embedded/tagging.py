@@ -22,46 +22,6 @@ from typing import NamedTuple
 
 from graphrag_assets.text import sentences
 
-
-@dataclass(frozen=True, slots=True)
-class TaggedSentence:
-    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds.
-
-    `paragraph` numbers the paragraphs; a line that was not wrapped is one of its own.
-    """
-
-    start: int
-    end: int
-    text: str
-    words: list[str]
-    offsets: list[int]
-    kinds: str
-    heading: bool = False
-    paragraph: int = 0
-
-
-@functools.cache
-def word_list(name: str) -> frozenset[str]:
-    """The words of a data file `NAME.txt`, or of one section of it as `NAME:section`."""
-    file, _, section = name.partition(":")
-    text = resources.files(__package__).joinpath(f"{file}.txt").read_text("utf-8")
-    if section:
-        text = text.split(f"[{section}]\n")[1].split("\n[")[0]
-    lines = [line for line in text.splitlines() if not line.startswith(("#", "["))]
-    if any(";" in line for line in lines):
-        return frozenset(name.strip() for line in lines for name in line.split(";"))
-    return frozenset(word for line in lines for word in line.split())
-
-
-HONORIFICS = word_list("cue_words:honorifics")
-FEMALE = word_list("cue_words:female")
-CALENDAR = word_list("cue_words:calendar")
-NUMBERS = word_list("cue_words:numbers")
-_KEPT_TITLES = word_list("cue_words:titles kept")
-_PARTICLES = word_list("cue_words:particles")
-_EXCLAIMED = word_list("cue_words:exclaimed")
-_MADE_ADJECTIVE = word_list("cue_words:adjective endings")
-_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
 _ABBREVIATIONS = (
     r"Mr|Mrs|Ms|Dr|St|Messrs|Capt|Lieut|Lt|Prof|Rev|Hon|Col|Gen|Sgt|Adm|Maj|Co|Ltd|Inc|Corp|Bros|Jr|Sr|Mme|No"
 )
@@ -85,7 +45,6 @@ _LINE_START = re.compile(r"^\s*(?:>\s*)*(?:(?:[-*+]|\d{1,3}[.)])\s+)?", re.MULTI
 _ROMAN = re.compile(r"^[IVX]{1,5}$")
 _BEFORE_QUOTE = " (-\"'"
 _CONTRACTED = re.compile(r"^[A-Za-z]+'(?:ll|ve|d|re|m|t|em)$")
-
 _TAG_KINDS = {
     "DT": "D", "IN": "p", "TO": "p", "CC": "f", "PRP": "f", "PRP$": "D", "WDT": "f", "WP": "f", "WP$": "f",
     "WRB": "f", "EX": "f", "PDT": "D", "RB": "f", "RBR": "f", "RBS": "f", "RP": "f", "UH": "z", "MD": "v",
@@ -95,9 +54,77 @@ _TAG_KINDS = {
 }  # fmt: skip
 _RELATIONAL = re.compile(r"(?:[aei]al|[rntcdslm]al|ic|ical|ine|ary|lar|oid|ean|ian)$")
 _FUNCTION_WORDS = {
-    "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
+    "a": "D", "of": "o", "the": "t", "and": "a", "to": "p", "that": "f", "this": "D", "no": "D", "not": "f",
     "thy": "D", "thine": "D", "mine": "f",
 }  # fmt: skip
+_HARD_BREAK = "\x1e"
+_MAIL_HEADER = re.compile(
+    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
+    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"^[ \t]*+\S[^\n]*+(?:\n[ \t]*+\S[^\n]*+)+", re.MULTILINE)
+_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
+_FILLED = 0.75  # of the width: not all wrap exactly
+_ENDS_PROSE = tuple(".!?:;,\"')*_")
+_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
+# Where any word has a capital letter, a capital is no evidence of a name.
+_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
+_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """A sentence with its span in the text unit, cleaned text, words with their offsets in it, and kinds.
+
+    `paragraph` numbers the paragraphs; a line that was not wrapped is one of its own.
+    """
+
+    start: int
+    end: int
+    text: str
+    words: list[str]
+    offsets: list[int]
+    kinds: str
+    heading: bool = False
+    paragraph: int = 0
+
+    def end_of(self, last: int) -> int:
+        """The offset after the words before `last`."""
+        return self.offsets[last - 1] + len(self.words[last - 1])
+
+    def wording(self, first: int, last: int) -> str:
+        """The text of the words [first, last)."""
+        return self.text[self.offsets[first] : self.end_of(last)]
+
+
+@functools.cache
+def word_list(name: str) -> frozenset[str]:
+    """The words of a data file `NAME.txt`, or of one section of it as `NAME:section`."""
+    file, _, section = name.partition(":")
+    text = resources.files(__package__).joinpath(f"{file}.txt").read_text("utf-8")
+    if section:
+        text = text.split(f"[{section}]\n")[1].split("\n[")[0]
+    lines = [line for line in text.splitlines() if not line.startswith(("#", "["))]
+    if any(";" in line for line in lines):
+        return frozenset(name.strip() for line in lines for name in line.split(";"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+def alternatives(*sections: str) -> str:
+    """A regular expression for the words of these sections of `cue_words.txt`, longer ones first."""
+    words = frozenset[str]().union(*(word_list(f"cue_words:{section}") for section in sections))
+    return "(?:" + "|".join(sorted(words, key=lambda word: (-len(word), word))) + ")"
+
+
+HONORIFICS = word_list("cue_words:honorifics")
+FEMALE = word_list("cue_words:female")
+CALENDAR = word_list("cue_words:calendar")
+NUMBERS = word_list("cue_words:numbers")
+_KEPT_TITLES = word_list("cue_words:titles kept")
+_PARTICLES = word_list("cue_words:particles")
+_EXCLAIMED = word_list("cue_words:exclaimed")
+_MADE_ADJECTIVE = word_list("cue_words:adjective endings")
 
 
 @functools.cache
@@ -133,11 +160,8 @@ def known_word(word: str) -> bool:
     stems = [word]
     for suffix in ("s", "es", "ed", "d", "ing", "ly", "er", "est", "'ll", "'ve", "n't", "'d", "'re", "'m"):
         if word.endswith(suffix) and len(word) - len(suffix) > 2:
-            stems.append(word[: -len(suffix)])
-            stems.append(word[: -len(suffix)] + "e")
-    for suffix in ("ies", "ied", "ier", "iest", "ily"):
-        if word.endswith(suffix):
-            stems.append(word[: -len(suffix)] + "y")
+            stems += [word[: -len(suffix)], word[: -len(suffix)] + "e"]
+    stems += [word[: -len(end)] + "y" for end in ("ies", "ied", "ier", "iest", "ily") if word.endswith(end)]
     if "-" in word:
         return all(known_word(part) for part in word.split("-") if part)
     return any(not lexicon.get(stem, "NNP").startswith("NNP") for stem in stems)
@@ -163,30 +187,22 @@ def lower_kind(word: str) -> str:
     if word in NUMBERS or word.split("-", 1)[0] in NUMBERS:
         return "#"
     if word in _EXCLAIMED or len(word) == 1:
-        return "D" if word == "a" else "z"
-    if word in _WEEKDAYS:
-        return "m"
+        return "z"
     if _CONTRACTED.match(word):
         return "f"
     kind = _TAG_KINDS.get(word_tag(word), "z")
-    if kind == "n" and (
-        word in word_list("generic_words:adjectives") or (word.endswith(("iest", "ier")) and not known_word(word))
-    ):
+    if kind in "nj" and word in word_list("generic_words:adjectives"):
         return "j"
     if kind == "n":
         return "x" if is_generic_noun(word) else "n"
-    if kind == "j":
-        if word in word_list("generic_words:adjectives"):
-            return "j"
-        return "J" if _RELATIONAL.search(word) else "j"
-    return kind
+    return "J" if kind == "j" and _RELATIONAL.search(word) else kind
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def is_generic_noun(word: str) -> bool:
     """Whether a lower-case noun names nothing in particular."""
-    nouns = word_list("generic_words:nouns")
-    return word in nouns or singular(word) in nouns or word in NUMBERS or word in CALENDAR or singular(word) in NUMBERS
+    general = word_list("generic_words:nouns") | NUMBERS
+    return word in general or singular(word) in general or word in CALENDAR
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -196,24 +212,14 @@ def _kind(word: str) -> str:
     if first.isdigit() or first in "£$€¥":
         return "#"
     if not first.isalpha():
-        return {
-            "'s": "s",
-            "--": ".",
-            "—": ".",
-            "–": "-",
-            "...": ".",
-            "!": ".",
-            "?": ".",
-            ":": ".",
-            "…": ".",
-        }.get(word, word if len(word) == 1 else ".")
+        if word in ("'s", "–"):
+            return "s" if word == "'s" else "-"
+        return word if len(word) == 1 and word not in "—!?:…" else "."
     if not first.isupper():
         return lower_kind(word)
     lower = word.lower().rstrip(".")
     if _CONTRACTED.match(word):
         return "z"
-    if word == "I" or word.startswith("I'") or word == "O":
-        return "f"
     if len(word) == 2 and word[1] == ".":
         return "I"
     if lower in HONORIFICS or (lower.endswith("s") and lower[:-1] in HONORIFICS):
@@ -224,7 +230,7 @@ def _kind(word: str) -> str:
         return "m"
     if lower in word_list("demonyms") or lower.rsplit("-", 1)[-1] in _MADE_ADJECTIVE:
         return "E"
-    if lower in _EXCLAIMED or lower in NUMBERS or (len(word) == 1 and word not in "&"):
+    if lower in _EXCLAIMED or lower in NUMBERS or len(word) == 1:
         return "D" if word == "A" else "z"
     if word.isupper() and len(word) > 1:
         if _ROMAN.match(word):
@@ -265,18 +271,6 @@ def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
 def tagged_sentences(text: str) -> Iterator[TaggedSentence]:
     """The sentences of an English text unit, cleaned and split into words with their kinds."""
     return map(_tagged, raw_sentences(text))
-
-
-_HARD_BREAK = "\x1e"
-_MAIL_HEADER = re.compile(
-    r"[ \t>]*(?:from|to|cc|bcc|subject|date|sent|reply-to|sender|message-id|attachments?|von|an|betreff|datum|gesendet"
-    r"|de|à|objet|envoyé|para|asunto|fecha|от|кому|тема|дата)[ \t]*:",
-    re.IGNORECASE,
-)
-_BLOCK = re.compile(r"^[ \t]*+\S[^\n]*+(?:\n[ \t]*+\S[^\n]*+)+", re.MULTILINE)
-_NARROWEST_WRAP = 45  # characters: prose is not wrapped to less
-_FILLED = 0.75  # of the width: not all wrap exactly
-_ENDS_PROSE = tuple(".!?:;,\"')*_")
 
 
 def _with_hard_breaks(text: str) -> str:
@@ -335,9 +329,6 @@ def _tagged(raw: RawSentence) -> TaggedSentence:
     return TaggedSentence(raw.start, raw.end, text, words, offsets, joined, heading, raw.paragraph)
 
 
-_NOT_OF_NAMES = frozenset("Dfptaoz#nxjJvm")
-
-
 def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
     """`kinds` with "c" for these capitals, and "N" for a month that is a given name, as in "Mary June Bell"."""
     decided = list(kinds)
@@ -354,23 +345,23 @@ def _with_capitals(kinds: str, capitals: list[int], words: list[str]) -> str:
     return "".join(decided)
 
 
-# Where any word has a capital letter, a capital is no evidence of a name.
-_UNDECIDED = re.compile(r"(^[^\w#]*|[.q|]['q(]?)N")
-_NOUN_FOR_VERB = re.compile(r"(?<=[tD])v(?=[.,;o)])")  # "the lay of", "a throw,"
-
-
 def _is_title_case(words: list[str], kinds: str) -> bool:
     """Capitalized or upper-case words without a full stop are a heading, whose capitals tell nothing."""
     letters = [word for word in words if word[0].isalpha()]
     if len(letters) < 2 or "|" in words:
         return False
-    upper = sum(word.isupper() and len(word) > 1 for word in letters)
-    if upper > 1 and upper > len(letters) * 0.6:
+    if is_upper_case(letters):
         return True
     if words[-1] in ".!?\"'…:;," or "v" in kinds or words[0].lower() in word_list("given_names"):
         return False
     content = [word for word in letters if len(word) > 3]
     return len(content) > 2 and len(words) < 16 and all(word[0].isupper() for word in content)
+
+
+def is_upper_case(words: list[str]) -> bool:
+    """Whether most of the words, and at least two, are in capitals."""
+    upper = sum(word.isupper() and len(word) > 1 for word in words)
+    return upper > 1 and upper > len(words) * 0.6
 
 
 def clean(raw: str) -> str:

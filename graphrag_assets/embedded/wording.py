@@ -15,53 +15,38 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), _I)
 
 
-KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        _any(
-            r"\b(?:when|wann|quand|cuándo|когда)\b",
-            r"\b(?:what|which) (?:\w+ )?(?:day|date|year|month)\b",
-            r"\bin welchem (?:jahr|monat)\b|\ban welchem tag\b|\bquel(?:le)? (?:jour|date|année|mois)\b",
-            r"\bqué (?:día|fecha|año|mes)\b|\bв каком (?:году|месяце)\b|\bкакого числа\b",
-        ),
-        "date",
+KINDS: Mapping[str, re.Pattern[str]] = {
+    "date": _any(
+        r"\b(?:when|wann|quand|cuándo|когда)\b",
+        r"\b(?:what|which) (?:\w+ )?(?:day|date|year|month)\b",
+        r"\bin welchem (?:jahr|monat)\b|\ban welchem tag\b|\bquel(?:le)? (?:jour|date|année|mois)\b",
+        r"\bqué (?:día|fecha|año|mes)\b|\bв каком (?:году|месяце)\b|\bкакого числа\b",
     ),
-    (
-        _any(
-            r"\bhow (?:much|many|long|far|deep|heavy|fast|large|big|old|wide|high|tall|often)\b",
-            r"\b(?:cost|price|amount|number|percentage|weight|length|height|depth|width|speed|size|age|distance"
-            r"|duration|temperature|pressure|value)\b",
-            r"\bwie (?:viele?|lange?|weit|tief|schwer|schnell|groß|alt|breit|hoch|oft|teuer)\b|\bcombien\b",
-            r"\bcuánt[oa]s?\b|\bсколько\b",
-        ),
-        "number",
+    "number": _any(
+        r"\bhow (?:much|many|long|far|deep|heavy|fast|large|big|old|wide|high|tall|often)\b",
+        r"\b(?:cost|price|amount|number|percentage|weight|length|height|depth|width|speed|size|age|distance"
+        r"|duration|temperature|pressure|value)\b",
+        r"\bwie (?:viele?|lange?|weit|tief|schwer|schnell|groß|alt|breit|hoch|oft|teuer)\b|\bcombien\b",
+        r"\bcuánt[oa]s?\b|\bсколько\b",
     ),
-    (
-        _any(
-            r"\bwho(?:m|se)?\b|\bwhich\b|\bwhat (?:person|people|company|organi[sz]ation|firm)\b",
-            r"\b(?:wer|wen|wem|wessen|welche[rsmn]?|qui|quel(?:le)?s?|quién(?:es)?|cuál(?:es)?)\b",
-            r"\b(?:кто|кого|кому|кем|чь[яёи]|какой|какая|какие)\b",
-        ),
-        "name",
+    "name": _any(
+        r"\bwho(?:m|se)?\b|\bwhich\b|\bwhat (?:person|people|company|organi[sz]ation|firm)\b",
+        r"\b(?:wer|wen|wem|wessen|welche[rsmn]?|qui|quel(?:le)?s?|quién(?:es)?|cuál(?:es)?)\b",
+        r"\b(?:кто|кого|кому|кем|чь[яёи]|какой|какая|какие)\b",
     ),
-    (_any(r"\b(?:where|wo|wohin|woher|où|d'où|dónde|adónde|где|куда|откуда)\b"), "place"),
-    (
-        _any(
-            r"\b(?:why|reasons?|causes?|caused)\b|\b(?:warum|weshalb|wieso|weswegen|gr[uü]nde?|ursachen?)\b",
-            r"\bpourquoi\b|\bpor qué\b|\bмотив\w*|\b(?:почему|зачем|причин\w*)\b",
-        ),
-        "cause",
+    "place": _any(r"\b(?:where|wo|wohin|woher|où|d'où|dónde|adónde|где|куда|откуда)\b"),
+    "cause": _any(
+        r"\b(?:why|reasons?|causes?|caused)\b|\b(?:warum|weshalb|wieso|weswegen|gr[uü]nde?|ursachen?)\b",
+        r"\bpourquoi\b|\bpor qué\b|\bмотив\w*|\b(?:почему|зачем|причин\w*)\b",
     ),
-    (_any(r"\blessons?\b|\blearn(?:s|ed|t)?\b"), "lesson"),
-    (
-        _any(
-            r"\b(?:problems?|troubles?|difficult(?:y|ies)|issues?|challenges?|obstacles?|go(?:es)? wrong|went wrong)\b",
-            r"\b(?:probleme?n?|schwierigkeit(?:en)?|problèmes?|difficultés?|problemas?|dificultad(?:es)?)\b",
-            r"\b(?:проблем\w*|трудност\w*)\b",
-        ),
-        "trouble",
+    "lesson": _any(r"\blessons?\b|\blearn(?:s|ed|t)?\b"),
+    "trouble": _any(
+        r"\b(?:problems?|troubles?|difficult(?:y|ies)|issues?|challenges?|obstacles?|go(?:es)? wrong|went wrong)\b",
+        r"\b(?:probleme?n?|schwierigkeit(?:en)?|problèmes?|difficultés?|problemas?|dificultad(?:es)?)\b",
+        r"\b(?:проблем\w*|трудност\w*)\b",
     ),
-)
-"""Patterns of a question's wording, each with the kind of answer that it asks for."""
+}
+"""How a question is worded that asks for an answer of this kind."""
 
 GENERIC: Mapping[str, str] = {
     "en": """

@@ -4,15 +4,7 @@ import calendar
 import re
 from typing import NamedTuple
 
-from graphrag_assets.embedded.tagging import word_list
-
-
-class Period(NamedTuple):
-    """First and last day of a stated time as ISO 8601, as precise as stated."""
-
-    start: str
-    end: str
-
+from graphrag_assets.embedded.tagging import alternatives
 
 _NAMES = [name.lower() for name in calendar.month_name]
 _MONTHS = {name[:length]: _NAMES.index(name) for name in _NAMES[1:] for length in (3, 4, len(name))}
@@ -21,7 +13,7 @@ _ORDINAL = "(?:st|nd|rd|th)?"
 _DAYS = rf"(?:(?P<from>[0-3]?\d){_ORDINAL}\s?(?:-|–|to|and)\s?(?:the )?)?(?P<day>[0-3]?\d){_ORDINAL}"
 _CENTURY = "(?:1[0-9]|20)"
 _YEAR = rf"(?P<year>{_CENTURY}\d\d)"
-_UNIT = "|".join(sorted(word_list("cue_words:units") | word_list("cue_words:unit adjectives")))
+_UNIT = alternatives("units", "unit adjectives")
 _PATTERNS = [
     re.compile(pattern)
     for pattern in (
@@ -32,10 +24,17 @@ _PATTERNS = [
         rf"\b(?P<first>{_CENTURY}\d\d)\s?(?:-|–|—|to|until)\s?(?P<last>{_CENTURY}?\d\d)\b(?![-,.]?\d)",
         rf"\bbetween (?P<first>{_CENTURY}\d\d) and (?P<last>{_CENTURY}\d\d)\b",
         rf"\b(?P<decade>{_CENTURY}\d)0'?s\b",
-        rf"(?<![£$€¥\d.,-]){_YEAR}\b(?![-,.:/]?\d|%| (?:{_UNIT})\b)",
+        rf"(?<![£$€¥\d.,-]){_YEAR}\b(?![-,.:/]?\d|%| {_UNIT}\b)",
     )
 ]
 _MAYBE = re.compile(rf"{_CENTURY}\d\d")
+
+
+class Period(NamedTuple):
+    """First and last day of a stated time as ISO 8601, as precise as stated."""
+
+    start: str
+    end: str
 
 
 def periods(text: str) -> list[Period]:

@@ -4,7 +4,7 @@ A large index does not fit on a page. The page has its best connected part, and 
 in the index, so that the page can show what is left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -13,27 +13,11 @@ import polars as pl
 from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
-    "entities",
-    "relationships",
-    "communities",
-    "memberships",
-    "links",
-    "reports",
-    "claims",
-    "documents",
-    "text_units",
-    "mentions",
-    "statements",
-)
-_COUNTED = {
-    "entities": "entities",
-    "relationships": "relationships",
-    "communities": "communities",
-    "reports": "community_reports",
-    "claims": "covariates",
-    "documents": "documents",
-    "text_units": "text_units",
-}
+    "entities", "relationships", "communities", "memberships", "links", "reports", "claims", "documents", "text_units",
+    "mentions", "statements",
+)  # fmt: skip
+_COUNTED = ("entities", "relationships", "communities", "reports", "claims", "documents", "text_units")
+_PUBLISHED_AS = {"reports": "community_reports", "claims": "covariates"}
 _MADE_WITH = (
     "SELECT name, value FROM operations.index_settings WHERE name IN ('extractor', 'reporter', 'embedding_model')"
 )
@@ -96,18 +80,10 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
         StoreError: the file lacks a table or column: it was published by another version.
     """
     limits = limits or Limits()
-    parameters = {
-        "nodes": limits.nodes,
-        "entities": limits.entities,
-        "relationships": limits.relationships,
-        "communities": limits.communities,
-        "claims": limits.claims,
-        "characters": limits.characters,
-    }
-    tables = {name: _table(reader, name, parameters) for name in TABLES}
+    tables = {name: _table(reader, name, limits) for name in TABLES}
     texts = tables["text_units"]["text"].count()
     shown = {name: texts if name == "text_units" else tables[name].height for name in _COUNTED}
-    counts = ", ".join(f"(SELECT count(*) FROM {table}) AS {name}" for name, table in _COUNTED.items())
+    counts = ", ".join(f"(SELECT count(*) FROM {_PUBLISHED_AS.get(name, name)}) AS {name}" for name in _COUNTED)
     totals = reader.frame(f"SELECT {counts}").row(0, named=True)
     number, made = reader.frame("SELECT number, strftime(published_at, '%Y-%m-%d %H:%M') FROM publication").row(0)
     return Content(
@@ -120,6 +96,6 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
     )
 
 
-def _table(reader: Reader, name: str, parameters: dict[str, int]) -> pl.DataFrame:
+def _table(reader: Reader, name: str, limits: Limits) -> pl.DataFrame:
     query = files("graphrag_assets.explorer").joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
-    return reader.frame(query, {key: value for key, value in parameters.items() if f"${key}" in query})
+    return reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})

@@ -6,27 +6,9 @@ from html import escape
 from urllib.parse import quote
 
 PALETTE = [
-    "#4e79a7",
-    "#f28e2b",
-    "#59a14f",
-    "#e15759",
-    "#b07aa1",
-    "#76b7b2",
-    "#d4a017",
-    "#ff7f9c",
-    "#9c755f",
-    "#2f6db5",
-    "#8cd17d",
-    "#a0447f",
-    "#499894",
-    "#d37295",
-    "#86bcb6",
-    "#b6992d",
-    "#5b5ea6",
-    "#c44e52",
-    "#79706e",
-    "#3b8132",
-]
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#d4a017", "#ff7f9c", "#9c755f", "#2f6db5",
+    "#8cd17d", "#a0447f", "#499894", "#d37295", "#86bcb6", "#b6992d", "#5b5ea6", "#c44e52", "#79706e", "#3b8132",
+]  # fmt: skip
 """Colors that are distinct on white; more communities repeat them."""
 INK, FAINT = "#1f2430", "#6b7280"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -44,13 +26,9 @@ def document(width: float, height: float, parts: Iterable[str], scale: float = 1
 
 def text(x: float, y: float, content: str, size: float = 12, color: str = INK, **more: object) -> str:
     """A line of text; `more` are further attributes, with underscores for hyphens."""
+    written = escape(_NOT_IN_XML.sub("", content))
     attributes = "".join(f" {name.replace('_', '-')}='{value}'" for name, value in more.items())
-    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{_written(content)}</text>"
-
-
-def _written(content: str) -> str:
-    """The content as XML can hold it: escaped, without control characters, lone surrogates and the like."""
-    return escape(_NOT_IN_XML.sub("", content))
+    return f"<text x='{x:g}' y='{y:g}' font-size='{size:g}' fill='{color}'{attributes}>{written}</text>"
 
 
 def in_markdown(svg: str, description: str) -> str:

@@ -11,6 +11,9 @@ from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
+CONTEXT = ("title", "language")
+"""What the embedded default knows of a text unit's document."""
+
 
 class BatchFacts(NamedTuple):
     """Everything a batch contributes, one frame per table, and what could not be used of it."""
@@ -39,10 +42,6 @@ def read_corpus(
     nothing = pl.lit(None, pl.String)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors
-
-
-CONTEXT = ("title", "language")
-"""What the embedded default knows of a text unit's document."""
 
 
 class KnownFacts(NamedTuple):
@@ -87,27 +86,23 @@ def extract_facts(
     """
     units = _with_context(text_units, documents)
     done_before = already_extracted(documents, text_units, known, extractor)
-    kept = text_units.select(text_unit_id="id")
-    failed_before = pl.DataFrame(schema=errors.schema) if left_alone is None else left_alone
-    failed_before = failed_before.filter(
-        pl.col("source").is_in(kept["text_unit_id"].implode()) & ~pl.col("source").is_in(done_before.implode())
-    )
+    failed_before = errors.clear() if left_alone is None else left_alone
+    pending = text_units.filter(~pl.col("id").is_in(done_before.implode())).select("id")
+    failed_before = failed_before.join(pending, left_on="source", right_on="id", how="semi", maintain_order="left")
     done = pl.concat([done_before, failed_before["source"]])
     found = extract_text_units(units.filter(~pl.col("id").is_in(done.implode())), extract, extractor)
-    kept = kept.filter(pl.col("text_unit_id").is_in(done_before.implode()))
     failures = pl.concat([failed_before, found.errors], how="diagonal_relaxed")
-    failed = failures.select(id="source")
+    failed = pl.col("id").is_in(failures["source"].implode())
+
+    def kept_and_new(name: str) -> pl.DataFrame:
+        kept = getattr(known, name).filter(pl.col("text_unit_id").is_in(done_before.implode()))
+        return pl.concat([kept, getattr(found, name)], how="vertical_relaxed")
+
     return BatchFacts(
         documents,
-        text_units.with_columns(
-            extractor=pl.when(pl.col("id").is_in(failed["id"].implode())).then(None).otherwise(pl.lit(extractor))
-        ),
-        pl.concat([_of(known.entity_mentions, kept), found.entity_mentions], how="vertical_relaxed"),
-        pl.concat([_of(known.relationship_mentions, kept), found.relationship_mentions], how="vertical_relaxed"),
-        pl.concat([_of(known.covariates, kept), found.covariates], how="vertical_relaxed"),
+        text_units.with_columns(extractor=pl.when(~failed).then(pl.lit(extractor))),
+        kept_and_new("entity_mentions"),
+        kept_and_new("relationship_mentions"),
+        kept_and_new("covariates"),
         pl.concat([errors, failures], how="diagonal_relaxed"),
     )
-
-
-def _of(facts: pl.DataFrame, text_units: pl.DataFrame) -> pl.DataFrame:
-    return facts.join(text_units, on="text_unit_id", how="semi")

@@ -19,24 +19,18 @@ import polars as pl
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 from graphrag_assets.text import encode, sentences, tokenizer
 
 METHODS = ("anchored", "tokens", "sentences")
 Span = tuple[int, int]
 
-TEXT_UNITS = pl.Schema(
-    {
-        "id": pl.String,
-        "batch": pl.String,
-        "document_id": pl.String,
-        "ordinal": pl.Int64,
-        "start_char": pl.Int64,
-        "end_char": pl.Int64,
-        "text": pl.String,
-        "n_tokens": pl.Int64,
-        "n_sentences": pl.Int64,
-    }
-)
+TEXT_UNITS = polars_schema(schema.TEXT_UNITS, "headings", "context", "context_fingerprint", "extractor")
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+_HEADING = re.compile(r"\s*#{1,6}[ \t]")
+_ROLLING = 16
+_SAMPLE = 16
 
 
 @dataclass(frozen=True)
@@ -98,9 +92,6 @@ def _spans(text: str, options: ChunkOptions) -> list[Span]:
     return _anchored_spans(text, options)
 
 
-_ALPHANUMERIC = re.compile(r"[^\W_]")
-
-
 def count_sentences(text: str) -> int:
     """How many of the sentences of `text` have a letter or a digit."""
     return sum(1 for s in sentences(text) if _ALPHANUMERIC.search(text, s.start, s.end))
@@ -112,19 +103,12 @@ def count_sentences(text: str) -> int:
 def _token_windows(text: str, options: ChunkOptions) -> Iterator[Span]:
     """GraphRAG's fixed windows of tokens; an edge inside a character moves to the character's start."""
     tokens = encode(text, options.encoding)
-    pieces = tokenizer(options.encoding).decode_tokens_bytes(tokens)
-    token_start = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)))
-    utf8 = np.frombuffer(text.encode(), dtype=np.uint8)
-    # Of each byte, and of the end: how many characters begin before it or with it, less one.
-    starts_character = (utf8 & 0b1100_0000) != 0b1000_0000
-    character = np.append(np.cumsum(starts_character) - 1, len(text))
-    edge = character[token_start]
-
+    edge = [*tokenizer(options.encoding).decode_with_offsets(tokens)[1], len(text)]
     start = 0
     while True:
         end = min(start + options.size, len(tokens))
         if edge[start] < edge[end]:
-            yield int(edge[start]), int(edge[end])
+            yield edge[start], edge[end]
         if end == len(tokens):
             return
         start += options.size - options.overlap
@@ -185,7 +169,7 @@ def _anchored_spans(text: str, options: ChunkOptions) -> list[Span]:
     """
     atoms = _atoms(text, options)
     cuts = _cuts(atoms.tokens, atoms.priority, options.window, options.size)
-    pending = [(i, j) for i, j in zip([0, *cuts], [*cuts, len(atoms.ends)], strict=True)][::-1]
+    pending = list(pairwise([0, *cuts, len(atoms.ends)]))[::-1]
     spans: list[Span] = []
     while pending:
         first, last = pending.pop()
@@ -224,9 +208,6 @@ def _atoms(text: str, options: ChunkOptions) -> _Atoms:
     return _Atoms(ends, np.cumsum(counts, dtype=np.int64), priority)
 
 
-_HEADING = re.compile(r"\s*#{1,6}[ \t]")
-
-
 def _is_heading(text: str, start: int) -> bool:
     if not _HEADING.match(text, start):
         return False
@@ -246,11 +227,10 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
     # An anchor near an end of the document would leave a fragment. It is dropped only now: had it not taken
     # part in the comparison, an edit at the end would be felt two windows away.
     margin = window / 2
-    anchors = [
-        i + 1 for i in _local_maxima(position, priority, window) if margin <= position[i] <= position[-1] - margin
-    ]
+    maxima = _local_maxima(position, priority, window)
+    anchors = [i + 1 for i in maxima if margin <= position[i] <= position[-1] - margin]
     cuts: list[int] = []
-    pending = [(i, j) for i, j in zip([0, *anchors], [*anchors, len(position)], strict=True)][::-1]
+    pending = list(pairwise([0, *anchors, len(position)]))[::-1]
     while pending:
         first, last = pending.pop()
         if last - first > 1 and _length(position, first, last) > size:
@@ -316,10 +296,6 @@ def _best_cut(position: np.ndarray, priority: np.ndarray, first: int, last: int,
     return first + int(np.argmin(np.abs(places - total / 2))) + 1
 
 
-_ROLLING = 16
-_SAMPLE = 16
-
-
 def _cuts_in_sentence(text: str, size: int) -> list[int]:
     """Places to cut text without sentence ends into pieces of at most `size` characters, chosen by content.
 
@@ -338,8 +314,5 @@ def _cuts_in_sentence(text: str, size: int) -> list[int]:
     position = np.append(candidate + 1, len(text))
     priority = word[candidate].astype(np.int64) << 60 | rolling[candidate].astype(np.int64)
     ends = position[[i - 1 for i in _cuts(position, priority, size // 4, size)]].tolist() if len(candidate) else []
-    return [
-        cut
-        for start, end in zip([0, *ends], [*ends, len(text)], strict=True)
-        for cut in [*range(start + size, end, size), end]
-    ][:-1]
+    pieces = pairwise([0, *ends, len(text)])
+    return [cut for start, end in pieces for cut in (*range(start + size, end, size), end)][:-1]

@@ -27,8 +27,12 @@ from graphrag_assets.ids import stable_id
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FACTORS = (1.0, 1.5, 2.0, 3.0)
-"""Multiples of the resolution at which parts of a large community are looked for, in turn."""
+_RESOLUTIONS = (1.0, 1.5, 2.0, 3.0)
+"""Resolutions at which parts of a large community are looked for, in turn."""
+
+N_ITERATIONS = 10
+"""Of Leiden, a fixed number: "until stable" (-1) of igraph 1.0 never ended on one of 2,614 communities of a test graph,
+43 nodes with 78 edges whose partition had long stopped changing."""
 
 _RNG_LOCK = threading.RLock()
 
@@ -47,24 +51,14 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How the graph is cut.
-
-    `max_cluster_size`: larger communities are split. `resolution`: above 1 gives more, smaller communities.
-    `n_iterations`: Leiden's, a fixed number. "Until stable" (-1) of igraph 1.0 never ended on one of 2,614
-    communities of a test graph, 43 nodes with 78 edges whose partition had long stopped changing.
-    """
+    """How the graph is cut: communities of more than `max_cluster_size` entities are split."""
 
     max_cluster_size: int = 10
-    resolution: float = 1.0
     seed: int = 0xDEADBEEF
-    n_iterations: int = 10
 
     def __post_init__(self) -> None:
-        if self.max_cluster_size < 2 or self.resolution <= 0 or self.n_iterations < 1:
-            raise SettingsError(
-                "clustering needs max_cluster_size of at least 2, resolution above 0 and n_iterations of at "
-                f"least 1, not {self.max_cluster_size}, {self.resolution} and {self.n_iterations}"
-            )
+        if self.max_cluster_size < 2:
+            raise SettingsError(f"clustering needs max_cluster_size of at least 2, not {self.max_cluster_size}")
 
 
 @contextmanager
@@ -106,9 +100,9 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(len(nodes), own, own_weights, options)
+            return split_from_scratch(len(nodes), own, own_weights)
 
-        labels = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
+        labels = leiden(len(ids), edges, weights)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
@@ -120,41 +114,29 @@ def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships
     `id, text_unit_ids`; `relationships` has `id, source_id, target_id`. Sorted by level, size (largest
     first), key.
     """
-    born = members.filter(pl.col("level") == pl.col("born_level"))
-    ends = born.select("cluster", "entity_id")
-    table = born.group_by(pl.col("cluster").alias("key")).agg(
-        pl.col("level").first(),
-        pl.col("parent").first(),
-        pl.col("entity_id").sort().alias("entity_ids"),
-        pl.len().cast(pl.Int64).alias("size"),
+    born = members.filter(pl.col("level") == pl.col("born_level")).rename({"cluster": "key"})
+    table = born.group_by("key").agg(
+        pl.col("level", "parent").first(), entity_ids=pl.col("entity_id").sort(), size=pl.len().cast(pl.Int64)
     )
-    children = (
-        table.filter(pl.col("parent").is_not_null())
-        .group_by(pl.col("parent").alias("key"))
-        .agg(pl.col("key").sort().alias("children"))
-    )
+    children = table.drop_nulls("parent").group_by(key="parent").agg(children=pl.col("key").sort())
     inside = (
-        relationships.select("id", "source_id", "target_id")
-        .join(ends, left_on="source_id", right_on="entity_id")
-        .join(ends, left_on=["target_id", "cluster"], right_on=["entity_id", "cluster"])
-        .group_by(pl.col("cluster").alias("key"))
-        .agg(pl.col("id").unique().sort().alias("relationship_ids"))
+        relationships.join(born.select("key", source_id="entity_id"), on="source_id")
+        .join(born.select("key", target_id="entity_id"), on=["target_id", "key"])
+        .group_by("key")
+        .agg(relationship_ids=pl.col("id").unique().sort())
     )
     units = (
-        ends.join(entities.select("id", "text_unit_ids"), left_on="entity_id", right_on="id")
-        .select(pl.col("cluster").alias("key"), "text_unit_ids")
+        born.join(entities, left_on="entity_id", right_on="id")
         .explode("text_unit_ids")
         .drop_nulls("text_unit_ids")
         .group_by("key")
         .agg(pl.col("text_unit_ids").unique().sort())
     )
-    lists = ("children", "relationship_ids", "text_unit_ids")
+    for lists in (children, inside, units):
+        table = table.join(lists, on="key", how="left")
     empty = pl.lit([], dtype=pl.List(pl.String))
     return (
-        table.join(children, on="key", how="left")
-        .join(inside, on="key", how="left")
-        .join(units, on="key", how="left")
-        .with_columns(pl.col(name).fill_null(empty) for name in lists)
+        table.with_columns(pl.col("children", "relationship_ids", "text_unit_ids").fill_null(empty))
         .select("key", "level", "parent", "children", "entity_ids", "relationship_ids", "text_unit_ids", "size")
         .sort("level", "size", "key", descending=[False, True, False])
     )
@@ -166,11 +148,9 @@ def disconnected_communities(members: pl.DataFrame, relationships: pl.DataFrame)
     `members` has `community, entity_id`, on any number of levels; `relationships` has `source_id, target_id`.
     """
     nodes = members.select("community", "entity_id").unique().sort("community", "entity_id").with_row_index("node")
-    edges = (
-        relationships.select("source_id", "target_id")
-        .join(nodes.rename({"entity_id": "source_id", "node": "a"}), on="source_id")
-        .join(nodes.rename({"entity_id": "target_id", "node": "b"}), on=["target_id", "community"])
-    )
+    sources = nodes.select("community", source_id="entity_id", a="node")
+    targets = nodes.select("community", target_id="entity_id", b="node")
+    edges = relationships.join(sources, on="source_id").join(targets, on=["target_id", "community"])
     graph = igraph.Graph(n=nodes.height, edges=edges.select("a", "b").to_numpy().astype(np.int64).reshape(-1, 2))
     part = pl.Series("part", graph.connected_components().membership, dtype=pl.Int64)
     broken = nodes.with_columns(part).group_by("community").agg(pl.col("part").n_unique()).filter(pl.col("part") > 1)
@@ -187,8 +167,8 @@ def edge_arrays(ids: pl.Series, relationships: pl.DataFrame) -> tuple[Ints, Floa
     position = pl.DataFrame({"id": ids, "position": np.arange(len(ids), dtype=np.int64)})
     rows = (
         relationships.select(pl.col("source_id", "target_id").cast(pl.String), pl.col("weight").cast(pl.Float64))
-        .join(position.rename({"id": "source_id", "position": "a"}), on="source_id", how="left")
-        .join(position.rename({"id": "target_id", "position": "b"}), on="target_id", how="left")
+        .join(position.select(source_id="id", a="position"), on="source_id", how="left")
+        .join(position.select(target_id="id", b="position"), on="target_id", how="left")
     )
     lost = rows.filter(pl.col("a").is_null() | pl.col("b").is_null())
     if lost.height:
@@ -263,44 +243,42 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_from_scratch(size: int, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints | None:
+def split_from_scratch(size: int, edges: Ints, weights: Floats) -> Ints | None:
     """Parts of a community that is too large, or None when it has none.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
     Leiden at the usual resolution nearly always finds such parts if there are any; where it does not, higher
     ones are tried. Stars and cliques have none.
     """
-    for factor in _FACTORS:
-        parts = leiden(size, edges, weights, options.resolution * factor, options.n_iterations)
-        if is_better_than_whole(parts, edges, weights, options.resolution):
+    for resolution in _RESOLUTIONS:
+        parts = leiden(size, edges, weights, resolution)
+        if is_better_than_whole(parts, edges, weights):
             return parts
     return None
 
 
-def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats, resolution: float) -> bool:
-    """Whether there are several parts, of a modularity above that of one community of all nodes."""
-    return bool(parts.max() > 0 and modularity(parts, edges, weights, resolution) - (1 - resolution) > 1e-9)
+def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats) -> bool:
+    """Whether there are several parts, of a modularity above that of one community of all nodes, which is 0."""
+    return bool(parts.max() > 0 and modularity(parts, edges, weights) > 1e-9)
 
 
-def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
-    """Modularity of the communities `labels` (Newman and Girvan 2004; resolution as in Reichardt and Bornholdt)."""
-    total = weights.sum()
-    if not total:
+def modularity(labels: Ints, edges: Ints, weights: Floats) -> float:
+    """Modularity of the communities `labels` (Newman and Girvan 2004)."""
+    if not len(edges):
         return 0.0
-    inside = weights[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() / total
-    share = np.bincount(labels[edges].ravel(), weights=np.repeat(weights, 2)) / (2 * total)
-    return float(inside - resolution * (share**2).sum())
+    graph = igraph.Graph(n=len(labels), edges=edges)
+    return float(graph.modularity(labels.tolist(), weights.tolist(), directed=False))
 
 
-def leiden(size: int, edges: Ints, weights: Floats, resolution: float, n_iterations: int) -> Ints:
-    """Part of each node, numbered from 0 by smallest node.
+def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> Ints:
+    """Part of each node, numbered from 0 by smallest node. A `resolution` above 1 gives more, smaller parts.
 
     Every part is connected, and a node is only alone when it has no neighbours.
     """
     if not len(edges):
         return np.arange(size, dtype=np.int64)
     found = igraph.Graph(n=size, edges=edges).community_leiden(
-        "modularity", weights=weights, resolution=resolution, n_iterations=n_iterations
+        "modularity", weights=weights, resolution=resolution, n_iterations=N_ITERATIONS
     )
     labels = np.asarray(found.membership, dtype=np.int64)
     # Leiden's communities are connected by construction. This holds us to it, whatever the implementation.
@@ -349,8 +327,7 @@ def members_frame(ids: pl.Series, levels: list[Ints], parents: list[Ints]) -> pl
     for level, labels in enumerate(levels):
         order = np.argsort(labels, kind="stable")
         numbers, starts = np.unique(labels[order], return_index=True)
-        groups = np.split(order, starts[1:])
-        for number, nodes in zip(numbers.tolist(), groups, strict=True):
+        for number, nodes in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
             if born_level[number] == level:
                 keys[number] = stable_id("community", level, *(names[node] for node in nodes.tolist()))
     key = pl.Series("cluster", keys, dtype=pl.String)

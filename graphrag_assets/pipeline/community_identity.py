@@ -5,26 +5,18 @@ changes: reports, numbers and citations hang on it. Communities are therefore co
 one that overlaps its predecessor well enough inherits the id.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 
-IDS_SCHEMA: dict[str, type[pl.DataType]] = {"key": pl.String, "id": pl.String}
-
-HISTORY_SCHEMA: dict[str, type[pl.DataType]] = {
-    "event": pl.String,
-    "level": pl.Int64,
-    "community_id": pl.String,
-    "other_id": pl.String,
-    "jaccard": pl.Float64,
-    "size": pl.Int64,
-}
+HISTORY_SCHEMA = polars_schema(schema.COMMUNITY_HISTORY, "revision")
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(NamedTuple):
     """`ids`: `key, id`, one row per current community. `history`: one row per event."""
 
     ids: pl.DataFrame
@@ -66,33 +58,22 @@ def _overlaps(previous: pl.DataFrame, current: pl.DataFrame) -> pl.DataFrame:
 
     Columns: `id, level, size, key, new_level, new_size, shared, jaccard`.
     """
-    before = previous.select("id", "level", pl.col("entity_ids").list.len().cast(pl.Int64).alias("size"), "entity_ids")
-    after = current.select(
-        "key",
-        pl.col("level").alias("new_level"),
-        pl.col("entity_ids").list.len().cast(pl.Int64).alias("new_size"),
-        "entity_ids",
-    )
+    size = pl.col("entity_ids").list.len().cast(pl.Int64)
+    before = previous.select("id", "level", "entity_ids", size=size)
+    after = current.select("key", "entity_ids", new_level="level", new_size=size)
     return (
         before.explode("entity_ids")
-        .drop_nulls("entity_ids")
-        .join(after.explode("entity_ids").drop_nulls("entity_ids"), on="entity_ids")
+        .join(after.explode("entity_ids"), on="entity_ids")
         .group_by("id", "key")
-        .agg(pl.col("level", "size", "new_level", "new_size").first(), pl.len().cast(pl.Int64).alias("shared"))
+        .agg(pl.col("level", "size", "new_level", "new_size").first(), shared=pl.len().cast(pl.Int64))
         .with_columns(jaccard=pl.col("shared") / (pl.col("size") + pl.col("new_size") - pl.col("shared")))
     )
 
 
 def _best_pairs(candidates: pl.DataFrame) -> dict[str, str]:
     """Key to id, greedily; no key and no id twice. A few candidates per community, so one pass is enough."""
-    ordered = candidates.sort(
-        pl.col("jaccard"),
-        pl.col("level") == pl.col("new_level"),
-        pl.col("shared"),
-        pl.col("id"),
-        pl.col("key"),
-        descending=[True, True, True, False, False],
-    )
+    same_level = pl.col("level") == pl.col("new_level")
+    ordered = candidates.sort("jaccard", same_level, "shared", "id", "key", descending=[True, True, True, False, False])
     kept: dict[str, str] = {}
     taken: set[str] = set()
     for id_, key in ordered.select("id", "key").iter_rows():
@@ -117,55 +98,32 @@ def _name(previous_ids: pl.Series, keys: pl.Series, kept: dict[str, str]) -> pl.
                 attempt += 1
                 ids[key] = stable_id("community", key, attempt)
             used.add(ids[key])
-    return pl.DataFrame({"key": ordered, "id": [ids[key] for key in ordered]}, schema=IDS_SCHEMA)
+    rows = {"key": ordered, "id": [ids[key] for key in ordered]}
+    return pl.DataFrame(rows, {"key": pl.String, "id": pl.String})
 
 
 def _history(previous: pl.DataFrame, current: pl.DataFrame, overlaps: pl.DataFrame) -> pl.DataFrame:
     """The events of `match_communities`; `current` has its `id` by now."""
-    pairs = overlaps.select(
-        "level",
-        "new_level",
-        "new_size",
-        "shared",
-        "jaccard",
-        pl.col("id").alias("other_id"),
-        pl.col("size").alias("old_size"),
-        "key",
-    ).join(current.select("key", "id"), on="key")
-    none = pl.lit(None)
-    size = pl.col("entity_ids").list.len()
-    born = current.join(previous, on="id", how="anti").select(
-        pl.lit("born").alias("event"),
-        "level",
-        pl.col("id").alias("community_id"),
-        none.alias("other_id"),
-        none.alias("jaccard"),
-        size.alias("size"),
-    )
-    died = previous.join(current, on="id", how="anti").select(
-        pl.lit("died").alias("event"),
-        "level",
-        pl.col("id").alias("community_id"),
-        none.alias("other_id"),
-        none.alias("jaccard"),
-        size.alias("size"),
-    )
-    changed = pairs.filter(
-        (pl.col("id") == pl.col("other_id")) & ((pl.col("jaccard") < 1) | (pl.col("level") != pl.col("new_level")))
-    )
-    same_level = pairs.filter(pl.col("level") == pl.col("new_level"))
-    split = same_level.filter(2 * pl.col("shared") > pl.col("new_size")).filter(pl.len().over("other_id") > 1)
-    merged = same_level.filter(2 * pl.col("shared") > pl.col("old_size")).filter(pl.len().over("key") > 1)
-    of_pairs = [
-        rows.select(
-            pl.lit(event).alias("event"),
-            pl.col("new_level").alias("level"),
-            pl.col("id").alias("community_id"),
-            pl.when(event != "changed").then("other_id").alias("other_id"),
-            "jaccard",
-            pl.col("new_size").alias("size"),
+    pairs = overlaps.rename({"id": "other_id", "size": "old_size"}).join(current.select("key", "id"), on="key")
+    same_level = pl.col("level") == pl.col("new_level")
+    is_changed = (pl.col("id") == pl.col("other_id")) & ((pl.col("jaccard") < 1) | ~same_level)
+    siblings = pairs.filter(same_level)
+    split = siblings.filter(2 * pl.col("shared") > pl.col("new_size")).filter(pl.len().over("other_id") > 1)
+    merged = siblings.filter(2 * pl.col("shared") > pl.col("old_size")).filter(pl.len().over("key") > 1)
+    alone = [
+        rows.select("level", event=pl.lit(event), community_id="id", size=pl.col("entity_ids").list.len())
+        for event, rows in (
+            ("born", current.join(previous, on="id", how="anti")),
+            ("died", previous.join(current, on="id", how="anti")),
         )
-        for event, rows in (("changed", changed), ("split", split), ("merged", merged))
     ]
-    events = [frame.cast(HISTORY_SCHEMA) for frame in (born, died, *of_pairs)]  # type: ignore[arg-type]
-    return pl.concat(events).sort("level", "event", "community_id", "other_id")
+    of_pairs = [
+        rows.select(*other, "jaccard", event=pl.lit(event), level="new_level", community_id="id", size="new_size")
+        for event, rows, other in (
+            ("changed", pairs.filter(is_changed), ()),
+            ("split", split, ("other_id",)),
+            ("merged", merged, ("other_id",)),
+        )
+    ]
+    events = pl.concat([pl.DataFrame(schema=HISTORY_SCHEMA), *alone, *of_pairs], how="diagonal_relaxed")
+    return events.sort("level", "event", "community_id", "other_id")

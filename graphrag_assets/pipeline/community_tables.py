@@ -12,16 +12,9 @@ def periods(text_units: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
         text_units: id, creation_date (of the document).
         table: key, text_unit_ids.
     """
-    return (
-        table.select("key", "text_unit_ids")
-        .explode("text_unit_ids")
-        .join(
-            text_units.select(text_unit_ids="id", period=pl.col("creation_date").str.slice(0, 10)),
-            on="text_unit_ids",
-        )
-        .group_by("key")
-        .agg(pl.col("period").max())
-    )
+    dates = text_units.select(text_unit_ids="id", period=pl.col("creation_date").str.slice(0, 10))
+    used = table.select("key", "text_unit_ids").explode("text_unit_ids").join(dates, on="text_unit_ids")
+    return used.group_by("key").agg(pl.col("period").max())
 
 
 def finish_communities(
@@ -37,10 +30,9 @@ def finish_communities(
     children = (
         table.select("key", "children")
         .explode("children")
-        .drop_nulls("children")
         .join(named.select(children="key", child="community"), on="children")
         .group_by("key")
-        .agg(pl.col("child").sort().alias("children"))
+        .agg(children=pl.col("child").sort())
     )
     return (
         table.drop("children")
@@ -52,7 +44,7 @@ def finish_communities(
             pl.col("children").fill_null(pl.lit([], pl.List(pl.Int64))),
             parent=pl.col("parent_number").fill_null(-1),
             human_readable_id=pl.col("community"),
-            title=pl.concat_str(pl.lit("Community "), "community"),
+            title=pl.format("Community {}", "community"),
         )
         .select(schema.COMMUNITIES.column_names)
         .sort("community")

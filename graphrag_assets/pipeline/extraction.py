@@ -1,18 +1,20 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import with_id
+from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
 _key = functools.lru_cache(maxsize=1 << 16)(title_key)  # the same names come again and again
+Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
 
 
 class Extraction(NamedTuple):
@@ -24,9 +26,6 @@ class Extraction(NamedTuple):
     errors: pl.DataFrame
 
 
-Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
-
-
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:
     """Extract entities, relationships and claims from each text unit.
 
@@ -36,152 +35,82 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
             failed one.
         extractor: fingerprint of `extract`, stored with each row.
     """
-    entities: list[tuple[str, EntityRecord]] = []
-    relationships: list[tuple[str, RelationshipRecord]] = []
-    claims: list[tuple[str, ClaimRecord]] = []
-    failures: list[tuple[str, str]] = []
-    for unit_id, found in extract(starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())):
-        if isinstance(found, Exception):
-            failures.append((unit_id, f"{type(found).__name__}: {found}"))
-            continue
-        entities += [(unit_id, record) for record in found.entities]
-        relationships += [(unit_id, record) for record in found.relationships]
-        claims += [(unit_id, record) for record in found.claims]
-    for records in (entities, relationships, claims, failures):
-        records.sort(key=lambda record: record[0])  # whatever order they came in; stable within a unit
+    units = starmap(TextUnit, text_units.select(TextUnit._fields).iter_rows())
+    by_unit = sorted(extract(units), key=lambda found: found[0])  # whatever order they came in
+    done = [(unit, found) for unit, found in by_unit if not isinstance(found, Exception)]
+    failed = [(unit, f"{type(found).__name__}: {found}") for unit, found in by_unit if isinstance(found, Exception)]
     lineage = text_units.select("batch", "document_id", text_unit_id="id")
+
+    def facts(table: schema.Table, rows: list[dict[str, object]], *identity: str) -> pl.DataFrame:
+        """Rows of the table; those of one id, the hash of `identity`, collapse to the first."""
+        frame = pl.DataFrame(rows, polars_schema(table, "id", "batch", "document_id"))
+        frame = frame.join(lineage, on="text_unit_id")
+        frame = frame.with_columns(extractor=pl.lit(extractor), table_name=pl.lit(table.name))
+        frame = with_id(frame, "table_name", "text_unit_id", *identity)
+        return frame.unique("id", keep="first", maintain_order=True).select(table.column_names).sort("id")
+
+    entities = [_entity(record, unit) for unit, found in done for record in found.entities if _key(record.title)]
+    relationships = [
+        _relationship(record, unit)
+        for unit, found in done
+        for record in found.relationships
+        if _key(record.source) and _key(record.target)
+    ]
+    claims = [_claim(record, unit) for unit, found in done for record in found.claims]
+    hint = "Materialize the batch again: only its failed text units are extracted again."
     return Extraction(
-        _entity_frame(entities, lineage, extractor),
-        _relationship_frame(relationships, lineage, extractor),
-        _claim_frame(claims, lineage, extractor),
-        _failure_frame(failures, lineage),
+        facts(schema.ENTITY_MENTIONS, entities, "title_key", "type"),
+        facts(schema.RELATIONSHIP_MENTIONS, relationships, "source_key", "target_key", "type", "description"),
+        facts(schema.COVARIATES, claims, "subject_key", "object_key", "type", "source_text"),
+        unit_errors(failed, text_units, "extract", hint),
     )
 
 
-def _frame(rows: list[dict[str, object]], columns: dict[str, type[pl.DataType] | pl.DataType]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"text_unit_id": pl.String, **columns}, orient="row")
+def _entity(record: EntityRecord, unit: str) -> dict[str, object]:
+    return {
+        "text_unit_id": unit,
+        "title": record.title,
+        "title_key": _key(record.title),
+        "type": record.type.upper(),
+        "description": record.description,
+        "n_sentences": record.n_sentences,
+    }
 
 
-def _finish(frame: pl.DataFrame, lineage: pl.DataFrame, table: schema.Table, *identity: str) -> pl.DataFrame:
-    """Rows of one id collapse to the first; the id is the hash of `identity`."""
-    joined = frame.join(lineage, on="text_unit_id").with_columns(table_name=pl.lit(table.name))
-    return (
-        with_id(joined, "table_name", "text_unit_id", *identity)
-        .unique("id", keep="first", maintain_order=True)
-        .select(table.column_names)
-        .sort("id")
-    )
+def _relationship(record: RelationshipRecord, unit: str) -> dict[str, object]:
+    return {
+        "text_unit_id": unit,
+        "source": record.source,
+        "target": record.target,
+        "source_key": _key(record.source),
+        "target_key": _key(record.target),
+        "type": record.type.upper(),
+        "description": record.description,
+        "strength": float(record.strength),
+    }
 
 
-def _entity_frame(records: list[tuple[str, EntityRecord]], lineage: pl.DataFrame, extractor: str) -> pl.DataFrame:
-    frame = _frame(
-        [
-            {
-                "text_unit_id": unit,
-                "title": record.title,
-                "title_key": _key(record.title),
-                "type": record.type.upper(),
-                "description": record.description,
-                "n_sentences": record.n_sentences,
-            }
-            for unit, record in records
-        ],
-        {
-            "title": pl.String,
-            "title_key": pl.String,
-            "type": pl.String,
-            "description": pl.String,
-            "n_sentences": pl.Int64,
-        },
-    ).filter(pl.col("title_key") != "")
-    return _finish(
-        frame.with_columns(extractor=pl.lit(extractor)), lineage, schema.ENTITY_MENTIONS, "title_key", "type"
-    )
+def _claim(record: ClaimRecord, unit: str) -> dict[str, object]:
+    return {
+        "text_unit_id": unit,
+        "covariate_type": "claim",
+        "type": record.type.upper(),
+        "description": record.description,
+        "subject_id": record.subject,
+        "object_id": record.object,
+        "subject_key": _key(record.subject),
+        "object_key": _key(record.object),
+        "status": record.status,
+        "start_date": record.start_date,
+        "end_date": record.end_date,
+        "source_text": record.source_text,
+    }
 
 
-def _relationship_frame(
-    records: list[tuple[str, RelationshipRecord]], lineage: pl.DataFrame, extractor: str
-) -> pl.DataFrame:
-    frame = _frame(
-        [
-            {
-                "text_unit_id": unit,
-                "source": record.source,
-                "target": record.target,
-                "source_key": _key(record.source),
-                "target_key": _key(record.target),
-                "type": record.type.upper(),
-                "description": record.description,
-                "strength": float(record.strength),
-            }
-            for unit, record in records
-        ],
-        {
-            "source": pl.String,
-            "target": pl.String,
-            "source_key": pl.String,
-            "target_key": pl.String,
-            "type": pl.String,
-            "description": pl.String,
-            "strength": pl.Float64,
-        },
-    ).filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
-    return _finish(
-        frame.with_columns(extractor=pl.lit(extractor)),
-        lineage,
-        schema.RELATIONSHIP_MENTIONS,
-        "source_key",
-        "target_key",
-        "type",
-        "description",
-    )
-
-
-def _claim_frame(records: list[tuple[str, ClaimRecord]], lineage: pl.DataFrame, extractor: str) -> pl.DataFrame:
-    frame = _frame(
-        [
-            {
-                "text_unit_id": unit,
-                "type": record.type.upper(),
-                "description": record.description,
-                "subject_id": record.subject,
-                "object_id": record.object,
-                "subject_key": _key(record.subject),
-                "object_key": _key(record.object),
-                "status": record.status,
-                "start_date": record.start_date,
-                "end_date": record.end_date,
-                "source_text": record.source_text,
-            }
-            for unit, record in records
-        ],
-        dict.fromkeys(
-            (
-                "type",
-                "description",
-                "subject_id",
-                "object_id",
-                "subject_key",
-                "object_key",
-                "status",
-                "start_date",
-                "end_date",
-                "source_text",
-            ),
-            pl.String,
-        ),
-    )
-    claims = frame.with_columns(extractor=pl.lit(extractor), covariate_type=pl.lit("claim"))
-    return _finish(claims, lineage, schema.COVARIATES, "subject_key", "object_key", "type", "source_text")
-
-
-def _failure_frame(failures: list[tuple[str, str]], lineage: pl.DataFrame) -> pl.DataFrame:
-    frame = pl.DataFrame(failures, schema={"text_unit_id": pl.String, "error": pl.String}, orient="row")
-    return frame.join(lineage, on="text_unit_id").select(
-        "batch",
-        source="text_unit_id",
-        row_number=pl.lit(None, pl.Int64),
-        stage=pl.lit("extract"),
-        error="error",
-        hint=pl.lit("Materialize the batch again: only its failed text units are extracted again."),
+def unit_errors(failed: Sequence[tuple[str, str]], text_units: pl.DataFrame, stage: str, hint: str) -> pl.DataFrame:
+    """Rows of index_errors for text units (id, batch) that failed: the id and the error of each."""
+    frame = pl.DataFrame(failed, schema={"source": pl.String, "error": pl.String}, orient="row")
+    batches = text_units.select("batch", source="id")
+    return frame.join(batches, on="source", maintain_order="left").select(
+        "batch", "source", row_number=pl.lit(None, pl.Int64), stage=pl.lit(stage), error="error", hint=pl.lit(hint)
     )

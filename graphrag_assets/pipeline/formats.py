@@ -17,6 +17,20 @@ from typing import Any
 
 import polars as pl
 
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BINARY_PROBE = 8192  # as git does
+_JSON_HINT = "Mend the JSON: objects need double quotes, no comments and no trailing commas."
+_JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
+_NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
+_ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
+_FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
+
 
 @dataclass(frozen=True)
 class LoadOptions:
@@ -95,15 +109,6 @@ def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Recor
 
 
 # --- text -----------------------------------------------------------------------------------------------
-
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_BINARY_PROBE = 8192  # as git does
 
 
 def _decode(data: bytes) -> str:
@@ -192,9 +197,7 @@ def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record
 def _scalar(value: Any) -> str | None:
     """A cell as text, None if it is empty."""
     plain = _plain(value)
-    if plain is None or isinstance(plain, (dict, list)):
-        return None
-    text = str(plain)
+    text = "" if plain is None or isinstance(plain, (dict, list)) else str(plain)
     return text if text.strip() else None
 
 
@@ -209,16 +212,13 @@ def _plain(value: Any) -> Any:
             return clean(value)
         case dict():
             return {clean(str(key)): _plain(item) for key, item in value.items()}
-        case list() | tuple():
+        case list() | tuple() | pl.Series():
             return [_plain(item) for item in value]
-        case pl.Series():
-            return [_plain(item) for item in value.to_list()]
         case bytes():
             return clean(value.decode("utf-8", "replace"))
         case datetime() | date() | time():
             return value.isoformat()
-        case _:
-            return clean(str(value))  # decimals exactly, durations
+    return clean(str(value))  # decimals exactly, durations
 
 
 def _missing_column(columns: list[str], wanted: str) -> Problem:
@@ -330,9 +330,6 @@ def _parse(text: str) -> Any:
         return Problem(f"JSON that cannot be read: {error}", _JSON_HINT)
 
 
-_JSON_HINT = "Mend the JSON: objects need double quotes, no comments and no trailing commas."
-
-
 def _objects(values: Any) -> _Table:
     columns: dict[str, None] = {}
     table = _Table()
@@ -347,9 +344,6 @@ def _objects(values: Any) -> _Table:
             table.rows.append(Problem(error, 'Write it as {"text": "…"}.', number))
     table.columns = list(columns)
     return table
-
-
-_JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 
 
 def _parquet(data: bytes, options: LoadOptions) -> _Table:
@@ -387,8 +381,5 @@ def _convert(data: bytes, file_format: str) -> Record:
     return Record(text, result.title or _first_heading(text))
 
 
-_NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
-_ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
-_FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
 _Reader = Callable[[bytes, LoadOptions], _Table]
 _TABLES: dict[str, _Reader] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl, "parquet": _parquet}

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from graphrag_assets.pipeline.clustering import (
     MEMBERS_SCHEMA,
+    N_ITERATIONS,
     ClusterOptions,
     Floats,
     Ints,
@@ -46,6 +47,8 @@ from graphrag_assets.pipeline.clustering import (
     seeded,
     split_from_scratch,
 )
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 
 Flags = NDArray[np.bool_]
 
@@ -58,11 +61,7 @@ MODULARITY_LOSS = 0.01
 _ROUNDS = 20
 """Of moving nodes and adding neighbours to the frontier. Graphs of 100,000 nodes need three or four."""
 
-EDGES_SCHEMA: dict[str, type[pl.DataType]] = {
-    "source_id": pl.String,
-    "target_id": pl.String,
-    "weight": pl.Float64,
-}
+EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 
 class Reclustered(NamedTuple):
@@ -102,14 +101,14 @@ def recluster(
         return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
     edges, weights = edge_arrays(ids, relationships)
     with seeded(options.seed):
-        best = leiden(len(ids), edges, weights, options.resolution, options.n_iterations)
-    fresh_modularity = modularity(best, edges, weights, options.resolution)
+        best = leiden(len(ids), edges, weights)
+    fresh_modularity = modularity(best, edges, weights)
     if not fresh and previous_members.height and previous_edges.height:
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
         before = _levels(known, previous_members)
         levels, parents, n_free = _from_previous(len(ids), before, edges, change, options, keep_divisions)
-        reached = modularity(levels[0], edges, weights, options.resolution)
+        reached = modularity(levels[0], edges, weights)
         if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             members = members_frame(ids, levels, parents)
             seen = _edge_frame(ids, edges, change.settled)
@@ -171,7 +170,7 @@ def _from_previous(
     """Levels and parents as of `hierarchy`, and how many nodes were free at level 0."""
     start = previous[0][:size]
     free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
-    labels, n_free = _settle(start, free, edges, change.settled, options)
+    labels, n_free = _settle(start, free, edges, change.settled, options.seed)
     frontiers: dict[int, Flags] = {}
 
     def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
@@ -184,11 +183,11 @@ def _from_previous(
             return None
         if start.min() < start.max():
             # Without a frontier it is a community of then, and its parts are connected as they are.
-            parts = _settle(start, free, own, own_weights, options)[0] if free.any() else by_first(start)
-            if not free.any() or is_better_than_whole(parts, own, own_weights, options.resolution):
+            parts = _settle(start, free, own, own_weights, options.seed)[0] if free.any() else by_first(start)
+            if not free.any() or is_better_than_whole(parts, own, own_weights):
                 return parts
         rng.seed(options.seed)
-        return split_from_scratch(len(nodes), own, own_weights, options)
+        return split_from_scratch(len(nodes), own, own_weights)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size
@@ -211,7 +210,7 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     return found
 
 
-def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
+def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) -> tuple[Ints, int]:
     """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
@@ -220,7 +219,7 @@ def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: Clu
     labels, torn = _pieces(labels, edges)
     free = ever = free | torn
     for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
+        after, torn = _pieces(_move(labels, free, edges, weights, seed), edges)
         moved, labels = after != labels, after
         free = torn
         free[edges[moved[edges].any(axis=1)]] = True
@@ -242,21 +241,19 @@ def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) -> Ints:
     """`labels` after Leiden has moved the free nodes to where modularity is higher."""
     nodes = np.flatnonzero(free)
     if not len(nodes):
         return labels
     graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
     n_fixed = len(touched) + 1
-    partition = leidenalg.RBConfigurationVertexPartition(
-        graph, initial_membership=start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
-    )
+    partition = leidenalg.RBConfigurationVertexPartition(graph, start.tolist(), weights=graph_weights)
     optimiser = leidenalg.Optimiser()
-    optimiser.set_rng_seed(options.seed & 0x7FFFFFFF)
+    optimiser.set_rng_seed(seed & 0x7FFFFFFF)
     is_fixed = (np.arange(len(start)) < n_fixed).tolist()
     enough, gained = 1e-12 * weights.sum(), 0.0
-    for _ in range(options.n_iterations):
+    for _ in range(N_ITERATIONS):
         gain = optimiser.optimise_partition(partition, n_iterations=1, is_membership_fixed=is_fixed)
         gained += gain
         if gain <= enough:

@@ -20,36 +20,15 @@ from graphrag_assets.pipeline.formats import (
     read_records,
     supported_formats,
 )
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 from graphrag_assets.text import encode
 
 __all__ = ["DOCUMENTS", "INDEX_ERRORS", "LoadOptions", "Loaded", "SourceFile", "given_titles", "load_documents"]
 
-DOCUMENTS = pl.Schema(
-    {
-        "id": pl.String,
-        "batch": pl.String,
-        "source": pl.String,
-        "row_number": pl.Int64,
-        "title": pl.String,
-        "text": pl.String,
-        "creation_date": pl.String,
-        "raw_data": pl.String,
-        "content_hash": pl.String,
-        "format": pl.String,
-        "language": pl.String,
-        "n_tokens": pl.Int64,
-    }
-)
-INDEX_ERRORS = pl.Schema(
-    {
-        "batch": pl.String,
-        "source": pl.String,
-        "row_number": pl.Int64,
-        "stage": pl.String,
-        "error": pl.String,
-        "hint": pl.String,
-    }
-)
+DOCUMENTS = polars_schema(schema.DOCUMENTS)
+INDEX_ERRORS = polars_schema(schema.INDEX_ERRORS, "first_seen")
+_LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin with "# "
 
 
 class SourceFile(Protocol):
@@ -144,9 +123,6 @@ def _too_long(size: int, row_number: int | None, options: LoadOptions) -> Proble
         "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
         row_number,
     )
-
-
-_LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin with "# "
 
 
 def _title(record: Record, source: str) -> str:

@@ -15,6 +15,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.centrality import summarize as most_central
 from graphrag_assets.ids import with_id
 from graphrag_assets.pipeline.resolution import apply_aliases
+from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
 _LEAST_SHARE = 0.2
@@ -57,28 +58,20 @@ def merge(
     pairs = apply_aliases(relationship_mentions, aliases, ["source_key", "target_key"])
     rare = _rare_concepts(mentions, min_concept_mentions)
     mentions = mentions.join(rare, on="title_key", how="anti")
-    pairs = (
-        pairs.filter(pl.col("source_key") != pl.col("target_key"))
-        .join(rare, left_on="source_key", right_on="title_key", how="anti")
-        .join(rare, left_on="target_key", right_on="title_key", how="anti")
-        .filter((pl.col("source_key") != "") & (pl.col("target_key") != ""))
-    )
+    pairs = pairs.filter(pl.col("source_key") != pl.col("target_key"))
+    for end in ("source_key", "target_key"):
+        pairs = pairs.filter(pl.col(end) != "").join(rare, left_on=end, right_on="title_key", how="anti")
     mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
     entities = _entities(mentions, summarize)
     relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities, summarize)
-    degree = (
-        pl.concat([relationships["source_id"], relationships["target_id"]])
-        .rename("id")
-        .value_counts(name="degree")
-        .with_columns(pl.col("degree").cast(pl.Int64))
-    )
+    ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
+    degree = ends.value_counts(name="degree").with_columns(pl.col("degree").cast(pl.Int64))
     entities = entities.join(degree, on="id", how="left").with_columns(pl.col("degree").fill_null(0))
-    ends = entities.select("id", "degree")
     relationships = (
-        relationships.join(ends.rename({"id": "source_id", "degree": "from_degree"}), on="source_id")
-        .join(ends.rename({"id": "target_id", "degree": "to_degree"}), on="target_id")
-        .with_columns(combined_degree=pl.col("from_degree") + pl.col("to_degree"))
-        .drop("from_degree", "to_degree")
+        relationships.join(degree.select(source_id="id", combined_degree="degree"), on="source_id")
+        .join(degree.select(target_id="id", other_degree="degree"), on="target_id")
+        .with_columns(pl.col("combined_degree") + pl.col("other_degree"))
+        .drop("other_degree")
     )
     return Graph(entities.sort("id"), relationships.sort("id"))
 
@@ -88,7 +81,7 @@ def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
     only_concept = ((pl.col("type") == "CONCEPT") & (pl.col("extractor") == EXTRACTOR)).all()
     return (
         mentions.group_by("title_key")
-        .agg(only_concept.alias("concept"), pl.col("text_unit_id").n_unique().alias("units"))
+        .agg(concept=only_concept, units=pl.col("text_unit_id").n_unique())
         .filter(pl.col("concept") & (pl.col("units") < minimum))
         .select("title_key")
     )
@@ -97,17 +90,8 @@ def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
 def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """Mentions of type UNKNOWN for relationship ends that no extraction declared as entities."""
     ends = pl.concat(
-        [
-            pairs.select(
-                pl.col(f"{end}_key").alias("title_key"),
-                pl.col(end).alias("title"),
-                "description",
-                "text_unit_id",
-                "document_id",
-                "extractor",
-            )
-            for end in ("source", "target")
-        ]
+        pairs.select("description", "text_unit_id", "document_id", "extractor", title_key=f"{end}_key", title=end)
+        for end in ("source", "target")
     )
     return ends.join(mentions.select("title_key"), on="title_key", how="anti").with_columns(
         type=pl.lit("UNKNOWN"), n_sentences=pl.lit(1, pl.Int64), own_key=pl.col("title_key")
@@ -131,12 +115,12 @@ def _entities(mentions: pl.DataFrame, summarize: Summarise) -> pl.DataFrame:
     # A form of the canonical name itself where there is one; a name that only aliases lead to has none.
     titles = (
         mentions.group_by("title_key", "title")
-        .agg(pl.col("n_sentences").sum(), (pl.col("own_key") == pl.col("title_key")).any().alias("canonical"))
+        .agg(pl.col("n_sentences").sum(), canonical=(pl.col("own_key") == pl.col("title_key")).any())
         .sort("title_key", ~pl.col("canonical"), pl.col("n_sentences").neg(), "title")
         .group_by("title_key", maintain_order=True)
         .agg(pl.col("title").first())
     )
-    units = mentions.group_by("title_key").agg(pl.col("text_unit_id").unique().sort().alias("text_unit_ids"))
+    units = mentions.group_by("title_key").agg(text_unit_ids=pl.col("text_unit_id").unique().sort())
     described = mentions.select("title_key", "description", n=pl.lit(1, pl.Int64)).join(titles, on="title_key")
     entities = (
         titles.join(units, on="title_key")
@@ -154,51 +138,36 @@ def _entities(mentions: pl.DataFrame, summarize: Summarise) -> pl.DataFrame:
 def _relationships(
     pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame, summarize: Summarise
 ) -> pl.DataFrame:
-    forward = pl.col("source_key") < pl.col("target_key")
     undirected = pairs.with_columns(
-        forward=forward,
+        forward=pl.col("source_key") < pl.col("target_key"),
         low=pl.min_horizontal("source_key", "target_key"),
         high=pl.max_horizontal("source_key", "target_key"),
         counted=pl.col("extractor") == EXTRACTOR,
     ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
     merged = undirected.group_by("pair").agg(
-        pl.col("low").first(),
-        pl.col("high").first(),
-        (pl.col("forward").mean() >= 0.5).alias("forward"),
-        pl.col("strength").filter(~pl.col("counted")).sum().alias("stated"),
-        pl.col("strength").filter(pl.col("counted")).sum().alias("together"),
-        pl.col("text_unit_id").unique().sort().alias("text_unit_ids"),
+        pl.col("low", "high").first(),
+        forward=pl.col("forward").mean() >= 0.5,
+        stated=pl.col("strength").filter(~pl.col("counted")).sum(),
+        together=pl.col("strength").filter("counted").sum(),
+        text_unit_ids=pl.col("text_unit_id").unique().sort(),
     )
-    descriptions = undirected.select(
-        key="pair", title=pl.concat_str("low", pl.lit(" – "), "high"), description="description", n=pl.lit(1, pl.Int64)
-    )
-    names = entities.select("title_key", "title", "id")
+    title = pl.format("{} – {}", "low", "high")
+    descriptions = undirected.select("description", key="pair", title=title, n=pl.lit(1, pl.Int64))
     relationships = (
         _with_weight(merged, mentions, n_sentences)
         .join(_majority_type(undirected, "pair"), on="pair")
         .join(summarize(descriptions), left_on="pair", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
-        .join(names.rename({"title_key": "low", "title": "low_title", "id": "low_id"}), on="low")
-        .join(names.rename({"title_key": "high", "title": "high_title", "id": "high_id"}), on="high")
         .with_columns(
-            pl.when("forward").then("low_title").otherwise("high_title").alias("source"),
-            pl.when("forward").then("high_title").otherwise("low_title").alias("target"),
-            pl.when("forward").then("low_id").otherwise("high_id").alias("source_id"),
-            pl.when("forward").then("high_id").otherwise("low_id").alias("target_id"),
+            source_key=pl.when("forward").then("low").otherwise("high"),
+            target_key=pl.when("forward").then("high").otherwise("low"),
         )
+        .join(entities.select(source_key="title_key", source="title", source_id="id"), on="source_key")
+        .join(entities.select(target_key="title_key", target="title", target_id="id"), on="target_key")
     )
-    return with_id(relationships, "kind", "low", "high").select(
-        "id",
-        "source",
-        "target",
-        "description",
-        "weight",
-        "text_unit_ids",
-        "source_id",
-        "target_id",
-        "type",
-        "types",
-    )
+    left_out = ("human_readable_id", "combined_degree")
+    columns = [name for name in schema.RELATIONSHIPS.column_names if name not in left_out]
+    return with_id(relationships, "kind", "low", "high").select(columns)
 
 
 def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
@@ -206,7 +175,7 @@ def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int)
     named = (
         mentions.filter(pl.col("extractor") == EXTRACTOR)
         .group_by("title_key")
-        .agg(pl.col("n_sentences").sum().cast(pl.Float64).alias("sentences"))
+        .agg(sentences=pl.col("n_sentences").sum().cast(pl.Float64))
     )
     total = float(max(n_sentences, 1))
     information = (pl.col("together") * total / (pl.col("low_n") * pl.col("high_n"))).log()
@@ -214,9 +183,9 @@ def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int)
     npmi = pl.when(surprise > 0).then((information / surprise).clip(-1, 1)).otherwise(1.0)
     damped = pl.when(pl.col("together") > 0).then(pl.col("together") * (1 + npmi) / 2).otherwise(0.0)
     return (
-        merged.join(named.rename({"title_key": "low", "sentences": "low_n"}), on="low", how="left")
-        .join(named.rename({"title_key": "high", "sentences": "high_n"}), on="high", how="left")
-        .with_columns(pl.col("low_n").fill_null(1.0), pl.col("high_n").fill_null(1.0))
+        merged.join(named.select(low="title_key", low_n="sentences"), on="low", how="left")
+        .join(named.select(high="title_key", high_n="sentences"), on="high", how="left")
+        .with_columns(pl.col("low_n", "high_n").fill_null(1.0))
         # A pair that meets less often than by chance keeps a small positive weight: Leiden needs one.
         .with_columns(weight=(pl.col("stated") + damped).clip(0.01).round(6))
         .drop("low_n", "high_n", "stated", "together")

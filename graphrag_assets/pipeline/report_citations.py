@@ -21,26 +21,19 @@ def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFra
     Returns:
         report_id, table_name, human_readable_id, cited_id (null when there is no such row).
     """
+    name = pl.col("part").str.extract(r"^([A-Za-z]+)").str.to_lowercase()
+    table = name.replace_strict(TABLES, default=None)
     references = (
         reports.select(report_id="id", block=pl.col("full_content").str.extract_all(r"\[Data: [^\]]*\]"))
         .explode("block")
         .select("report_id", part=pl.col("block").str.extract_all(r"[A-Za-z]+ \([^)]*\)"))
         .explode("part")
-        .select(
-            "report_id",
-            table_name=pl.col("part")
-            .str.extract(r"^([A-Za-z]+)")
-            .str.to_lowercase()
-            .replace_strict(TABLES, default=None),
-            number=pl.col("part").str.extract_all(r"\d+"),
-        )
-        .explode("number")
-        .filter(pl.col("table_name").is_not_null() & pl.col("number").is_not_null())
-        .select("report_id", "table_name", human_readable_id=pl.col("number").cast(pl.Int64))
+        .select("report_id", table_name=table, human_readable_id=pl.col("part").str.extract_all(r"\d+"))
+        .explode("human_readable_id")
+        .drop_nulls()
+        .with_columns(pl.col("human_readable_id").cast(pl.Int64))
         .unique()
     )
-    return references.join(
-        numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id"),
-        on=["table_name", "human_readable_id"],
-        how="left",
-    ).sort("report_id", "table_name", "human_readable_id")
+    known = numbers.select("table_name", pl.col("human_readable_id").cast(pl.Int64), cited_id="id")
+    found = references.join(known, on=["table_name", "human_readable_id"], how="left")
+    return found.sort("report_id", "table_name", "human_readable_id")

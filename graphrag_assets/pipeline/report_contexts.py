@@ -5,7 +5,7 @@ limit is shortened as in the paper (Edge et al. 2024, arXiv 2404.16130): sub-com
 reports, largest first. So contexts are built from the deepest level up.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,6 +19,8 @@ _SECTIONS = {
 }
 _ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3}
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
+_OF_CLAIMS = "subject_id type status start_date end_date description"
+_OF_RELATIONSHIPS = "source target description combined_degree"
 
 
 def evidence(
@@ -35,43 +37,31 @@ def evidence(
         columns section, number, line, tokens, source_id, target_id (both the entity itself for entities, the
         subject for claims), combined_degree (the degree for entities).
     """
+    claims = claims.with_columns(degree=pl.lit(0, pl.Int64))
     lines = pl.concat(
         [
-            entities.select(
-                section=pl.lit("Entities"),
-                number="human_readable_id",
-                line=_csv("human_readable_id", "title", "type", "description", "degree"),
-                source_id="id",
-                target_id="id",
-                combined_degree="degree",
-            ),
-            claims.select(
-                section=pl.lit("Claims"),
-                number="human_readable_id",
-                line=_csv(
-                    "human_readable_id",
-                    "subject_id",
-                    "type",
-                    "status",
-                    "start_date",
-                    "end_date",
-                    "description",
-                ),
-                source_id="subject_entity_id",
-                target_id="subject_entity_id",
-                combined_degree=pl.lit(0, pl.Int64),
-            ),
-            relationships.select(
-                section=pl.lit("Relationships"),
-                number="human_readable_id",
-                line=_csv("human_readable_id", "source", "target", "description", "combined_degree"),
-                source_id="source_id",
-                target_id="target_id",
-                combined_degree="combined_degree",
-            ),
+            _lines("Entities", entities, "title type description degree", "id", "id", "degree"),
+            _lines("Claims", claims, _OF_CLAIMS, "subject_entity_id", "subject_entity_id", "degree"),
+            _lines("Relationships", relationships, _OF_RELATIONSHIPS, "source_id", "target_id", "combined_degree"),
         ]
     )
-    return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"].to_list(), encoding), dtype=pl.Int64) + 1)
+    return _counted(lines, encoding)
+
+
+def _counted(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
+    """`lines` with the tokens of each, line break included."""
+    return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"], encoding), dtype=pl.Int64) + 1)
+
+
+def _lines(section: str, rows: pl.DataFrame, shown: str, source: str, target: str, degree: str) -> pl.DataFrame:
+    return rows.select(
+        section=pl.lit(section),
+        number="human_readable_id",
+        line=_csv("human_readable_id", *shown.split()),
+        source_id=source,
+        target_id=target,
+        combined_degree=degree,
+    )
 
 
 def _csv(*columns: str) -> pl.Expr:
@@ -84,8 +74,7 @@ def _csv(*columns: str) -> pl.Expr:
     return pl.concat_str(parts, separator=",")
 
 
-@dataclass(frozen=True)
-class LevelContexts:
+class LevelContexts(NamedTuple):
     """The contexts of one level. `contexts`: community, context. `rows`: what each is made of: community, section,
     number, in the order of the context."""
 
@@ -115,18 +104,13 @@ def level_contexts(
     totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
     needed = rows.join(totals, on="community", how="semi").select("child").unique()
     reports = sub_reports.select(
-        child=pl.col("community").cast(pl.Int64), line=_csv("community", "title", "full_content")
-    ).join(needed, on="child", how="semi")
-    reports = reports.with_columns(
-        pl.Series("tokens", count_tokens(reports["line"].to_list(), encoding), dtype=pl.Int64) + 1
+        pl.col("community").cast(pl.Int64).alias("child"), line=_csv("community", "title", "full_content")
     )
-    substituted = [
-        _substitute(rows.filter(pl.col("community") == community), reports, budget)
-        for community in totals["community"].sort()
-    ]
-    rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal").sort(
-        "community", "place"
-    )
+    reports = _counted(reports.join(needed, on="child", how="semi"), encoding)
+    over = totals["community"].sort()
+    substituted = [_substitute(rows.filter(pl.col("community") == number), reports, budget) for number in over]
+    rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal")
+    rows = rows.sort("community", "place")
     kept = rows.filter(pl.col("tokens").cum_sum().over("community") <= budget)
     return LevelContexts(_render(kept), kept.select("community", "section", "number"))
 
@@ -136,11 +120,7 @@ def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.Data
     ends = members.join(sub_members, on="entity_id", how="left").select("entity_id", "community", "child")
     inside = (
         lines.join(ends.rename({"entity_id": "source_id"}), on="source_id")
-        .join(
-            ends.rename({"entity_id": "target_id", "community": "other", "child": "other_child"}),
-            on="target_id",
-        )
-        .filter(pl.col("community") == pl.col("other"))
+        .join(ends.select("community", target_id="entity_id", other_child="child"), on=["target_id", "community"])
         .with_columns(child=pl.when(pl.col("child") == pl.col("other_child")).then("child"))
     )
     related = inside.filter(pl.col("section") == "Relationships").with_columns(
@@ -158,15 +138,9 @@ def _local_rows(members: pl.DataFrame, sub_members: pl.DataFrame, lines: pl.Data
     unrelated = pl.lit(2**40, pl.Int64)
     ordered = pl.concat([own.with_columns(pl.col("rank").fill_null(unrelated)), related], how="diagonal")
     kind = pl.col("section").replace_strict(_ORDER, return_dtype=pl.Int64)
-    return ordered.sort("community", "rank", kind, pl.col("combined_degree").neg(), "number").select(
-        "community",
-        "section",
-        "number",
-        "line",
-        "tokens",
-        "child",
-        place=pl.int_range(pl.len(), dtype=pl.Int64),
-    )
+    ordered = ordered.sort("community", "rank", kind, pl.col("combined_degree").neg(), "number")
+    shown = ("community", "section", "number", "line", "tokens", "child")
+    return ordered.select(*shown, place=pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.DataFrame:
@@ -183,29 +157,27 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
     saved_before = (pl.col("own") - pl.col("tokens")).cum_sum().shift(1, fill_value=0)
     replaced = children.filter(total - saved_before > budget)
     stand_ins = replaced.select(
-        community=pl.lit(rows["community"][0], rows.schema["community"]),
+        "line",
+        "tokens",
+        "child",
+        community=pl.lit(rows["community"][0]),
         section=pl.lit("Reports"),
         number="child",
-        line="line",
-        tokens="tokens",
-        child="child",
         place=pl.int_range(pl.len(), dtype=pl.Int64) - pl.len().cast(pl.Int64),
     )
     own = rows.join(replaced.select("child"), on="child", how="anti")
-    return pl.concat([stand_ins.cast(rows.schema), own])
+    return pl.concat([stand_ins.select(rows.columns).cast(rows.schema), own])
 
 
 def _render(rows: pl.DataFrame) -> pl.DataFrame:
     section = pl.col("section")
-    heading = pl.concat_str(
-        pl.lit("-----"), section, pl.lit("-----\n"), section.replace_strict(_SECTIONS), pl.lit("\n")
-    )
+    heading = pl.format("-----{}-----\n{}\n", section, section.replace_strict(_SECTIONS))
     return (
         rows.with_columns(kind=section.replace_strict(_ORDER, return_dtype=pl.Int64))
         .sort("community", "kind", "place")
         .group_by("community", "kind", "section", maintain_order=True)
         .agg(pl.col("line").str.join("\n"))
-        .with_columns(pl.concat_str(heading, "line").alias("text"))
+        .with_columns(text=heading + pl.col("line"))
         .group_by("community", maintain_order=True)
-        .agg(pl.col("text").str.join("\n\n").alias("context"))
+        .agg(context=pl.col("text").str.join("\n\n"))
     )

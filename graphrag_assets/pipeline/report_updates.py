@@ -5,11 +5,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
 from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.store import schema
@@ -17,11 +18,12 @@ from graphrag_assets.text import count_tokens
 
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 
-REPORT_TYPES: dict[str, Any] = {
-    "findings": pl.List(pl.Struct({"summary": pl.String, "explanation": pl.String})),
-    "rank": pl.Float64,
-    "context_tokens": pl.Int64,
-}
+REPORT_TYPES = polars_schema(schema.COMMUNITY_REPORTS)
+_stale: dict[str, pl.Series] = {}
+_WRITTEN = [
+    "fingerprint", "title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json",
+    "model",
+]  # fmt: skip
 
 
 class ReportInputs(NamedTuple):
@@ -70,23 +72,15 @@ def community_reports(
     done: list[pl.DataFrame] = []
     for level in sorted(communities["level"].unique(), reverse=True):
         at_level = communities.filter(pl.col("level") == level)
-        own = members.filter(pl.col("level") == level).join(at_level.select("community"), on="community")
+        own = members.filter(pl.col("level") == level).join(at_level, on="community", how="semi")
         below = (
             members.filter(pl.col("level") == level + 1)
-            .join(at_level.select("community"), on="community", how="anti")
+            .join(at_level, on="community", how="anti")
             .select("entity_id", child=pl.col("community").cast(pl.Int64))
         )
-        sub_reports = empty_reports() if not done else pl.concat(done)
-        contexts = level_contexts(
-            own.select("community", "entity_id"),
-            below,
-            lines,
-            sub_reports.join(below.select(community="child"), on="community", how="semi").select(
-                "community", "title", "full_content"
-            ),
-            max_tokens,
-            encoding,
-        )
+        sub_reports = pl.concat([empty_reports(), *done])
+        below_reports = sub_reports.join(below, left_on="community", right_on="child", how="semi")
+        contexts = level_contexts(own, below, lines, below_reports, max_tokens, encoding)
         prepared = _fingerprinted(at_level, contexts.contexts, reporter)
         reused = prepared.join(previous.select(*_WRITTEN, "context_tokens"), on="fingerprint", how="inner")
         if imported.height:
@@ -96,9 +90,8 @@ def community_reports(
         fresh = prepared.join(reused, on="community", how="anti").sort("community")
         materials = _materials(fresh, contexts.rows, details, sub_reports, entities)
         written = _report_frame(write(materials), _counted(fresh, encoding), reporter)
-        done += [reused.select(_report_columns()), written]
-    reports = pl.concat(done) if done else empty_reports()
-    return reports.select(schema.COMMUNITY_REPORTS.column_names).sort("community")
+        done += [_as_table(reused), written]
+    return pl.concat([empty_reports(), *done]).sort("community")
 
 
 def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFrame:
@@ -110,11 +103,7 @@ def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFr
 
 
 def stale_reports(
-    inputs: ReportInputs,
-    stored: pl.DataFrame,
-    reporter: str,
-    max_tokens: int = 8000,
-    encoding: str = "o200k_base",
+    inputs: ReportInputs, stored: pl.DataFrame, reporter: str, max_tokens: int = 8000, encoding: str = "o200k_base"
 ) -> pl.Series:
     """Numbers of the communities whose report in `stored` was written from other inputs than the present ones.
 
@@ -145,9 +134,6 @@ def compare_written(
     _remember(_content((*inputs, stored), reporter, max_tokens, encoding), written, stored)
 
 
-_stale: dict[str, pl.Series] = {}
-
-
 def _remember(asked: str, expected: pl.DataFrame, stored: pl.DataFrame) -> None:
     prints = [pl.col("community").cast(pl.Int64), pl.col("fingerprint")]
     missing = expected.select(prints).join(stored.select(prints), on=["community", "fingerprint"], how="anti")
@@ -169,31 +155,15 @@ def _content(frames: Sequence[pl.DataFrame], *more: object) -> str:
     return digest.hexdigest()
 
 
-_WRITTEN = [
-    "fingerprint",
-    "title",
-    "summary",
-    "full_content",
-    "rank",
-    "rating_explanation",
-    "findings",
-    "full_content_json",
-    "model",
-]
-
-
 def empty_reports() -> pl.DataFrame:
     """The table community_reports without rows."""
-    numbers = dict.fromkeys(("human_readable_id", "community", "level", "parent", "size"), pl.Int64)
-    special = {**REPORT_TYPES, **numbers, "children": pl.List(pl.Int64)}
-    return pl.DataFrame(schema={name: special.get(name, pl.String) for name in schema.COMMUNITY_REPORTS.column_names})
+    return pl.DataFrame(schema=REPORT_TYPES)
 
 
 def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: str) -> pl.DataFrame:
     """Communities with context and the fingerprint of all that their report depends on."""
     joined = communities.join(contexts, on="community", how="left").with_columns(
-        pl.col("context").fill_null(""),
-        n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64),
+        pl.col("context").fill_null(""), n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64)
     )
     inputs = joined.select("community", "size", "n_text_units", "context").iter_rows()
     prints = [stable_id("report", reporter, *row) for row in inputs]
@@ -211,27 +181,10 @@ def _counted(prepared: pl.DataFrame, encoding: str) -> pl.DataFrame:
 
 def _details(entities: pl.DataFrame, relationships: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
     """section, number, names, text: what a report may say, row by row."""
+    of_names = (("Entities", entities, ["title"]), ("Relationships", relationships, ["source", "target"]))
     return pl.concat(
-        [
-            entities.select(
-                section=pl.lit("Entities"),
-                number="human_readable_id",
-                names=pl.concat_list("title"),
-                text="description",
-            ),
-            relationships.select(
-                section=pl.lit("Relationships"),
-                number="human_readable_id",
-                names=pl.concat_list("source", "target"),
-                text="description",
-            ),
-            claims.select(
-                section=pl.lit("Claims"),
-                number="human_readable_id",
-                names=pl.concat_list("subject_id"),
-                text="description",
-            ),
-        ]
+        rows.select(section=pl.lit(name), number="human_readable_id", names=pl.concat_list(names), text="description")
+        for name, rows, names in (*of_names, ("Claims", claims, ["subject_id"]))
     )
 
 
@@ -242,17 +195,13 @@ def _materials(
     sub_reports: pl.DataFrame,
     entities: pl.DataFrame,
 ) -> list[ReportMaterial]:
-    known = pl.concat(
-        [
-            details,
-            sub_reports.select(
-                section=pl.lit("Reports"),
-                number=pl.col("community").cast(details.schema["number"]),
-                names=pl.concat_list("title"),
-                text=pl.col("summary").str.replace_all(r"\s*\[Data:[^\]]*\]", ""),
-            ),
-        ]
+    of_reports = sub_reports.select(
+        section=pl.lit("Reports"),
+        number=pl.col("community").cast(details.schema["number"]),
+        names=pl.concat_list("title"),
+        text=pl.col("summary").str.replace_all(r"\s*\[Data:[^\]]*\]", ""),
     )
+    known = pl.concat([details, of_reports])
     evidence_rows = (
         rows.join(communities.select("community"), on="community", how="semi")
         .with_columns(pl.col("number").cast(known.schema["number"]))
@@ -275,9 +224,7 @@ def _materials(
             size=row["size"],
             n_text_units=row["n_text_units"],
             leading=tuple(row["leading"] or ()),
-            rows=tuple(
-                ReportRow(e["section"], e["number"], tuple(e["names"]), e["text"]) for e in row["evidence"] or ()
-            ),
+            rows=tuple(ReportRow(**{**e, "names": tuple(e["names"])}) for e in row["evidence"] or ()),
             context=row["context"],
         )
         for row in table.iter_rows(named=True)
@@ -297,18 +244,10 @@ def _report_frame(records: Sequence[ReportRecord], communities: pl.DataFrame, re
             "full_content_json": [json.dumps(asdict(record), ensure_ascii=False, indent=2) for record in records],
             "model": [record.writer or reporter for record in records],
         },
-        schema={name: REPORT_TYPES.get(name, pl.String) for name in _WRITTEN if name != "fingerprint"},
+        schema={name: REPORT_TYPES[name] for name in _WRITTEN if name != "fingerprint"},
     )
-    return pl.concat([communities.sort("community"), written], how="horizontal").select(_report_columns())
+    return _as_table(pl.concat([communities.sort("community"), written], how="horizontal"))
 
 
-def _report_columns() -> list[pl.Expr]:
-    numbers = ("human_readable_id", "community", "level", "parent", "size", "context_tokens")
-    return [
-        pl.col(name).cast(pl.Int64)
-        if name in numbers
-        else pl.col(name).cast(pl.List(pl.Int64))
-        if name == "children"
-        else pl.col(name)
-        for name in schema.COMMUNITY_REPORTS.column_names
-    ]
+def _as_table(reports: pl.DataFrame) -> pl.DataFrame:
+    return reports.select(REPORT_TYPES.names()).cast(REPORT_TYPES)

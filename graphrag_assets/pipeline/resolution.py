@@ -11,20 +11,17 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from graphrag_assets.pipeline.polars_schema import polars_schema
+from graphrag_assets.store import schema
 from graphrag_assets.text import without_qualifier
 
-ALIAS_SCHEMA = {
-    "document_id": pl.String,
-    "alias_key": pl.String,
-    "title_key": pl.String,
-    "rule": pl.String,
-    "accepted": pl.Boolean,
-}
+ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
 _UNTYPED = ("NAME", "UNKNOWN", "")
 _NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 _TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
            "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
+Pairs = list[tuple[str, str]]
 
 
 def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
@@ -56,19 +53,12 @@ def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[
     Only accepted aliases count; one of the row's own document goes before one that holds everywhere.
     """
     accepted = aliases.filter("accepted")
+    scoped = accepted.drop_nulls("document_id")
     everywhere = accepted.filter(pl.col("document_id").is_null()).select("alias_key", _everywhere="title_key")
-    scoped = accepted.filter(pl.col("document_id").is_not_null()).select(
-        "document_id", "alias_key", _scoped="title_key"
-    )
     for column in columns:
+        here = scoped.select("document_id", pl.col("alias_key").alias(column), _scoped="title_key")
         frame = (
-            frame.join(
-                scoped,
-                left_on=["document_id", column],
-                right_on=["document_id", "alias_key"],
-                how="left",
-                maintain_order="left",
-            )
+            frame.join(here, on=["document_id", column], how="left", maintain_order="left")
             .join(everywhere, left_on=column, right_on="alias_key", how="left", maintain_order="left")
             .with_columns(pl.coalesce("_scoped", "_everywhere", column).alias(column))
             .drop("_scoped", "_everywhere")
@@ -132,48 +122,29 @@ class _Keys:
             self.types[canonical] += self.types.pop(alias)
 
 
-Pairs = list[tuple[str, str]]
-
-
 def _articles(keys: _Keys) -> Pairs:
     """ "the great eastern" is "great eastern"."""
-    found = [(key, key[4:]) for key in keys.counts if key.startswith("the ")]
-    return [(key, bare) for key, bare in found if bare in keys.counts]
+    return [(key, key[4:]) for key in keys.counts if key.startswith("the ") and key[4:] in keys.counts]
 
 
 def _spellings(keys: _Keys) -> Pairs:
     """Keys that differ only in hyphens, full stops and "&" are the most frequent one of them."""
     forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        forms[_spelling(key)].append(key)
+        spaced = " ".join(re.sub(r"[.\-‐‑–]", " ", key).replace("&", " and ").split())
+        forms[re.sub(r"\b(\w) (?=\w\b)", r"\1", spaced)].append(key)  # "j w brett" is "jw brett"
     return [(key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same]
-
-
-def _spelling(key: str) -> str:
-    text = " ".join(re.sub(r"[.\-‐‑–]", " ", key).replace("&", " and ").split())
-    return re.sub(r"\b(\w) (?=\w\b)", r"\1", text)
 
 
 def _plurals(keys: _Keys) -> Pairs:
     """ "submarine cables" is "submarine cable", for things without a proper name."""
+    concepts = {key for key in keys.counts if keys.type(key) == "CONCEPT"}
     found = []
-    for key in keys.counts:
-        if keys.type(key) == "CONCEPT":
-            for one in _singulars(key):
-                if one in keys.counts and keys.type(one) == "CONCEPT":
-                    found.append((key, one))
-                    break
+    for key in concepts:
+        if key.endswith("s") and not key.endswith(("ss", "us", "is")):
+            forms = (key[:-1], key[:-3] + "y" if key.endswith("ies") else "", key[:-2] if key.endswith("es") else "")
+            found += [(key, form) for form in forms if form in concepts][:1]
     return found
-
-
-def _singulars(key: str) -> list[str]:
-    if not key.endswith("s") or key.endswith(("ss", "us", "is")):
-        return []
-    return [
-        key[:-1],
-        *([key[:-3] + "y"] if key.endswith("ies") else []),
-        *([key[:-2]] if key.endswith("es") else []),
-    ]
 
 
 def _qualified(keys: _Keys) -> Pairs:
@@ -233,14 +204,12 @@ def _middle_names(keys: _Keys) -> Pairs:
                 containing[middle].append(words)
         for words in same_surname:
             longer = containing.get(words[0], [])
-            if (
-                len(longer) == 1
-                and not _is_initial(words[0])
-                and _agree(words[1:-1], longer[0][longer[0].index(words[0]) + 1 : -1])
-            ):
-                pair = (" ".join(words), " ".join(longer[0]))
-                best = keys.preferred(pair)
-                found.append((pair[0] if best == pair[1] else pair[1], best))
+            if len(longer) == 1 and not _is_initial(words[0]):
+                rest = longer[0][longer[0].index(words[0]) + 1 : -1]
+                if _agree(words[1:-1], rest):
+                    pair = {" ".join(words), " ".join(longer[0])}
+                    best = keys.preferred(pair)
+                    found += [(other, best) for other in pair - {best}]
     return found
 
 

@@ -14,12 +14,14 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.chunking import cut_into_parts
+from graphrag_assets.pipeline.extraction import unit_errors
 from graphrag_assets.pipeline.loading import INDEX_ERRORS
 from graphrag_assets.records import PlacedUnit
 
 SEPARATOR = " › "
 STAGE = "context"
 """Stage of the index_errors rows of contexts that could not be written."""
+_HINT = "Run the batch again: only failed contexts are asked for; until then the headings stand in."
 MAX_DOCUMENT_TOKENS = 8000
 """Longer documents are shown to the chat model in parts."""
 _MAX_PART = 200  # characters of a title or heading
@@ -31,6 +33,8 @@ _LINE = re.compile(
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
+WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
+"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
 
 
 class Heading(NamedTuple):
@@ -77,7 +81,7 @@ class Outline:
         self._paths: list[tuple[Heading, ...]] = []  # from each heading on: its parents and itself
         path: tuple[Heading, ...] = ()
         for heading in headings(text):
-            path = (*_above(path, heading.level), heading)
+            path = (*(outer for outer in path if outer.level < heading.level), heading)
             self._starts.append(heading.start)
             self._paths.append(path)
 
@@ -93,11 +97,6 @@ class Outline:
         if path and path[-1].start == start:
             path = path[:-1]
         return [heading.title for heading in path]
-
-
-def _above(path: tuple[Heading, ...], level: int) -> tuple[Heading, ...]:
-    """The headings of `path` that stay in force below a heading of `level`."""
-    return tuple(outer for outer in path if outer.level < level)
 
 
 def joined(title: str, path: list[str]) -> str:
@@ -160,9 +159,6 @@ def unit_headings(documents: pl.DataFrame, outlines: Mapping[str, Outline], text
 
 # --- written contexts -----------------------------------------------------------------------------------
 
-WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
-"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
-
 
 def placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
     """The text units, each with the part of its document that its context is written from.
@@ -210,35 +206,20 @@ def write_contexts(
     placed = placed_units(documents, text_units)
     prints = {unit.id: stable_id("context", writer, unit.document, unit.headings, unit.text) for unit in placed}
     contexts: dict[str, str] = dict(known.select("context_fingerprint", "context").iter_rows())
-    new = [unit for unit in placed if prints[unit.id] not in contexts]
+    new = {unit.id: unit for unit in placed if prints[unit.id] not in contexts}
     before = pl.DataFrame(schema=INDEX_ERRORS) if left_alone is None else left_alone.select(list(INDEX_ERRORS))
-    before = before.filter(pl.col("source").is_in([unit.id for unit in new]))
-    skipped, headings_of = set(before["source"]), {unit.id: unit.headings for unit in new}
+    before = before.filter(pl.col("source").is_in(list(new)))
+    skipped = set(before["source"])
     failed: list[tuple[str, str]] = []
-    for unit_id, written in write([unit for unit in new if unit.id not in skipped]):
+    for unit_id, written in write([unit for unit in new.values() if unit.id not in skipped]):
         if isinstance(written, Exception):
             failed.append((unit_id, f"{type(written).__name__}: {written}"))
         else:
-            contexts[prints[unit_id]] = ": ".join(part for part in (headings_of[unit_id], written) if part)
-    rows = [(id_, contexts.get(prints[id_]), prints[id_]) for id_ in text_units["id"]]
-    found = pl.DataFrame(
-        [(id_, context, fingerprint if context is not None else None) for id_, context, fingerprint in rows],
-        schema={"id": pl.String, "written": pl.String, "context_fingerprint": pl.String},
-        orient="row",
+            contexts[prints[unit_id]] = ": ".join(part for part in (new[unit_id].headings, written) if part)
+    known_prints = [prints[id_] if prints[id_] in contexts else None for id_ in text_units["id"]]
+    found = [contexts.get(prints[id_]) for id_ in text_units["id"]]
+    made = text_units.with_columns(
+        context=pl.coalesce(pl.Series(found, dtype=pl.String), "context"),
+        context_fingerprint=pl.Series(known_prints, dtype=pl.String),
     )
-    made = text_units.drop("context_fingerprint").join(found, on="id", how="left", maintain_order="left")
-    made = made.with_columns(context=pl.coalesce("written", "context")).drop("written")
-    return made, pl.concat([before, _failures(sorted(failed), text_units)])
-
-
-def _failures(failed: list[tuple[str, str]], text_units: pl.DataFrame) -> pl.DataFrame:
-    frame = pl.DataFrame(failed, schema={"source": pl.String, "error": pl.String}, orient="row")
-    batches = text_units.select("batch", source="id").unique("source")
-    return frame.join(batches, on="source", maintain_order="left").select(
-        "batch",
-        "source",
-        row_number=pl.lit(None, pl.Int64),
-        stage=pl.lit(STAGE),
-        error="error",
-        hint=pl.lit("Run the batch again: only failed contexts are asked for; until then the headings stand in."),
-    )
+    return made, pl.concat([before, unit_errors(sorted(failed), text_units, STAGE, _HINT)])

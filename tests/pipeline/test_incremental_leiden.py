@@ -183,7 +183,7 @@ def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph])
                 inside = result.edges.filter(pl.col("source_id").is_in(names) & pl.col("target_id").is_in(names))
                 edges, weights = edge_arrays(pl.Series(sorted(names)), inside)
                 with seeded(SMALL.seed):
-                    assert split_from_scratch(len(names), edges, weights, SMALL) is None, graph
+                    assert split_from_scratch(len(names), edges, weights) is None, graph
 
 
 @given(histories())

@@ -6,6 +6,7 @@ largest one of a run. On a CPU batches are no faster: a passage of 120 tokens is
 """
 
 import functools
+import importlib
 import os
 import threading
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _TEXTS_PER_THREAD = 32  # submitted at once: an interrupted run ends after those
 _BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it does not cut a word
+_loading = threading.Lock()  # questions side by side load a model once
 
 
 def encoder_of(model: str) -> "Encoder":
@@ -46,7 +48,7 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
         QueryError: neither is the index's model, or it cannot be used.
     """
     is_packaged = index_model.startswith(f"{PACKAGED}#")
-    models = [*([PACKAGED] if is_packaged else []), *([setting] if setting.startswith(ONNX) else [])]
+    models = [PACKAGED] * is_packaged + [setting] * setting.startswith(ONNX)
     found = f"GRAPHRAG_EMBEDDING_MODEL is {setting or 'not set'}"
     problem = ""
     for model in dict.fromkeys(models):
@@ -54,9 +56,8 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
             export = read_export(model)
             if export.is_model_of(index_model):
                 return _loaded(export)
-            found = (
-                f"GRAPHRAG_EMBEDDING_MODEL is {setting}, whose content is {export.name}" if model == setting else found
-            )
+            if model == setting:
+                found = f"GRAPHRAG_EMBEDDING_MODEL is {setting}, whose content is {export.name}"
         except SettingsError as error:
             problem = problem or str(error)
     if problem:
@@ -65,9 +66,6 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
         f"The index was embedded with {index_model}, and {found}. Their vectors cannot be compared: set it to "
         "onnx: and the folder of the model that the index was made with, or index again with the present one."
     )
-
-
-_loading = threading.Lock()  # questions side by side load a model once
 
 
 def _loaded(export: Export) -> "Encoder":
@@ -102,7 +100,8 @@ class Encoder:
             )
         self._output = self._chosen_output()
         self._n_special = self._tokenizer.num_special_tokens_to_add(is_pair=False)
-        self._prompt_tokens = {prompt: len(self._encode(prompt, special=False)) for prompt in self._prompts}
+        prompts = (export.query_prompt, export.passage_prompt)
+        self._prompt_tokens = {prompt: len(self._encode(prompt, special=False)) for prompt in prompts}
         if max(self._prompt_tokens.values()) + self._n_special > export.max_tokens // 2:
             raise SettingsError(
                 f"{export.tokenizer_file.parent}: of {export.max_tokens} tokens the prompt leaves less than half to "
@@ -131,10 +130,6 @@ class Encoder:
         """Unit vectors of questions, float32 (n, dimensions). Raises SettingsError as `embed_passages` does."""
         rows = [self._embed(self.export.query_prompt, text) for text in texts]
         return np.array(rows, np.float32).reshape(len(texts), self.dimensions)
-
-    @property
-    def _prompts(self) -> tuple[str, str]:
-        return self.export.query_prompt, self.export.passage_prompt
 
     def _encode(self, text: str, special: bool = True) -> "Encoding":
         return self._tokenizer.encode(text, add_special_tokens=special)
@@ -267,13 +262,17 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tokenizer(export: Export) -> Any:
+def _package(name: str, export: Export) -> Any:
     try:
-        from tokenizers import Tokenizer
+        return importlib.import_module(name)
     except ImportError as error:
         raise SettingsError(f"{export.name} needs {error.name}, which is not installed: {INSTALL}") from None
+
+
+def _tokenizer(export: Export) -> Any:
+    tokenizers = _package("tokenizers", export)
     try:
-        tokenizer = Tokenizer.from_file(str(export.tokenizer_file))
+        tokenizer = tokenizers.Tokenizer.from_file(str(export.tokenizer_file))
     except Exception as error:
         raise SettingsError(
             f"{export.tokenizer_file} is damaged: {error}. Copy it from the model's source again."
@@ -284,10 +283,7 @@ def _tokenizer(export: Export) -> Any:
 
 
 def _session(export: Export) -> Any:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise SettingsError(f"{export.name} needs {error.name}, which is not installed: {INSTALL}") from None
+    onnxruntime = _package("onnxruntime", export)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
     options.log_severity_level = 3  # errors, which are raised too

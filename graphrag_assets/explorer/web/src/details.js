@@ -16,7 +16,7 @@ const namesIn = (entity, mention) => [...(mention?.names ?? []), entity.title];
 
 export function entityDetails(model, entity) {
   const mentions = model.mentionsOf(entity.number);
-  const others = [...new Set(mentions.flatMap((mention) => mention.names ?? []))].filter((name) => name !== entity.title);
+  const others = model.otherNames(entity);
   const relationships = model.relationshipsOf(entity.number);
   const claims = model.claimsOf(entity.number);
   const chain = [...new Set(entity.communities)].map((number) => model.community.get(number)).filter(Boolean);
@@ -32,13 +32,7 @@ export function entityDetails(model, entity) {
     ),
     claims.length ? section("Claims", claims.length, longList(claims, (claim) => h("li", null, claimCard(model, claim)), { first: 6 })) : null,
     section("In the text", mentions.length, longList(mentions, (mention) => h("li", null, passage(model, mention.unit, namesIn(entity, mention), `&for=entity:${entity.number}`)), { first: 4, more: 20 })),
-    chain.length
-      ? section(
-          "Communities",
-          chain.length,
-          h("ul", { class: "list" }, chain.map((one) => h("li", null, communityCard(model, one)))),
-        )
-      : null,
+    chain.length ? section("Communities", chain.length, h("ul", { class: "list" }, chain.map((one) => h("li", null, communityCard(model, one))))) : null,
   ];
 }
 
@@ -103,12 +97,7 @@ function passage(model, number, names, purpose) {
   return h(
     "article",
     { class: "passage" },
-    h(
-      "p",
-      { class: "source" },
-      h("a", { href: `#unit=${unit.number}${purpose}`, title: "In its document" }, document?.title ?? "Document"),
-      h("span", null, `${document?.source ?? ""}${place(unit)}`),
-    ),
+    h("p", { class: "source" }, h("a", { href: `#unit=${unit.number}${purpose}`, title: "In its document" }, document?.title ?? "Document"), h("span", null, `${document?.source ?? ""}${place(unit)}`)),
     text === null ? missing() : excerpt(text.nodes),
     text && !text.found ? h("p", { class: "nothing" }, "The text has it in other words.") : null,
   );
@@ -140,10 +129,8 @@ function excerpt(nodes) {
   return box;
 }
 
-function communityCard(model, one) {
-  const report = model.report.get(one.number);
-  return h("div", { class: "card" }, h("div", { class: "line" }, h("a", { href: `#community=${one.number}` }, model.title(one)), h("span", { class: "badge" }, `level ${one.level}`), h("span", { class: "weight" }, plural(one.size, "entity", "entities"))));
-}
+const communityCard = (model, one) =>
+  h("div", { class: "card" }, h("div", { class: "line" }, h("a", { href: `#community=${one.number}` }, model.title(one)), h("span", { class: "badge" }, `level ${one.level}`), h("span", { class: "weight" }, plural(one.size, "entity", "entities"))));
 
 export function communityDetails(model, one, openable) {
   const report = model.report.get(one.number);
@@ -164,11 +151,7 @@ export function communityDetails(model, one, openable) {
       ? [
           report.summary ? h("p", { class: "description" }, cited(report.summary, model)) : null,
           report.findings?.length
-            ? section(
-                "Findings",
-                report.findings.length,
-                h("ol", { class: "findings" }, report.findings.map((finding) => h("li", null, h("h4", null, cited(finding.summary, model)), h("p", null, cited(finding.explanation, model))))),
-              )
+            ? section("Findings", report.findings.length, h("ol", { class: "findings" }, report.findings.map((finding) => h("li", null, h("h4", null, cited(finding.summary, model)), h("p", null, cited(finding.explanation, model))))))
             : null,
         ]
       : h("p", { class: "nothing" }, "This community has no report."),
@@ -204,18 +187,13 @@ export function documentDetails(model, document, at = null, names = [], back = n
   earlier.addEventListener("click", () => {
     earlier.replaceWith(longList(units.slice(0, start), block, { first: start, tag: "div", name: "units" }));
   });
-  return [
-    heading("Document", document.title || document.source, document.source, document.batch ? `batch ${document.batch}` : null, plural(units.length, "text unit")),
-    back,
-    earlier,
-    body,
-  ];
+  return [heading("Document", document.title || document.source, document.source, document.batch ? `batch ${document.batch}` : null, plural(units.length, "text unit")), back, earlier, body];
 }
 
 export function aboutDetails(model) {
   const { publication, made_with: madeWith, rows, errors } = model.content;
   const missingRows = leftOut(model.content);
-  const embedded = madeWith.extractor?.startsWith("offline/");
+  const embedded = madeWith.extractor?.startsWith("embedded/");
   return [
     heading("Published index", `Publication ${publication.number ?? "–"}`, publication.published_at ? `${publication.published_at} UTC` : null),
     missingRows.length
@@ -227,11 +205,7 @@ export function aboutDetails(model) {
           h("p", null, "graphrag.duckdb has all of it."),
         )
       : null,
-    h(
-      "dl",
-      { class: "figures" },
-      ["documents", "text_units", "entities", "relationships", "communities", "claims"].map((name) => h("div", null, h("dt", null, name.replace("_", " ")), h("dd", null, count(rows[name][1])))),
-    ),
+    h("dl", { class: "figures" }, ["documents", "text_units", "entities", "relationships", "communities", "claims"].map((name) => h("div", null, h("dt", null, name.replace("_", " ")), h("dd", null, count(rows[name][1]))))),
     errors ? h("p", { class: "notice" }, `${plural(errors, "file, row or text unit was", "files, rows or text units were")} skipped while indexing; the table index_errors has each with its cure.`) : null,
     section(
       "Made with",

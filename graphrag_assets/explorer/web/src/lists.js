@@ -44,40 +44,15 @@ export function communityTree(model, colorOf) {
   return level(model.roots);
 }
 
+const tallRow = (href, name, ...note) =>
+  h("li", null, h("a", { class: "row tall", href }, h("span", { class: "name" }, name), h("span", { class: "note" }, note)));
+
 export function claimList(model) {
   const byDate = [...model.claims].sort((a, b) => (a.start_date ?? "~").localeCompare(b.start_date ?? "~") || a.number - b.number);
   if (!byDate.length) return h("p", { class: "nothing" }, "This index has no claims.");
-  return longList(
-    byDate,
-    (claim) =>
-      h(
-        "li",
-        null,
-        h(
-          "a",
-          { class: "row tall", href: `#claim=${claim.number}` },
-          h("span", { class: "name" }, claim.description),
-          h("span", { class: "note" }, [claim.start_date, claim.subject_name].filter(Boolean).join(" · ")),
-        ),
-      ),
-    STEP,
-  );
+  return longList(byDate, (claim) => tallRow(`#claim=${claim.number}`, claim.description, [claim.start_date, claim.subject_name].filter(Boolean).join(" · ")), STEP);
 }
 
 export function documentList(model) {
-  return longList(
-    model.documents,
-    (one) =>
-      h(
-        "li",
-        null,
-        h(
-          "a",
-          { class: "row tall", href: `#document=${one.number}` },
-          h("span", { class: "name" }, one.title),
-          h("span", { class: "note" }, one.source, " · ", plural(model.unitsOf(one.number).length, "text unit")),
-        ),
-      ),
-    STEP,
-  );
+  return longList(model.documents, (one) => tallRow(`#document=${one.number}`, one.title, one.source, " · ", plural(model.unitsOf(one.number).length, "text unit")), STEP);
 }

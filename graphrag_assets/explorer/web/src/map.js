@@ -332,14 +332,7 @@ const shortened = (label, most) => (label.length > most ? `${label.slice(0, most
 
 function readTheme() {
   const style = getComputedStyle(document.documentElement);
-  const value = (name) => style.getPropertyValue(name).trim();
-  return {
-    background: value("--map"),
-    surface: value("--surface"),
-    text: value("--text"),
-    strong: value("--strong"),
-    edge: value("--edge"),
-    faint: value("--faint"),
-    border: value("--border"),
-  };
+  const value = (name) => style.getPropertyValue(`--${name}`).trim();
+  const names = ["surface", "text", "strong", "edge", "faint", "border"];
+  return { background: value("map"), ...Object.fromEntries(names.map((name) => [name, value(name)])) };
 }

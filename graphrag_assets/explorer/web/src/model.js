@@ -87,6 +87,8 @@ export function buildModel(content) {
     unit: byNumber(units),
     unitsOf: (number) => unitsOf.get(number) ?? none,
     mentionsOf: (number) => mentionsOf.get(number) ?? none,
+    // The names of an entity in the texts, but for its title.
+    otherNames: (one) => [...new Set((mentionsOf.get(one.number) ?? none).flatMap((mention) => mention.names ?? []))].filter((name) => name !== one.title),
     mentionsIn: (number) => mentionsIn.get(number) ?? none,
     statedIn: (number) => (statedIn.get(number) ?? none).map((statement) => statement.unit),
     title: (one) => reports.get(one.number)?.title || one.title || `Community ${one.number}`,
@@ -105,19 +107,9 @@ function placeTheUnplaced(entities) {
   });
 }
 
-export const NAMES = {
-  entities: "entities",
-  relationships: "relationships",
-  communities: "communities",
-  reports: "reports",
-  claims: "claims",
-  documents: "documents",
-  text_units: "texts",
-};
-
 // What the index has and the page has not, in words.
 export function leftOut(content) {
   return Object.entries(content.rows)
     .filter(([, [shown, total]]) => shown < total)
-    .map(([name, [shown, total]]) => ({ name: NAMES[name], missing: total - shown, total }));
+    .map(([name, [shown, total]]) => ({ name: name === "text_units" ? "texts" : name, missing: total - shown, total }));
 }

@@ -1,5 +1,7 @@
 // Search over everything on the page: titles first, then what claims, reports and texts say.
 
+import { h } from "./dom.js";
+
 const folded = (text) => (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 const PER_KIND = 8;
@@ -8,14 +10,11 @@ const TEXTS = 6;
 export function buildSearch(model) {
   let index = null;
   const build = () => {
-    const names = new Map(); // other names of entities
-    for (const one of model.entities) {
-      const said = new Set(model.mentionsOf(one.number).flatMap((mention) => mention.names ?? []));
-      said.delete(one.title);
-      names.set(one.number, [...said]);
-    }
     return {
-      entities: model.entities.map((one) => ({ row: one, title: folded(one.title), others: names.get(one.number).map(folded), names: names.get(one.number) })),
+      entities: model.entities.map((one) => {
+        const names = model.otherNames(one);
+        return { row: one, title: folded(one.title), others: names.map(folded), names };
+      }),
       communities: model.communities.map((one) => ({ row: one, title: folded(model.title(one)) })),
       documents: model.documents.map((one) => ({ row: one, title: `${folded(one.title)} ${folded(one.source)}` })),
       claims: model.claims.map((one) => ({ row: one, title: folded(one.description) })),
@@ -31,34 +30,23 @@ export function buildSearch(model) {
         .map((one, i) => ({ ...one, i, rank: Math.min(rankOf(one.title, wanted), ...(one.others ?? []).map((name) => rankOf(name, wanted) + 0.5)) }))
         .filter((one) => one.rank < 9)
         .sort((a, b) => a.rank - b.rank || a.i - b.i);
+    const hit = (kind, href, label, ...note) => ({ kind, href, label, note: note.filter(Boolean).join(" · ") });
     const hits = [
-      ...ranked(index.entities).slice(0, PER_KIND).map(({ row, others, names }) => ({
-        kind: "Entities",
-        href: `#entity=${row.number}`,
-        label: row.title,
-        note: [row.type, aliasNote(row, others, names, wanted)].filter(Boolean).join(" · "),
-      })),
-      ...ranked(index.communities).slice(0, 4).map(({ row }) => ({
-        kind: "Communities",
-        href: `#community=${row.number}`,
-        label: model.title(row),
-        note: `${row.size} entities`,
-      })),
-      ...ranked(index.documents).slice(0, 4).map(({ row }) => ({ kind: "Documents", href: `#document=${row.number}`, label: row.title, note: row.source })),
-      ...ranked(index.claims).slice(0, 4).map(({ row }) => ({ kind: "Claims", href: `#claim=${row.number}`, label: row.description, note: row.subject_name })),
+      ...ranked(index.entities).slice(0, PER_KIND).map(({ row, others, names }) => hit("Entities", `#entity=${row.number}`, row.title, row.type, aliasNote(row, others, names, wanted))),
+      ...ranked(index.communities).slice(0, 4).map(({ row }) => hit("Communities", `#community=${row.number}`, model.title(row), `${row.size} entities`)),
+      ...ranked(index.documents).slice(0, 4).map(({ row }) => hit("Documents", `#document=${row.number}`, row.title, row.source)),
+      ...ranked(index.claims).slice(0, 4).map(({ row }) => hit("Claims", `#claim=${row.number}`, row.description, row.subject_name)),
     ];
+    let texts = 0;
     for (const text of index.texts) {
-      if (hits.filter((hit) => hit.kind === "Texts").length >= TEXTS) break;
+      if (texts === TEXTS) break;
       text.title ??= folded(text.row.text).replace(/\s+/g, " ");
       const at = text.title.indexOf(wanted);
       if (at < 0) continue;
       const start = Math.max(0, at - 18);
-      hits.push({
-        kind: "Texts",
-        href: `#unit=${text.row.number}&words=${encodeURIComponent(question.trim())}`,
-        label: `…${text.row.text.replace(/\s+/g, " ").slice(start, start + 110)}…`,
-        note: model.document.get(text.row.document)?.title ?? "",
-      });
+      const label = `…${text.row.text.replace(/\s+/g, " ").slice(start, start + 110)}…`;
+      hits.push(hit("Texts", `#unit=${text.row.number}&words=${encodeURIComponent(question.trim())}`, label, model.document.get(text.row.document)?.title));
+      texts += 1;
     }
     return hits;
   };
@@ -103,27 +91,19 @@ export function mountSearch(input, list, search, go) {
   };
   const show = () => {
     hits = search(input.value);
-    list.replaceChildren();
-    let kind = null;
-    hits.forEach((hit, i) => {
-      if (hit.kind !== kind) list.append(Object.assign(document.createElement("div"), { className: "kind", textContent: hit.kind }));
-      kind = hit.kind;
-      const option = document.createElement("div");
-      option.id = `hit-${i}`;
-      option.className = "hit";
-      option.setAttribute("role", "option");
-      option.setAttribute("aria-selected", "false");
-      option.append(
-        Object.assign(document.createElement("span"), { className: "label", textContent: hit.label }),
-        Object.assign(document.createElement("span"), { className: "note", textContent: hit.note }),
-      );
-      option.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps the focus
-      option.addEventListener("click", () => choose(hit));
-      list.append(option);
-    });
-    if (input.value.trim() && !hits.length) {
-      list.append(Object.assign(document.createElement("div"), { className: "nothing", textContent: "Nothing on this page has that." }));
-    }
+    list.replaceChildren(
+      ...hits.flatMap((hit, i) => [
+        hit.kind === hits[i - 1]?.kind ? "" : h("div", { class: "kind" }, hit.kind),
+        h(
+          "div",
+          // The box keeps the focus.
+          { id: `hit-${i}`, class: "hit", role: "option", "aria-selected": "false", onpointerdown: (event) => event.preventDefault(), onclick: () => choose(hit) },
+          h("span", { class: "label" }, hit.label),
+          h("span", { class: "note" }, hit.note),
+        ),
+      ]),
+    );
+    if (input.value.trim() && !hits.length) list.append(h("div", { class: "nothing" }, "Nothing on this page has that."));
     list.hidden = !input.value.trim();
     input.setAttribute("aria-expanded", String(!list.hidden));
     active = -1;

@@ -27,6 +27,7 @@ from graphrag_assets.llm import (
 )
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
+from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.settings import Settings
@@ -123,7 +124,7 @@ def _budget(settings: Settings, run_id: str | None) -> Budget:
     return Budget(settings.budget_usd, ledger_of(settings).spent_today)
 
 
-def _limits(settings: Settings, model: ChatOptions | EmbeddingOptions) -> Limits:
+def _limits(settings: Settings, model: ModelOptions) -> Limits:
     options = LimitOptions(
         concurrency=settings.concurrency,
         requests_per_minute=settings.requests_per_minute,

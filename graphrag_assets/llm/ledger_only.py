@@ -8,10 +8,10 @@ import numpy as np
 from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.llm.backend import chat_model, embedding_model, prompts_of
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.token_estimates import PaidAnswers
 from graphrag_assets.settings import Settings
 
 
@@ -22,7 +22,7 @@ class NotStoredError(Exception):
 class LedgerOnlyChat:
     """A `Chat` that answers from the ledger alone, and collects the keys of its answers in `keys`."""
 
-    def __init__(self, paid: PaidAnswers, keys: set[str]):
+    def __init__(self, paid: ChatModel, keys: set[str]):
         self.paid, self.keys = paid, keys
 
     async def complete(self, request: ChatRequest) -> Completion:

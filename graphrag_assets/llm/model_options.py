@@ -27,41 +27,50 @@ class PriceOptions:
 
 
 @dataclass(frozen=True)
-class ChatOptions:
-    """A chat model and the parameters of its requests.
+class ModelOptions:
+    """A model and its server.
 
     Attributes:
         model: litellm's name, `provider/model`.
         base_url, api_key: of an OpenAI-compatible server; None: the provider's own environment variables.
-        temperature, max_tokens, seed: of every request without its own values; None is not sent.
-        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written to
-            the ledger, so no secrets.
         timeout: seconds until a request counts as lost.
-        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
-            step weaker (JSON mode, then plain text) when the server rejects it.
-        encoding: tiktoken encoding for estimates of prompt sizes.
     """
 
     model: str
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
-    seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 180.0
-    structured: Structured = "auto"
     prices: PriceOptions = PriceOptions()
-    encoding: str = "o200k_base"
 
     @property
     def where(self) -> str:
         """Model and address, for messages."""
-        return _where(self.model, self.base_url)
+        return f"{self.model} at {without_credentials(self.base_url)}" if self.base_url else self.model
 
 
 @dataclass(frozen=True)
-class EmbeddingOptions:
+class ChatOptions(ModelOptions):
+    """A chat model and the parameters of its requests.
+
+    Attributes:
+        temperature, max_tokens, seed: of every request without its own values; None is not sent.
+        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written to
+            the ledger, so no secrets.
+        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
+            step weaker (JSON mode, then plain text) when the server rejects it.
+        encoding: tiktoken encoding for estimates of prompt sizes.
+    """
+
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    seed: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    structured: Structured = "auto"
+    encoding: str = "o200k_base"
+
+
+@dataclass(frozen=True)
+class EmbeddingOptions(ModelOptions):
     """An embedding model and the parameters of its requests.
 
     Attributes:
@@ -73,26 +82,13 @@ class EmbeddingOptions:
             numbers they take three times the bytes and ten times the CPU to read.
     """
 
-    model: str
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
     dimensions: int | None = None
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191
     base64: bool = True
     timeout: float = 120.0
-    prices: PriceOptions = PriceOptions()
     encoding: str = "cl100k_base"
-
-    @property
-    def where(self) -> str:
-        """Model and address, for messages."""
-        return _where(self.model, self.base_url)
-
-
-def _where(model: str, base_url: str | None) -> str:
-    return f"{model} at {without_credentials(base_url)}" if base_url else model
 
 
 @dataclass(frozen=True)

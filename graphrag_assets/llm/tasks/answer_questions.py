@@ -5,10 +5,10 @@ Each request has its own function, so that the same request can be streamed.
 
 import copy
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -26,23 +26,15 @@ from graphrag_assets.answering import (
     Usage,
     as_note,
 )
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, usage_of
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
 from graphrag_assets.llm.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
-
-
-class StreamingChat(Chat, Protocol):
-    """A chat model that can stream its answers; its usage is counted in `usage`."""
-
-    usage: UsageMeter
-
-    def stream(self, request: ChatRequest) -> AsyncIterator[str]:
-        """The answer in pieces as they come."""
 
 
 class ScoredPoint(Form):
@@ -100,7 +92,7 @@ class ChatAnswerer:
     Without evidence nothing is sent.
     """
 
-    chat: StreamingChat
+    chat: ChatModel
     prompts: Prompts
     model: str
     origin: Origin = NOWHERE
@@ -260,7 +252,7 @@ class ChatAnswerer:
             yield Reply(NO_ANSWER)
             return
         started = time.perf_counter()
-        metered: StreamingChat = copy.copy(self.chat)  # the same connections, limits and ledger
+        metered = copy.copy(self.chat)  # the same connections, limits and ledger
         metered.usage = UsageMeter()  # separates the cost of this answer from that of concurrent ones
         text: list[str] = []
         try:

@@ -20,7 +20,6 @@ from graphrag_assets.store.publications import (
     roll_back,
 )
 
-_EXAMPLES = 5
 _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
@@ -62,7 +61,7 @@ def run_rollback(name: str) -> None:
     )
 
 
-def show_diff(before: str | None, after: str | None, sql: bool, examples: int = _EXAMPLES) -> None:
+def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
     """Print what differs between two publications, in words, or as SQL.
 
     Raises:

@@ -15,6 +15,7 @@ import duckdb
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_xml import write_graph
 from graphrag_assets.interop.source import TABLES
+from graphrag_assets.store.connections import attached
 from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.schema import literal
 
@@ -23,7 +24,6 @@ _EMBEDDINGS = {
     "entity": "embeddings.entity_description",
     "community_report": "embeddings.community_full_content",
 }
-_CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 _AT_ONCE = 10_000
 
 
@@ -60,8 +60,8 @@ def _selected(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with views v3_* of GraphRAG 3's tables, of what is asked for."""
     path = PublishedIndex(index).reader().path
-    with duckdb.connect(config=_CONFIG) as connection:
-        connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY); USE published")
+    with attached(published=path) as connection:
+        connection.execute("USE published")
         _check_known(connection, "batch", "operations.batch_state", batches)
         _check_known(connection, "community", "communities", communities)
         asked = {"batches": list(batches) or None, "communities": list(communities) or None}

@@ -29,7 +29,6 @@ from graphrag_assets.llm.model_options import (
     LimitOptions,
     Message,
     PriceOptions,
-    TokenUsage,
 )
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
@@ -60,7 +59,6 @@ __all__ = [
     "RequestRejected",
     "RetriesExhausted",
     "Salvaged",
-    "TokenUsage",
     "TruncatedAnswer",
     "Usage",
     "UsageMeter",

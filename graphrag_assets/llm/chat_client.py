@@ -26,12 +26,12 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured, TokenUsage
+from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, used
+from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
@@ -226,7 +226,8 @@ class ChatModel(ModelClient[ChatOptions]):
         """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
         if hit is None or (self._cache_not_before and hit.created_at < self._cache_not_before):
             return None
-        text, usage = hit.response or "", TokenUsage(hit.prompt_tokens, hit.completion_tokens)
+        text = hit.response or ""
+        usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
         if request.response_model is None:
             return Completion(text, usage=usage, from_ledger=True)
         try:
@@ -278,7 +279,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices
-    ) -> TokenUsage:
+    ) -> Usage:
         """Charge the budget with what a reply cost."""
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + reply.completion_tokens)
@@ -286,7 +287,7 @@ class ChatModel(ModelClient[ChatOptions]):
         if prices.source == "litellm" and reply.cost_usd is not None:
             cost = reply.cost_usd  # includes the prices of cached and tiered tokens
         reservation.settle(cost)
-        usage = TokenUsage(reply.prompt_tokens, reply.completion_tokens, cost)
+        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens, cost_usd=cost)
         trace.paid += usage
         return usage
 
@@ -296,7 +297,7 @@ class ChatModel(ModelClient[ChatOptions]):
         kind: str,
         request: ChatRequest,
         text: str,
-        usage: TokenUsage,
+        usage: Usage,
         began: float,
         trace: Trace | None = None,
         replace: bool = False,
@@ -322,14 +323,14 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
         hit = Usage(ledger_hits=1, dropped_records=completion.dropped_records)
-        self.usage.add(request.task, used(trace) + hit if trace else hit)
+        self.usage.add(request.task, trace.usage + hit if trace else hit)
 
     def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
         self.limits.breaker.succeeded()
-        self.usage.add(request.task, replace(used(trace), dropped_records=dropped_records))
+        self.usage.add(request.task, replace(trace.usage, dropped_records=dropped_records))
 
 
-def _read(reply: provider.Reply, request: ChatRequest, usage: TokenUsage) -> _Answer:
+def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:
     """The reply as its response model, and what is wrong with it."""
     completion = Completion(reply.text, usage=usage)
     try:

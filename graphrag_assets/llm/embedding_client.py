@@ -15,12 +15,12 @@ from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import RequestRejected
-from graphrag_assets.llm.model_options import EmbeddingOptions, TokenUsage
+from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import BadReplyError, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, used
+from graphrag_assets.llm.usage import Usage
 from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
@@ -141,7 +141,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                         raise
                     _no_base64.add(place)
         self.limits.breaker.succeeded()
-        self.usage.add(entry.task, used(trace) + Usage(ledger_hits=len(group) - sent))
+        self.usage.add(entry.task, trace.usage + Usage(ledger_hits=len(group) - sent))
         return vectors
 
     async def _attempt(
@@ -162,7 +162,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 vectors, billed = await provider.send_embedding(self.options, texts, encoding)
             billed = billed or _tokens(missing)
             reservation.settle(prices.cost(billed))
-        trace.paid += TokenUsage(billed, 0, prices.cost(billed))
+        trace.paid += Usage(prompt_tokens=billed, cost_usd=prices.cost(billed))
         rows = self._checked(vectors, len(missing))
         entry = replace(entry, seconds=(time.monotonic() - began) / len(missing))
         await self.ledger.put(*_entries(entry, missing, rows, billed, prices))

@@ -55,10 +55,6 @@ LLM_CALLS = sa.Table(
 )
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
-_HIT = [
-    LLM_CALLS.c[name]
-    for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds", "created_at")
-]
 _KEYS_PER_QUERY = 500
 
 
@@ -91,7 +87,6 @@ class Hit(NamedTuple):
     vector: bytes | None
     prompt_tokens: int
     completion_tokens: int
-    seconds: float
     created_at: str
 
 
@@ -233,9 +228,10 @@ class Ledger:
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
         found: dict[str, Hit] = {}
+        columns = [LLM_CALLS.c[name] for name in Hit._fields]
         with self._connection() as connection:
             for start in range(0, len(keys), _KEYS_PER_QUERY):
-                query = sa.select(*_HIT).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
+                query = sa.select(*columns).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
                 found |= {row[0]: Hit(*row) for row in connection.execute(query)}
         return found
 

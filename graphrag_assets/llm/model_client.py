@@ -14,7 +14,7 @@ from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import UsageMeter, used
+from graphrag_assets.llm.usage import UsageMeter
 
 Options = TypeVar("Options", bound=ModelOptions)
 
@@ -57,7 +57,7 @@ class ModelClient(Generic[Options]):
         try:
             yield
         except Exception as error:
-            self.usage.add(task, replace(used(trace), failures=1))
+            self.usage.add(task, replace(trace.usage, failures=1))
             if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
                 self.limits.breaker.failed(str(error))
             raise

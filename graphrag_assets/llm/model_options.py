@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict
 from pydantic import BaseModel
 
 from graphrag_assets.errors import without_credentials
+from graphrag_assets.llm.usage import Usage
 
 Structured = Literal["auto", "json_schema", "json_object", "text"]
 
@@ -143,32 +144,17 @@ class ChatRequest:
 
 
 @dataclass(frozen=True)
-class TokenUsage:
-    """What one call used. An answer from the ledger costs nothing: its `cost_usd` is 0."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-
-    def __add__(self, other: "TokenUsage") -> "TokenUsage":
-        return TokenUsage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost_usd + other.cost_usd,
-        )
-
-
-@dataclass(frozen=True)
 class Completion:
     """A valid answer.
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists. `retries` are all requests after the first, whatever the reason.
+    out of its `Salvaged` lists. `usage`: its tokens and their cost, which is 0 from the ledger. `retries` are all
+    requests after the first, whatever the reason.
     """
 
     text: str
     parsed: Any = None
-    usage: TokenUsage = TokenUsage()
+    usage: Usage = field(default_factory=Usage)
     from_ledger: bool = False
     retries: int = 0
     seconds: float = 0.0

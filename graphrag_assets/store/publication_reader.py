@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.schema import literal
 
@@ -29,8 +30,7 @@ _USE = "USE published"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
 _CONFIG: dict[str, Any] = {
-    "autoinstall_known_extensions": False,  # no network look-ups on hosts behind a firewall
-    "autoload_known_extensions": False,
+    **NO_EXTENSIONS,
     "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
 }
 

@@ -15,21 +15,15 @@ from dotenv import load_dotenv
 
 from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
-from graphrag_assets.llm import (
-    Budget,
-    ChatModel,
-    ChatOptions,
-    EmbeddingModel,
-    EmbeddingOptions,
-    Ledger,
-    LimitOptions,
-    Limits,
-    PriceOptions,
-)
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
-from graphrag_assets.llm.model_options import ModelOptions
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat
 from graphrag_assets.settings import Settings

@@ -8,10 +8,10 @@ import polars as pl
 from graphrag_assets.embedded.extractor import extract_unit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.llm import Prices
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,

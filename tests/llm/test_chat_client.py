@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from graphrag_assets.llm import (
-    ChatRequest,
+from graphrag_assets.llm.ledger import Entry
+from graphrag_assets.llm.model_errors import (
     CircuitOpen,
     EmptyAnswer,
     InvalidAnswer,
+    ModelError,
     RefusedAnswer,
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.ledger import Entry
-from graphrag_assets.llm.model_errors import ModelError
+from graphrag_assets.llm.model_options import ChatRequest
 from tests.llm.conftest import Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan
 

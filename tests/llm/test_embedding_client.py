@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.llm import CircuitOpen, RetriesExhausted, provider
+from graphrag_assets.llm import provider
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_errors import CircuitOpen, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.text import encode
 from tests.llm.conftest import Lab, run

@@ -6,6 +6,7 @@ degrees and frequencies then count the exported rows only.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -127,18 +128,15 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options
     return int(count)
 
 
-def _graph(form: str) -> Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]:
-    def written(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
-        nodes = _rows(connection, _NODES.format(communities="".join(_COMMUNITY.format(level=n) for n in range(levels))))
-        write_graph(target, form, nodes, _rows(connection, _EDGES), levels)
-        return {
-            name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
-            for name in ("entities", "relationships")
-        }
-
-    return written
+def _graph(form: str, connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
+    nodes = _rows(connection, _NODES.format(communities="".join(_COMMUNITY.format(level=n) for n in range(levels))))
+    write_graph(target, form, nodes, _rows(connection, _EDGES), levels)
+    return {
+        name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
+        for name in ("entities", "relationships")
+    }
 
 
 _COMMUNITY = ", any_value(c.community) FILTER (c.level = {level}) AS community_level_{level}"
@@ -166,7 +164,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[st
 FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] = {
     "graphrag": _parquet,
     "csv": _csv,
-    "graphml": _graph("graphml"),
-    "gexf": _graph("gexf"),
+    "graphml": partial(_graph, "graphml"),
+    "gexf": partial(_graph, "gexf"),
     "reports": _reports,
 }

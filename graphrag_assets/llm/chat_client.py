@@ -93,7 +93,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
         schema = structured_output.schema_text(request.response_model) if request.response_model else None
         vendor, name = provider.provider_of(self.options.model)
-        return key_of("chat", request.task, vendor, name, self._parameters(request), request.messages, schema)
+        return key_of("chat", request.task, vendor, name, _parameters(request), request.messages, schema)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request the answer, once more if it is not valid, and store it."""
@@ -148,7 +148,7 @@ class ChatModel(ModelClient[ChatOptions]):
         hit = await self.ledger.get(key)
         if stored := self._stored(request, hit):
             return _Answer(stored)
-        parameters = self._parameters(request)
+        parameters = _parameters(request)
         if wanted := structured_output.response_format(request.response_model, mode):
             parameters["response_format"] = wanted
         messages = structured_output.with_schema(messages, request.response_model, mode)
@@ -177,7 +177,7 @@ class ChatModel(ModelClient[ChatOptions]):
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
             with self._reserved(request, messages, prices) as reservation:
                 async with trace.request(self.options.timeout):
-                    first, chunks = await provider.open_stream(self.options, messages, self._parameters(request))
+                    first, chunks = await provider.open_stream(self.options, messages, _parameters(request))
                 return first, chunks, reservation.transfer()
 
         with self._counting_failure(request.task, trace):
@@ -252,25 +252,15 @@ class ChatModel(ModelClient[ChatOptions]):
             _modes[place] = structured_output.WEAKER[rejected]
         return True
 
-    def _parameters(self, request: ChatRequest) -> dict[str, Any]:
-        options = self.options
-        parameters = {
-            "temperature": options.temperature if request.temperature is None else request.temperature,
-            "max_tokens": options.max_tokens if request.max_tokens is None else request.max_tokens,
-            "seed": options.seed,
-            **options.extra,
-        }
-        return {name: value for name, value in parameters.items() if value is not None}
-
     def _expected_tokens(self, request: ChatRequest, messages: list[Message]) -> int:
         """Tokens that a call is expected to use, if they are limited."""
         return sum(self._estimate(request, messages)) if self.limits.counts_tokens else 0
 
     def _estimate(self, request: ChatRequest, messages: list[Message]) -> tuple[int, int]:
         """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
-        counted = count_tokens((message["content"] for message in messages), self.options.encoding)
+        counted = count_tokens(message["content"] for message in messages)
         answers, tokens = self._answered[request.task]
-        limit = request.max_tokens or self.options.max_tokens
+        limit = request.max_tokens
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
@@ -309,7 +299,7 @@ class ChatModel(ModelClient[ChatOptions]):
             task=request.task,
             provider=vendor,
             model=name,
-            parameters=canonical(self._parameters(request)),
+            parameters=canonical(_parameters(request)),
             response=text if kind == "chat" else None,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
@@ -328,6 +318,11 @@ class ChatModel(ModelClient[ChatOptions]):
     def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
         self.limits.breaker.succeeded()
         self.usage.add(request.task, replace(trace.usage, dropped_records=dropped_records))
+
+
+def _parameters(request: ChatRequest) -> dict[str, Any]:
+    limit = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
+    return {"temperature": request.temperature, **limit}
 
 
 def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:

@@ -1,6 +1,5 @@
 """The values that go in and out of the model clients."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
@@ -51,23 +50,14 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class ChatOptions(ModelOptions):
-    """A chat model and the parameters of its requests.
+    """A chat model.
 
     Attributes:
-        temperature, max_tokens, seed: of every request without its own values; None is not sent.
-        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written to
-            the ledger, so no secrets.
         structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
             step weaker (JSON mode, then plain text) when the server rejects it.
-        encoding: tiktoken encoding for estimates of prompt sizes.
     """
 
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
-    seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
     structured: Structured = "auto"
-    encoding: str = "o200k_base"
 
 
 @dataclass(frozen=True)
@@ -75,7 +65,6 @@ class EmbeddingOptions(ModelOptions):
     """An embedding model and the parameters of its requests.
 
     Attributes:
-        dimensions: requested from models that can shorten their vectors; None: the model's own.
         batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
@@ -83,7 +72,6 @@ class EmbeddingOptions(ModelOptions):
             numbers they take three times the bytes and ten times the CPU to read.
     """
 
-    dimensions: int | None = None
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191
@@ -130,7 +118,7 @@ class ChatRequest:
     task: str
     messages: tuple[Message, ...]
     response_model: type[BaseModel] | None = None
-    temperature: float | None = None
+    temperature: float = 0.0
     max_tokens: int | None = None
     batch: str | None = None
     unit: str | None = None

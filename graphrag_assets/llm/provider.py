@@ -117,10 +117,7 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
-    extra: dict[str, Any] = {}
-    if options.dimensions:  # litellm drops it for models not known to support it
-        extra = {"dimensions": options.dimensions, "allowed_openai_params": ["dimensions"]}
-    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options), **extra)
+    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options))
     rows = sorted(response.data, key=lambda row: row["index"])
     usage = response.usage
     return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0

@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Text, as_text
@@ -75,18 +74,6 @@ class ExtractClaims(RecordsForm):
     claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
 
 
-def claims_request(prompts: Prompts, text: str, options: ClaimOptions, origin: Origin = NOWHERE) -> ChatRequest:
-    """The first request for a text unit."""
-    messages = prompts.render(
-        TASK,
-        text=text,
-        claim_description=options.description,
-        entity_types=", ".join(options.entity_types) or None,
-        language=options.language,
-    )
-    return origin.request(TASK, messages, ExtractClaims)
-
-
 async def extract_claims(
     chat: Chat, prompts: Prompts, text: str, options: ClaimOptions = _DEFAULTS, origin: Origin = NOWHERE
 ) -> list[ClaimRecord]:
@@ -95,7 +82,14 @@ async def extract_claims(
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
-    first = claims_request(prompts, text, options, origin)
+    messages = prompts.render(
+        TASK,
+        text=text,
+        claim_description=options.description,
+        entity_types=", ".join(options.entity_types) or None,
+        language=options.language,
+    )
+    first = origin.request(TASK, messages, ExtractClaims)
     return claim_records(await request_rounds(chat, prompts, first, ExtractClaims, options.max_gleanings), text)
 
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
@@ -69,20 +68,6 @@ class ExtractGraph(RecordsForm):
     relationships: Salvaged[ExtractedRelationship] = Field(default_factory=list)
 
 
-def extraction_request(
-    prompts: Prompts, text: str, options: ExtractionOptions, origin: Origin = NOWHERE
-) -> ChatRequest:
-    """The first request for a text unit."""
-    messages = prompts.render(
-        TASK,
-        text=text,
-        entity_types=", ".join(options.entity_types),
-        other_types=options.other_types,
-        language=options.language,
-    )
-    return origin.request(TASK, messages, ExtractGraph)
-
-
 async def extract_text_unit(
     chat: Chat,
     prompts: Prompts,
@@ -96,7 +81,14 @@ async def extract_text_unit(
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
-    first = extraction_request(prompts, text, options, origin)
+    messages = prompts.render(
+        TASK,
+        text=text,
+        entity_types=", ".join(options.entity_types),
+        other_types=options.other_types,
+        language=options.language,
+    )
+    first = origin.request(TASK, messages, ExtractGraph)
     answers = await request_rounds(chat, prompts, first, ExtractGraph, options.max_gleanings)
     graph = graph_records(answers, options)
     if claim_options is None:

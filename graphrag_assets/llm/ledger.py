@@ -138,9 +138,9 @@ class Ledger:
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
         with self._queueing:
+            if not self._waiting:
+                self._written = self._writer.submit(self._write)  # begins when this lock is free
             self._waiting.append(_Write(entries, replace))
-            if len(self._waiting) == 1:
-                self._written = self._writer.submit(self._write)
             written = self._written
         await asyncio.shield(asyncio.wrap_future(written))  # a cancelled caller does not cancel the writes of others
 

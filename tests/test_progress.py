@@ -6,8 +6,8 @@ import queue
 import pytest
 
 from graphrag_assets.indexing.models import embedded_models
-from graphrag_assets.llm import Usage, UsageMeter
 from graphrag_assets.llm.concurrent_calls import _next_of
+from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
 

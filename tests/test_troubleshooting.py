@@ -80,7 +80,7 @@ def unknown_placeholder(monkeypatch, tmp_path):
     (tmp_path / "basic_search.jinja").write_text(
         "{% block user %}{{ context }} {{ question }} {{ mood }}{% endblock %}"
     )
-    Prompts(None, tmp_path)
+    Prompts(tmp_path)
 
 
 def run_under_way(monkeypatch, tmp_path):

@@ -1,6 +1,6 @@
 """`publications`, `diff` and `rollback`: list the kept publications, compare them, switch between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 import polars as pl
@@ -20,7 +20,6 @@ from graphrag_assets.store.publications import (
     roll_back,
 )
 
-_EXAMPLES = 5
 _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
@@ -62,7 +61,7 @@ def run_rollback(name: str) -> None:
     )
 
 
-def show_diff(before: str | None, after: str | None, sql: bool, examples: int = _EXAMPLES) -> None:
+def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
     """Print what differs between two publications, in words, or as SQL.
 
     Raises:
@@ -109,29 +108,19 @@ def _in_words(counts: pl.DataFrame, what: str) -> str:
 
 
 def _examples(frames: dict[str, pl.DataFrame]) -> dict[str, list[str]]:
-    """A line for each change, the most important ones first."""
-    documents, entities, relationships, communities, reports = (
-        frames[f"changed_{name}"] for name in ("documents", "entities", "relationships", "communities", "reports")
-    )
-    size = pl.max_horizontal("size_before", "size_after")
-    degree, weight = (
-        pl.max_horizontal("degree_before", "degree_after"),
-        pl.max_horizontal("weight_before", "weight_after"),
-    )
-    rank = pl.max_horizontal("rank_before", "rank_after")
-    return {
-        "documents": [_document(row) for row in documents.sort("change", "title").iter_rows(named=True)],
-        "entities": [_entity(row) for row in _ranked(entities, degree)],
-        "relationships": [_relationship(row) for row in _ranked(relationships, weight)],
-        "communities": [_community(row) for row in _ranked(communities, size)],
-        "reports": [_line(row) for row in _ranked(reports, rank)],
-    }
+    """A line for each change; of documents by title, else the most important ones first."""
+    documents = frames["changed_documents"].sort("change", "title").iter_rows(named=True)
+    lines = {"documents": [_document(row) for row in documents]}
+    for name, importance, line in _RANKED:
+        lines[name] = [line(row) for row in _ranked(frames[f"changed_{name}"], importance)]
+    return lines
 
 
-def _ranked(frame: pl.DataFrame, importance: pl.Expr) -> Sequence[dict]:
-    """Added and removed rows before changed ones; each sorted by importance."""
+def _ranked(frame: pl.DataFrame, importance: str) -> Sequence[dict]:
+    """Added and removed rows before changed ones; each sorted by importance, before or after."""
     changed = pl.col("change").is_in(["changed", "rewritten"])
-    return frame.sort(changed, importance.neg(), "title", "change", nulls_last=True).to_dicts()
+    greatest = pl.max_horizontal(f"{importance}_before", f"{importance}_after")
+    return frame.sort(changed, greatest.neg(), "title", "change", nulls_last=True).to_dicts()
 
 
 def _line(row: dict, more: str = "") -> str:
@@ -187,3 +176,11 @@ def _community(row: dict) -> str:
         f"level {row['level_after'] if row['change'] == 'born' else row['level_before']}, "
         f"{row['size_after'] or row['size_before']} members",
     )
+
+
+_RANKED: tuple[tuple[str, str, Callable[[dict], str]], ...] = (
+    ("entities", "degree", _entity),
+    ("relationships", "weight", _relationship),
+    ("communities", "size", _community),
+    ("reports", "rank", _line),
+)

@@ -6,6 +6,7 @@ degrees and frequencies then count the exported rows only.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import duckdb
 
 from graphrag_assets.errors import InputError
-from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
+from graphrag_assets.interop.graph_xml import write_graph
 from graphrag_assets.interop.source import TABLES
+from graphrag_assets.store.connections import attached
 from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.schema import literal
 
@@ -23,7 +25,6 @@ _EMBEDDINGS = {
     "entity": "embeddings.entity_description",
     "community_report": "embeddings.community_full_content",
 }
-_CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 _AT_ONCE = 10_000
 
 
@@ -60,8 +61,8 @@ def _selected(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with views v3_* of GraphRAG 3's tables, of what is asked for."""
     path = PublishedIndex(index).reader().path
-    with duckdb.connect(config=_CONFIG) as connection:
-        connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY); USE published")
+    with attached(published=path) as connection:
+        connection.execute("USE published")
         _check_known(connection, "batch", "operations.batch_state", batches)
         _check_known(connection, "community", "communities", communities)
         asked = {"batches": list(batches) or None, "communities": list(communities) or None}
@@ -127,50 +128,43 @@ def _copy(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options
     return int(count)
 
 
-def _graph(write: Callable[..., None]) -> Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]:
-    def written(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
-        write(target, _nodes(connection, levels), _edges(connection), levels)
-        return {
-            name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
-            for name in ("entities", "relationships")
-        }
-
-    return written
+def _graph(form: str, connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ((levels,),) = connection.execute("SELECT coalesce(max(level) + 1, 0) FROM communities").fetchall()
+    nodes = _rows(connection, _NODES.format(communities="".join(_COMMUNITY.format(level=n) for n in range(levels))))
+    write_graph(target, form, nodes, _rows(connection, _EDGES), levels)
+    return {
+        name: connection.execute(f"SELECT count(*) FROM v3_{name}").fetchall()[0][0]
+        for name in ("entities", "relationships")
+    }
 
 
-def _nodes(connection: duckdb.DuckDBPyConnection, levels: int) -> Iterator[Node]:
-    result = connection.execute(
-        """
-        SELECT e.human_readable_id, e.title, e.type, e.description, v.frequency, v.degree, e.x, e.y,
-               list(c.community ORDER BY c.level)
-        FROM v3_entities v JOIN entities e USING (human_readable_id)
-        LEFT JOIN search.entity_communities c ON c.entity = e.human_readable_id
-        GROUP BY ALL ORDER BY 1
-        """
-    )
+_COMMUNITY = ", any_value(c.community) FILTER (c.level = {level}) AS community_level_{level}"
+_NODES = """
+SELECT e.human_readable_id AS number, e.title, e.type, e.description, v.frequency, v.degree, e.x, e.y{communities}
+FROM v3_entities v JOIN entities e USING (human_readable_id)
+LEFT JOIN search.entity_communities c ON c.entity = e.human_readable_id
+GROUP BY ALL ORDER BY 1
+"""
+_EDGES = """
+SELECT r.human_readable_id AS number, r.source_number AS source, r.target_number AS target, r.type, r.description,
+       r.weight, v.combined_degree
+FROM v3_relationships v JOIN relationships r USING (human_readable_id) ORDER BY 1
+"""
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[str, Any]]:
+    result = connection.execute(query)
+    names = [name for name, *_ in result.description or ()]
     while rows := result.fetchmany(_AT_ONCE):
         for row in rows:
-            yield Node(*row)
-
-
-def _edges(connection: duckdb.DuckDBPyConnection) -> Iterator[Edge]:
-    result = connection.execute(
-        """
-        SELECT r.human_readable_id, r.source_number, r.target_number, r.type, r.description, r.weight, v.combined_degree
-        FROM v3_relationships v JOIN relationships r USING (human_readable_id) ORDER BY 1
-        """
-    )
-    while rows := result.fetchmany(_AT_ONCE):
-        for row in rows:
-            yield Edge(*row)
+            yield dict(zip(names, row, strict=True))
 
 
 FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] = {
     "graphrag": _parquet,
     "csv": _csv,
-    "graphml": _graph(write_graphml),
-    "gexf": _graph(write_gexf),
+    "graphml": partial(_graph, "graphml"),
+    "gexf": partial(_graph, "gexf"),
     "reports": _reports,
 }

@@ -6,29 +6,26 @@ How many calls run at once, what they may cost and that nothing is paid twice is
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from dotenv import load_dotenv
 
+from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
-from graphrag_assets.llm import (
-    Budget,
-    ChatModel,
-    ChatOptions,
-    EmbeddingModel,
-    EmbeddingOptions,
-    Ledger,
-    LimitOptions,
-    Limits,
-    PriceOptions,
-)
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
+from graphrag_assets.llm.tasks.chat_protocol import Chat
 from graphrag_assets.settings import Settings
 
 
@@ -56,6 +53,32 @@ def with_embeddings(
         return wait_for(model.embed(texts, run_id=run_id))
 
     return replace(models, embedding_model=settings.embedding_model, embed=embed, meters=(*models.meters, model.usage))
+
+
+def without_sending(
+    settings: Settings,
+    chat: Chat | None,
+    count: Callable[[EmbeddingModel, Sequence[str]], None],
+    batch: str | None = None,
+) -> IndexingModels:
+    """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
+
+    Args:
+        chat: answers in place of the chat model; None without one.
+        count: called with the texts that would be embedded; their vectors are zero.
+    """
+    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
+    if chat:
+        models = with_tasks(models, settings, prompts_of(settings), chat, batch)
+    if settings.embedding_model and not settings.embeds_locally:
+        model = embedding_model(settings)
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            count(model, texts)
+            return np.zeros((len(texts), 1), np.float32)
+
+        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
+    return models
 
 
 def chat_answerer(settings: Settings) -> ChatAnswerer:
@@ -123,7 +146,7 @@ def _budget(settings: Settings, run_id: str | None) -> Budget:
     return Budget(settings.budget_usd, ledger_of(settings).spent_today)
 
 
-def _limits(settings: Settings, model: ChatOptions | EmbeddingOptions) -> Limits:
+def _limits(settings: Settings, model: ModelOptions) -> Limits:
     options = LimitOptions(
         concurrency=settings.concurrency,
         requests_per_minute=settings.requests_per_minute,

@@ -26,12 +26,12 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured, TokenUsage
+from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, used
+from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
@@ -93,7 +93,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
         schema = structured_output.schema_text(request.response_model) if request.response_model else None
         vendor, name = provider.provider_of(self.options.model)
-        return key_of("chat", request.task, vendor, name, self._parameters(request), request.messages, schema)
+        return key_of("chat", request.task, vendor, name, _parameters(request), request.messages, schema)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request the answer, once more if it is not valid, and store it."""
@@ -148,7 +148,7 @@ class ChatModel(ModelClient[ChatOptions]):
         hit = await self.ledger.get(key)
         if stored := self._stored(request, hit):
             return _Answer(stored)
-        parameters = self._parameters(request)
+        parameters = _parameters(request)
         if wanted := structured_output.response_format(request.response_model, mode):
             parameters["response_format"] = wanted
         messages = structured_output.with_schema(messages, request.response_model, mode)
@@ -177,7 +177,7 @@ class ChatModel(ModelClient[ChatOptions]):
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
             with self._reserved(request, messages, prices) as reservation:
                 async with trace.request(self.options.timeout):
-                    first, chunks = await provider.open_stream(self.options, messages, self._parameters(request))
+                    first, chunks = await provider.open_stream(self.options, messages, _parameters(request))
                 return first, chunks, reservation.transfer()
 
         with self._counting_failure(request.task, trace):
@@ -226,7 +226,8 @@ class ChatModel(ModelClient[ChatOptions]):
         """The stored answer, unless it is too old or not valid for the response model, which may have changed."""
         if hit is None or (self._cache_not_before and hit.created_at < self._cache_not_before):
             return None
-        text, usage = hit.response or "", TokenUsage(hit.prompt_tokens, hit.completion_tokens)
+        text = hit.response or ""
+        usage = Usage(prompt_tokens=hit.prompt_tokens, completion_tokens=hit.completion_tokens)
         if request.response_model is None:
             return Completion(text, usage=usage, from_ledger=True)
         try:
@@ -251,25 +252,15 @@ class ChatModel(ModelClient[ChatOptions]):
             _modes[place] = structured_output.WEAKER[rejected]
         return True
 
-    def _parameters(self, request: ChatRequest) -> dict[str, Any]:
-        options = self.options
-        parameters = {
-            "temperature": options.temperature if request.temperature is None else request.temperature,
-            "max_tokens": options.max_tokens if request.max_tokens is None else request.max_tokens,
-            "seed": options.seed,
-            **options.extra,
-        }
-        return {name: value for name, value in parameters.items() if value is not None}
-
     def _expected_tokens(self, request: ChatRequest, messages: list[Message]) -> int:
         """Tokens that a call is expected to use, if they are limited."""
         return sum(self._estimate(request, messages)) if self.limits.counts_tokens else 0
 
     def _estimate(self, request: ChatRequest, messages: list[Message]) -> tuple[int, int]:
         """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
-        counted = count_tokens((message["content"] for message in messages), self.options.encoding)
+        counted = count_tokens(message["content"] for message in messages)
         answers, tokens = self._answered[request.task]
-        limit = request.max_tokens or self.options.max_tokens
+        limit = request.max_tokens
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
@@ -278,7 +269,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices
-    ) -> TokenUsage:
+    ) -> Usage:
         """Charge the budget with what a reply cost."""
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + reply.completion_tokens)
@@ -286,7 +277,7 @@ class ChatModel(ModelClient[ChatOptions]):
         if prices.source == "litellm" and reply.cost_usd is not None:
             cost = reply.cost_usd  # includes the prices of cached and tiered tokens
         reservation.settle(cost)
-        usage = TokenUsage(reply.prompt_tokens, reply.completion_tokens, cost)
+        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens, cost_usd=cost)
         trace.paid += usage
         return usage
 
@@ -296,7 +287,7 @@ class ChatModel(ModelClient[ChatOptions]):
         kind: str,
         request: ChatRequest,
         text: str,
-        usage: TokenUsage,
+        usage: Usage,
         began: float,
         trace: Trace | None = None,
         replace: bool = False,
@@ -308,7 +299,7 @@ class ChatModel(ModelClient[ChatOptions]):
             task=request.task,
             provider=vendor,
             model=name,
-            parameters=canonical(self._parameters(request)),
+            parameters=canonical(_parameters(request)),
             response=text if kind == "chat" else None,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
@@ -322,14 +313,19 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
         hit = Usage(ledger_hits=1, dropped_records=completion.dropped_records)
-        self.usage.add(request.task, used(trace) + hit if trace else hit)
+        self.usage.add(request.task, trace.usage + hit if trace else hit)
 
     def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
         self.limits.breaker.succeeded()
-        self.usage.add(request.task, replace(used(trace), dropped_records=dropped_records))
+        self.usage.add(request.task, replace(trace.usage, dropped_records=dropped_records))
 
 
-def _read(reply: provider.Reply, request: ChatRequest, usage: TokenUsage) -> _Answer:
+def _parameters(request: ChatRequest) -> dict[str, Any]:
+    limit = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
+    return {"temperature": request.temperature, **limit}
+
+
+def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:
     """The reply as its response model, and what is wrong with it."""
     completion = Completion(reply.text, usage=usage)
     try:

@@ -1,26 +1,17 @@
 """The models of a dry run: they send nothing and count the requests that would be paid for."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 
 from graphrag_assets.embedded.extractor import extract_unit
-from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing_models import Extracted, IndexingModels
-from graphrag_assets.llm import Prices
-from graphrag_assets.llm.backend import (
-    chat_model,
-    chat_prices,
-    embedding_model,
-    embedding_prices,
-    ledger_of,
-    prompts_of,
-)
+from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
+from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import with_tasks
+from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,
@@ -57,31 +48,18 @@ def tally_of(settings: Settings) -> Tally:
 
 
 def counting_models(settings: Settings, batch: str | None, tally: Tally) -> IndexingModels:
-    """The models of the settings, whose calls are counted in `tally` instead of sent.
+    """The models of the settings, whose calls are counted in `tally` instead of sent."""
 
-    Rows carry the same fingerprints as the real models' rows, so the dry run and the real run agree on what is new.
-    """
-    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
-    if settings.chat_model:
-        chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
-        counting = with_tasks(models, settings, prompts_of(settings), chat, batch)
+    def count(model: EmbeddingModel, texts: Sequence[str]) -> None:
+        exact = not tally.follows_guesses(EMBED)
+        for place, tokens in enumerate(wait_for(model.unpaid(texts))):
+            tally.planned[stable_id(EMBED, place, tokens)] = Planned(EMBED, None, tokens, 0, exact)
 
-        def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
-            return counting.extract(chat.remembering(units))
-
-        models = replace(counting, extract=extract)
-    if settings.embedding_model and not settings.embeds_locally:
-        model = embedding_model(settings)
-
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            exact = not tally.follows_guesses(EMBED)
-            for place, tokens in enumerate(wait_for(model.unpaid(texts))):
-                key = stable_id(EMBED, place, tokens)
-                tally.planned[key] = Planned(EMBED, None, tokens, 0, exact)
-            return np.zeros((len(texts), 1), np.float32)
-
-        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
-    return models
+    if not settings.chat_model:
+        return without_sending(settings, None, count, batch)
+    chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
+    models = without_sending(settings, chat, count, batch)
+    return replace(models, extract=lambda units: models.extract(chat.remembering(units)))
 
 
 def _extract(unit: TextUnit) -> UnitExtraction:

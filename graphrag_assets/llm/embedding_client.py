@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.budget import Budget
-from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
+from graphrag_assets.llm.ledger import Entry, Hit, canonical, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import RequestRejected
-from graphrag_assets.llm.model_options import EmbeddingOptions, TokenUsage
+from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import BadReplyError, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import Usage, used
+from graphrag_assets.llm.usage import Usage
 from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
@@ -48,11 +46,7 @@ class _Piece:
 class EmbeddingModel(ModelClient[EmbeddingOptions]):
     """An embedding model; see `ModelClient`. Usage is counted under the task given to `embed`."""
 
-    def __init__(
-        self, options: EmbeddingOptions, ledger: Ledger, limits: Limits | None = None, budget: Budget | None = None
-    ):
-        super().__init__(options, ledger, limits, budget)
-        self.dimensions: int | None = options.dimensions
+    dimensions: int | None = None  # known with the first vectors
 
     async def embed(
         self, texts: Sequence[str], *, task: str = "embed", batch: str | None = None, run_id: str | None = None
@@ -74,8 +68,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
         if missing:
             vendor, name = provider.provider_of(self.options.model)
-            parameters = canonical(self._parameters())
-            entry = Entry("", "embedding", task, vendor, name, parameters, batch=batch, run_id=run_id)
+            entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
             vectors |= await self._request_all(missing, entry)
         if not texts:
             return np.zeros((0, self.dimensions or 0), np.float32)
@@ -97,10 +90,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)
-        return key_of("embedding", vendor, name, self._parameters(), text)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"dimensions": self.options.dimensions} if self.options.dimensions else {}
+        return key_of("embedding", vendor, name, {}, text)
 
     async def _request_all(self, pieces: Sequence[_Piece], entry: Entry) -> dict[str, np.ndarray]:
         """Request the pieces in concurrent batches; the first error stops those that have not been sent."""
@@ -141,7 +131,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                         raise
                     _no_base64.add(place)
         self.limits.breaker.succeeded()
-        self.usage.add(entry.task, used(trace) + Usage(ledger_hits=len(group) - sent))
+        self.usage.add(entry.task, trace.usage + Usage(ledger_hits=len(group) - sent))
         return vectors
 
     async def _attempt(
@@ -162,7 +152,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
                 vectors, billed = await provider.send_embedding(self.options, texts, encoding)
             billed = billed or _tokens(missing)
             reservation.settle(prices.cost(billed))
-        trace.paid += TokenUsage(billed, 0, prices.cost(billed))
+        trace.paid += Usage(prompt_tokens=billed, cost_usd=prices.cost(billed))
         rows = self._checked(vectors, len(missing))
         entry = replace(entry, seconds=(time.monotonic() - began) / len(missing))
         await self.ledger.put(*_entries(entry, missing, rows, billed, prices))

@@ -20,18 +20,17 @@ from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions, extract_text_unit
 from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.token_estimates import EXTRACTION_TASKS
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import ReportOptions, write_report
 from graphrag_assets.llm.usage import UsageMeter
-from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
+from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings
 
 log = logging.getLogger(__name__)
 _SMALL = 2
 """Communities of at most so many members are reported from their own rows, without a call."""
-
-_EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
 
 
 def with_tasks(
@@ -56,7 +55,7 @@ def with_tasks(
 
     return replace(
         models,
-        extractor=fingerprint(_EXTRACTION_TASKS, tasks.extraction, tasks.claims),
+        extractor=fingerprint(EXTRACTION_TASKS, tasks.extraction, tasks.claims),
         extract=tasks.extract,
         summarize=tasks.summarize,
         reporter=fingerprint(("community_report",), tasks.reports),
@@ -109,13 +108,12 @@ class IndexingTasks:
         """Extractions of text units, as they complete."""
         extraction, claims = self.extraction, self.claims
 
-        async def extract_one(unit: TextUnit) -> Extracted:
+        async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            found = await extract_text_unit(self.chat, self.prompts, unit.text, extraction, claims, origin)
-            return unit.id, found.extraction
+            return await extract_text_unit(self.chat, self.prompts, unit.text, extraction, claims, origin)
 
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
-            yield (unit.id, found) if isinstance(found, Exception) else found
+            yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
         """One description per key: a single one as it is, several summarized."""

@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +26,6 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from graphrag_assets.llm.model_errors import LedgerError, without_secrets
 from graphrag_assets.llm.single_flight import SingleFlight
-from graphrag_assets.llm.write_batcher import WriteBatcher
 
 _metadata = sa.MetaData()
 LLM_CALLS = sa.Table(
@@ -55,10 +55,6 @@ LLM_CALLS = sa.Table(
 )
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
-_HIT = [
-    LLM_CALLS.c[name]
-    for name in ("key", "response", "vector", "prompt_tokens", "completion_tokens", "seconds", "created_at")
-]
 _KEYS_PER_QUERY = 500
 
 
@@ -91,7 +87,6 @@ class Hit(NamedTuple):
     vector: bytes | None
     prompt_tokens: int
     completion_tokens: int
-    seconds: float
     created_at: str
 
 
@@ -123,7 +118,10 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._writes = WriteBatcher("ledger writes", self._write)
+        self._writer = ThreadPoolExecutor(1, "ledger writes")
+        self._waiting: list[_Write] = []
+        self._written: Future[None] = Future()  # of the writes that are waiting
+        self._queueing = threading.Lock()
         self.single_flight = SingleFlight()
 
     async def get(self, key: str) -> Hit | None:
@@ -139,29 +137,31 @@ class Ledger:
 
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
-        await asyncio.wrap_future(self._writes.submit(_Write(entries, replace)))
-
-    def spent_since(self, when: datetime) -> float:
-        """US dollars of all calls since then."""
-        total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
-        return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(when)))[0][0])
+        with self._queueing:
+            if not self._waiting:
+                self._written = self._writer.submit(self._write)  # begins when this lock is free
+            self._waiting.append(_Write(entries, replace))
+            written = self._written
+        await asyncio.shield(asyncio.wrap_future(written))  # a cancelled caller does not cancel the writes of others
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
-        return self.spent_since(datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0))
+        total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
+        midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight)))[0][0])
 
-    def frame(self, since: datetime | None = None) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """The ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
         query = sa.select(*_ACCOUNTING).order_by(LLM_CALLS.c.created_at, LLM_CALLS.c.key)
-        if since:
-            query = query.where(LLM_CALLS.c.created_at >= _iso(since))
         types = {sa.Integer: pl.Int64, sa.Float: pl.Float64}
         schema = {column.name: types.get(type(column.type), pl.String) for column in _ACCOUNTING}
         return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=schema, orient="row")
 
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
-        self._writes.stop()
+        with self._queueing:
+            writer, self._writer = self._writer, ThreadPoolExecutor(1, "ledger writes")
+        writer.shutdown()
         self._engine.dispose()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:
@@ -212,11 +212,13 @@ class Ledger:
         with self._connection() as connection, connection.begin():
             yield connection
 
-    def _write(self, jobs: Sequence[_Write]) -> None:
-        """Write all entries of all jobs in one transaction."""
-        stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for job in jobs if job.replace for entry in job.entries]
+    def _write(self) -> None:
+        """Perform the waiting writes in one transaction."""
+        with self._queueing:
+            writes, self._waiting = self._waiting, []
+        stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
         now = _iso(datetime.now(UTC))
-        rows = [_row(entry, now) for job in jobs for entry in job.entries]
+        rows = [_row(entry, now) for write in writes for entry in write.entries]
         with self._transaction() as connection:
             if stale:
                 connection.execute(_REPLACED, stale)
@@ -226,9 +228,10 @@ class Ledger:
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
         found: dict[str, Hit] = {}
+        columns = [LLM_CALLS.c[name] for name in Hit._fields]
         with self._connection() as connection:
             for start in range(0, len(keys), _KEYS_PER_QUERY):
-                query = sa.select(*_HIT).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
+                query = sa.select(*columns).where(LLM_CALLS.c.key.in_(keys[start : start + _KEYS_PER_QUERY]))
                 found |= {row[0]: Hit(*row) for row in connection.execute(query)}
         return found
 

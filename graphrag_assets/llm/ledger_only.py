@@ -1,17 +1,13 @@
 """Which of the ledger's answers an index depends on: models that answer from the ledger alone."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.llm.backend import chat_model, embedding_model, prompts_of
+from graphrag_assets.llm.backend import chat_model, without_sending
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import with_tasks
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.llm.tasks.token_estimates import PaidAnswers
 from graphrag_assets.settings import Settings
 
 
@@ -22,7 +18,7 @@ class NotStoredError(Exception):
 class LedgerOnlyChat:
     """A `Chat` that answers from the ledger alone, and collects the keys of its answers in `keys`."""
 
-    def __init__(self, paid: PaidAnswers, keys: set[str]):
+    def __init__(self, paid: ChatModel, keys: set[str]):
         self.paid, self.keys = paid, keys
 
     async def complete(self, request: ChatRequest) -> Completion:
@@ -39,16 +35,9 @@ class LedgerOnlyChat:
 
 def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
     """The models of the settings, which send nothing and add the keys of the answers they find to `keys`."""
-    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
-    if settings.chat_model:
-        chat = LedgerOnlyChat(chat_model(settings), keys)
-        models = with_tasks(models, settings, prompts_of(settings), chat)
-    if settings.embedding_model and not settings.embeds_locally:
-        model = embedding_model(settings)
 
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            keys.update(wait_for(model.stored_keys(texts)))
-            return np.zeros((len(texts), 1), np.float32)
+    def look_up(model: EmbeddingModel, texts: Sequence[str]) -> None:
+        keys.update(wait_for(model.stored_keys(texts)))
 
-        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
-    return models
+    chat = LedgerOnlyChat(chat_model(settings), keys) if settings.chat_model else None
+    return without_sending(settings, chat, look_up)

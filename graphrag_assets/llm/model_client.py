@@ -10,13 +10,13 @@ from graphrag_assets.llm import provider
 from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions
+from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
-from graphrag_assets.llm.usage import UsageMeter, used
+from graphrag_assets.llm.usage import UsageMeter
 
-Options = TypeVar("Options", ChatOptions, EmbeddingOptions)
+Options = TypeVar("Options", bound=ModelOptions)
 
 
 class ModelClient(Generic[Options]):
@@ -57,7 +57,7 @@ class ModelClient(Generic[Options]):
         try:
             yield
         except Exception as error:
-            self.usage.add(task, replace(used(trace), failures=1))
+            self.usage.add(task, replace(trace.usage, failures=1))
             if isinstance(error, InvalidAnswer | RetriesExhausted | RequestRejected):
                 self.limits.breaker.failed(str(error))
             raise

@@ -1,12 +1,12 @@
 """The values that go in and out of the model clients."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
 from graphrag_assets.errors import without_credentials
+from graphrag_assets.llm.usage import Usage
 
 Structured = Literal["auto", "json_schema", "json_object", "text"]
 
@@ -27,45 +27,44 @@ class PriceOptions:
 
 
 @dataclass(frozen=True)
-class ChatOptions:
-    """A chat model and the parameters of its requests.
+class ModelOptions:
+    """A model and its server.
 
     Attributes:
         model: litellm's name, `provider/model`.
         base_url, api_key: of an OpenAI-compatible server; None: the provider's own environment variables.
-        temperature, max_tokens, seed: of every request without its own values; None is not sent.
-        extra: further parameters of litellm's completion call, such as `reasoning_effort`; they are written to
-            the ledger, so no secrets.
         timeout: seconds until a request counts as lost.
-        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
-            step weaker (JSON mode, then plain text) when the server rejects it.
-        encoding: tiktoken encoding for estimates of prompt sizes.
     """
 
     model: str
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    temperature: float | None = 0.0
-    max_tokens: int | None = None
-    seed: int | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 180.0
-    structured: Structured = "auto"
     prices: PriceOptions = PriceOptions()
-    encoding: str = "o200k_base"
 
     @property
     def where(self) -> str:
         """Model and address, for messages."""
-        return _where(self.model, self.base_url)
+        return f"{self.model} at {without_credentials(self.base_url)}" if self.base_url else self.model
 
 
 @dataclass(frozen=True)
-class EmbeddingOptions:
+class ChatOptions(ModelOptions):
+    """A chat model.
+
+    Attributes:
+        structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
+            step weaker (JSON mode, then plain text) when the server rejects it.
+    """
+
+    structured: Structured = "auto"
+
+
+@dataclass(frozen=True)
+class EmbeddingOptions(ModelOptions):
     """An embedding model and the parameters of its requests.
 
     Attributes:
-        dimensions: requested from models that can shorten their vectors; None: the model's own.
         batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
@@ -73,26 +72,12 @@ class EmbeddingOptions:
             numbers they take three times the bytes and ten times the CPU to read.
     """
 
-    model: str
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    dimensions: int | None = None
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191
     base64: bool = True
     timeout: float = 120.0
-    prices: PriceOptions = PriceOptions()
     encoding: str = "cl100k_base"
-
-    @property
-    def where(self) -> str:
-        """Model and address, for messages."""
-        return _where(self.model, self.base_url)
-
-
-def _where(model: str, base_url: str | None) -> str:
-    return f"{model} at {without_credentials(base_url)}" if base_url else model
 
 
 @dataclass(frozen=True)
@@ -133,7 +118,7 @@ class ChatRequest:
     task: str
     messages: tuple[Message, ...]
     response_model: type[BaseModel] | None = None
-    temperature: float | None = None
+    temperature: float = 0.0
     max_tokens: int | None = None
     batch: str | None = None
     unit: str | None = None
@@ -147,32 +132,17 @@ class ChatRequest:
 
 
 @dataclass(frozen=True)
-class TokenUsage:
-    """What one call used. An answer from the ledger costs nothing: its `cost_usd` is 0."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-
-    def __add__(self, other: "TokenUsage") -> "TokenUsage":
-        return TokenUsage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost_usd + other.cost_usd,
-        )
-
-
-@dataclass(frozen=True)
 class Completion:
     """A valid answer.
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists. `retries` are all requests after the first, whatever the reason.
+    out of its `Salvaged` lists. `usage`: its tokens and their cost, which is 0 from the ledger. `retries` are all
+    requests after the first, whatever the reason.
     """
 
     text: str
     parsed: Any = None
-    usage: TokenUsage = TokenUsage()
+    usage: Usage = field(default_factory=Usage)
     from_ledger: bool = False
     retries: int = 0
     seconds: float = 0.0

@@ -111,20 +111,17 @@ class Prompts:
     """The templates in use: for each task the one of the first place that has one.
 
     Args:
-        paths: files chosen for single tasks.
         folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it may lack some.
         tuned: the folder that auto-tuning writes to; it may be missing.
 
     The templates of the package come last.
 
     Raises:
-        SettingsError: a file is missing, belongs to no task, is not a valid template, refers to an unknown
+        SettingsError: a file belongs to no task, is not a valid template, refers to an unknown
             placeholder, or lacks a required one.
     """
 
-    def __init__(
-        self, paths: Mapping[str, Path] | None = None, folder: Path | None = None, tuned: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path | None = None, tuned: Path | None = None) -> None:
         self._files: dict[str, Path] = {}
         if tuned is not None and tuned.is_dir():
             self._files |= _templates_in(tuned)
@@ -132,11 +129,6 @@ class Prompts:
             if not folder.is_dir():
                 raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
             self._files |= _templates_in(folder)
-        for task, path in (paths or {}).items():
-            _known(task, f"the prompt file {path}")
-            if not path.is_file():
-                raise SettingsError(f"The prompt file {path} for the task {task} does not exist.")
-            self._files[task] = path
         self._loaded: dict[str, _Template] = {}
         for task in self._files:  # those of the package are checked by its tests
             self._template(task)
@@ -160,10 +152,6 @@ class Prompts:
     def fingerprint(self, task: str) -> str:
         """Hash of the template in use; rows made with another one are out of date."""
         return self._template(task).fingerprint
-
-    def origin(self, task: str) -> str:
-        """The file of the template in use."""
-        return self._template(task).origin
 
     def source(self, task: str) -> str:
         """The text of the template in use."""

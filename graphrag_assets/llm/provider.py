@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from graphrag_assets.llm.model_errors import without_secrets
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, Structured
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -117,16 +117,13 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
-    extra: dict[str, Any] = {}
-    if options.dimensions:  # litellm drops it for models not known to support it
-        extra = {"dimensions": options.dimensions, "allowed_openai_params": ["dimensions"]}
-    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options), **extra)
+    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options))
     rows = sorted(response.data, key=lambda row: row["index"])
     usage = response.usage
     return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0
 
 
-def _address(options: ChatOptions | EmbeddingOptions) -> dict[str, Any]:
+def _address(options: ModelOptions) -> dict[str, Any]:
     """Model, address, key and timeout as litellm's parameters."""
     key = options.api_key
     if options.base_url and options.model.startswith("openai/"):

@@ -9,7 +9,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.model_errors import CircuitOpen, ModelError, RefusedAnswer, RequestRejected, RetriesExhausted
-from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions
+from graphrag_assets.llm.model_options import LimitOptions, ModelOptions
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 
@@ -34,7 +34,7 @@ class _TransientError(Exception):
 
 
 async def call_with_retries(
-    options: ChatOptions | EmbeddingOptions,
+    options: ModelOptions,
     limits: Limits,
     request: Callable[[], Awaitable[R]],
     trace: Trace,
@@ -106,9 +106,7 @@ def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
     return wait
 
 
-def raise_for(
-    failure: provider.Failure, options: ChatOptions | EmbeddingOptions, limits: Limits, what: str, attempts: int
-) -> NoReturn:
+def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, attempts: int) -> NoReturn:
     """Raise what a failed attempt means for its call, and for the other calls to the same model.
 
     Raises:

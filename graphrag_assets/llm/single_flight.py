@@ -6,10 +6,10 @@ A request that has been sent is finished and stored even if all its callers are 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from graphrag_assets.llm.model_options import TokenUsage
+from graphrag_assets.llm.usage import Usage
 
 R = TypeVar("R")
 
@@ -19,7 +19,7 @@ class Trace:
     """What one call has done so far: requests, tokens paid, seconds waited; and whether its callers are gone."""
 
     requests: int = 0
-    paid: TokenUsage = field(default_factory=TokenUsage)
+    paid: Usage = field(default_factory=Usage)
     seconds_waiting: float = 0.0
     sending: bool = False
     abandoned: bool = False
@@ -28,6 +28,12 @@ class Trace:
     def retries(self) -> int:
         """Requests after the first."""
         return max(0, self.requests - 1)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the call so far."""
+        calls = 1 if self.requests else 0
+        return replace(self.paid, calls=calls, retries=self.retries, seconds_waiting=self.seconds_waiting)
 
     def check(self) -> None:
         """Raise `CancelledError` if all callers are gone, so that nothing more is sent."""

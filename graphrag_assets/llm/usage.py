@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
-from graphrag_assets.llm.single_flight import Trace
-
 
 @dataclass(frozen=True)
 class Usage:
@@ -27,18 +25,6 @@ class Usage:
     def as_dict(self) -> dict[str, int | float]:
         """Name and value of each sum."""
         return asdict(self)
-
-
-def used(trace: Trace) -> Usage:
-    """The usage of one call so far."""
-    return Usage(
-        calls=1 if trace.requests else 0,
-        prompt_tokens=trace.paid.prompt_tokens,
-        completion_tokens=trace.paid.completion_tokens,
-        cost_usd=trace.paid.cost_usd,
-        retries=trace.retries,
-        seconds_waiting=trace.seconds_waiting,
-    )
 
 
 class UsageMeter:

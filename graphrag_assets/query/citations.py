@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_assets.query.context import Section
+from graphrag_assets.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.store.publication_reader import Reader
 
@@ -137,20 +137,11 @@ def _cited_in(block: str) -> list[tuple[str, int]]:
     return cited
 
 
-def given_by(sections: Iterable[Section]) -> dict[str, set[int]]:
-    """The rows of these sections, which can be cited."""
+def given_by(rows: Iterable[Passage | Reference]) -> dict[str, set[int]]:
+    """The numbers of these rows by table: the rows of a context, or those that a text cites, can be cited."""
     given: dict[str, set[int]] = {}
-    for section in sections:
-        given.setdefault(section.name, set()).update(section.numbers)
-    return given
-
-
-def cited_by(texts: Iterable[str]) -> dict[str, set[int]]:
-    """The rows that these texts cite, which can be cited from them."""
-    given: dict[str, set[int]] = {}
-    for text in texts:
-        for reference in references(text):
-            given.setdefault(reference.table, set()).add(reference.number)
+    for row in rows:
+        given.setdefault(row.table, set()).add(row.number)
     return given
 
 

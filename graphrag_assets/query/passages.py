@@ -259,8 +259,7 @@ def passage_frame(reader: Reader, ranked: RankedPassages) -> pl.DataFrame:
     """The passages with their documents, and their ranks by each ranking (1 is best; null: not ranked by it).
 
     Returns:
-        rank, score, document, source, start_char, end_char, rank_by_words, rank_by_vectors, rank_by_graph, about (the
-        things that the walk reached the passage through), context, text, human_readable_id, id; best first.
+        the columns of `retrieve`, best first.
     """
     numbers = ranked.numbers
     rows = reader.rows(

@@ -34,27 +34,19 @@ def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
     Raises:
         QueryError: the settings name another model; its vectors cannot be compared with the index's.
     """
-    if index_model == hashed_embeddings.MODEL:
-        return hashed_embeddings.embed
-    if _is_local(index_model):
-        return lambda texts: _embed_locally(index_model, texts)
-    _comparable(index_model)
+    if here := _in_process(index_model):
+        return here
+    _check_comparable(index_model)
     from graphrag_assets.llm.event_loop import wait_for
 
     return lambda texts: wait_for(embed(index_model, texts))[0]
 
 
 async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usage]:
-    """The vectors of questions to an index that was embedded with `index_model`, and their cost.
-
-    Raises:
-        QueryError: the settings name another model; its vectors cannot be compared with the index's.
-    """
-    if index_model == hashed_embeddings.MODEL:
-        return await asyncio.to_thread(hashed_embeddings.embed, list(texts)), Usage()
-    if _is_local(index_model):
-        return await asyncio.to_thread(_embed_locally, index_model, texts), Usage()
-    _comparable(index_model)
+    """The vectors of questions to an index that was embedded with `index_model`, and their cost. Raises QueryError."""
+    if here := _in_process(index_model):
+        return await asyncio.to_thread(here, list(texts)), Usage()
+    _check_comparable(index_model)
     from graphrag_assets.llm.backend import embedding_model
     from graphrag_assets.settings import Settings
 
@@ -64,20 +56,20 @@ async def embed(index_model: str, texts: Sequence[str]) -> tuple[np.ndarray, Usa
     return vectors, Usage(used.calls, used.prompt_tokens, used.completion_tokens, used.cost_usd)
 
 
-def _is_local(index_model: str) -> bool:
-    from graphrag_assets.settings import ONNX
+def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | None:
+    """The function that embeds without a provider; None for a provider's model."""
+    from graphrag_assets.settings import ONNX, Settings
 
-    return index_model.startswith(ONNX)
-
-
-def _embed_locally(index_model: str, texts: Sequence[str]) -> np.ndarray:
+    if index_model == hashed_embeddings.MODEL:
+        return hashed_embeddings.embed
+    if not index_model.startswith(ONNX):
+        return None
     from graphrag_assets.embedded import semantic
-    from graphrag_assets.settings import Settings
 
-    return semantic.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
+    return lambda texts: semantic.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
 
 
-def _comparable(index_model: str) -> None:
+def _check_comparable(index_model: str) -> None:
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()

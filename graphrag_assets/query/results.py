@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -105,23 +105,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
-        return {
-            "method": self.method,
-            "question": self.question,
-            "answer": self.answer,
-            "citations": [asdict(citation) for citation in self.citations],
-            "unresolved": self.unresolved,
-            "context": {
-                name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()
-            },
-            "usage": {category: asdict(usage) for category, usage in self.usage.items()},
-            "seconds": self.seconds,
-            "model": self.model,
-            "publication": self.publication,
-            "actions": [asdict(action) for action in self.actions],
-            "errors": [asdict(failure) for failure in self.errors],
-            "choice": asdict(self.choice) if self.choice else None,
-        }
+        read = {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()}
+        return asdict(replace(self, context={})) | {"context": read}
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""

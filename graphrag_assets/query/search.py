@@ -30,7 +30,7 @@ from graphrag_assets.answering import (
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import query_models
 from graphrag_assets.query.callbacks import checked_callbacks
-from graphrag_assets.query.citations import Checked, Given, cited_by, given_by, resolve
+from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
 from graphrag_assets.query.context import Context, Section, merged_frames
 from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
 from graphrag_assets.query.filters.filter import Metadata
@@ -264,10 +264,7 @@ class Search(Generic[OptionsOf]):
         form = self.form if ranked else replace(self.form, by_meaning=False)
         mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, form)
         self.add_usage(category, mapped.usage)
-        given: dict[str, set[int]] = {}
-        for passage in evidence.passages:
-            given.setdefault(passage.table, set()).add(passage.number)
-        points = []
+        given, points = given_by(evidence.passages), []
         for point in mapped.points:
             text, lost = Checked.text(point.text, given, remove=True)
             self.unresolved |= dict.fromkeys(lost)
@@ -306,7 +303,7 @@ class Search(Generic[OptionsOf]):
 
     async def respond(self, context: Context) -> Answer:
         """One answer from one context."""
-        given = given_by(context.sections)
+        given = given_by(context.evidence.passages)
         text = await self._generate(
             "response",
             given,
@@ -326,7 +323,7 @@ class Search(Generic[OptionsOf]):
         """One answer from the best points within `max_tokens`; only what these cite can be cited."""
         kept = await asyncio.to_thread(best_points, points, max_tokens)
         self.notify("on_reduce", kept)
-        given = cited_by([point.text for point in kept])
+        given = given_by(reference for point in kept for reference in references(point.text))
         text = await self._generate(
             "reduce",
             given,
@@ -398,7 +395,7 @@ class SearchMethod(Generic[Arguments]):
 
 def _frames(sections: Sequence[Section], history: Section | None, text: str) -> dict[str, pl.DataFrame]:
     """The sections' frames with the flag `cited`."""
-    cited = {table.lower(): numbers for table, numbers in cited_by([text]).items()}
+    cited = {table.lower(): numbers for table, numbers in given_by(references(text)).items()}
     flagged = {
         name: frame.with_columns(
             cited=pl.col("human_readable_id").is_in(sorted(cited.get(name, ()))) & pl.col("in_context")

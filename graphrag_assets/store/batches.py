@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store import schema
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
 FACTS = ("entity_mentions", "relationship_mentions", "covariates")
@@ -164,8 +165,8 @@ def replace_errors(
 
     A known error keeps the time it was first seen.
     """
-    connection.register("incoming_errors", errors)
-    connection.execute(
+    execute_with(
+        connection,
         """
         CREATE OR REPLACE TEMP TABLE current_errors AS
         SELECT DISTINCT ON (i.batch, i.source, i.row_number, i.stage, i.error)
@@ -176,8 +177,8 @@ def replace_errors(
          AND e.row_number IS NOT DISTINCT FROM i.row_number
         """,
         {"now": utc_now()},
+        incoming_errors=errors,
     )
-    connection.unregister("incoming_errors")
     connection.execute(f"DELETE FROM index_errors WHERE {scope}", dict(parameters))
     connection.execute("INSERT INTO index_errors BY NAME FROM current_errors")
 

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import Table, table
 
 EXACT_UP_TO = 50_000
@@ -94,9 +95,8 @@ def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
             if place == 0:
                 connection.execute(codes_table(kind, bits.shape[1]).ddl())
             columns = {f"bits_{i}": bits[:, i] for i in range(bits.shape[1])}
-            connection.register("codes_part", pl.DataFrame({"number": numbers, **columns}))
-            connection.execute(f"INSERT INTO search.{kind}_binary_codes BY NAME FROM codes_part")
-            connection.unregister("codes_part")
+            codes = pl.DataFrame({"number": numbers, **columns})
+            execute_with(connection, f"INSERT INTO search.{kind}_binary_codes BY NAME FROM codes", codes=codes)
 
 
 def _vectors(connection: duckdb.DuckDBPyConnection, kind: str, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:

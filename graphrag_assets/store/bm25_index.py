@@ -12,6 +12,7 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.text import UNSPACED, fold, name_key, search_words, spell_out
 
 _TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
@@ -155,16 +156,10 @@ def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
         for part in _parts(connection, query):
             counted = count_terms(kind, _with_language(part, language_by_number, languages))
             texts, length = texts + len(counted.lengths), length + int(counted.lengths.sum())
-            connection.register("counted_part", counted.postings)
-            connection.register("forms_part", counted.forms)
-            connection.execute(
-                "INSERT INTO temp.counted SELECT $kind, term, number, n, length FROM counted_part", {"kind": kind}
-            )
-            connection.execute(
-                "INSERT INTO temp.forms SELECT $kind, form, term, hashed FROM forms_part", {"kind": kind}
-            )
-            connection.unregister("counted_part")
-            connection.unregister("forms_part")
+            insert = "INSERT INTO temp.counted SELECT $kind, term, number, n, length FROM part"
+            execute_with(connection, insert, {"kind": kind}, part=counted.postings)
+            insert = "INSERT INTO temp.forms SELECT $kind, form, term, hashed FROM part"
+            execute_with(connection, insert, {"kind": kind}, part=counted.forms)
         if texts:
             connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
     # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
@@ -194,9 +189,7 @@ def _write_names(connection: duckdb.DuckDBPyConnection) -> None:
     spellings = special.with_columns(
         spelling=pl.Series([name_key(key) for key in special["title_key"]], dtype=pl.String)
     )
-    connection.register("spellings", spellings)
-    connection.execute(_NAMES)
-    connection.unregister("spellings")
+    execute_with(connection, _NAMES, spellings=spellings)
 
 
 def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -227,9 +220,8 @@ def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) 
     for language in languages:
         words = [term + ending for term in terms for ending in ENDINGS.get(language, "").split()]
         parts += [(fold(word), fold(stem)) for word, stem in zip(words, stems(words, language), strict=True)]
-    connection.register("invented_forms", pl.DataFrame(parts, {"form": pl.String, "term": pl.String}, orient="row"))
-    connection.execute(_ENDINGS, {"longest": _LONGEST_ENDING})
-    connection.unregister("invented_forms")
+    invented = pl.DataFrame(parts, {"form": pl.String, "term": pl.String}, orient="row")
+    execute_with(connection, _ENDINGS, {"longest": _LONGEST_ENDING}, invented_forms=invented)
 
 
 def _language_by_number(connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str]) -> pl.DataFrame | None:

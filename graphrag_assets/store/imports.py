@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import utc_now, write_batch
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, numbered
 
 _NO_ERRORS = pl.DataFrame(
@@ -73,13 +74,13 @@ def delete_import_records(connection: duckdb.DuckDBPyConnection, batch: str) -> 
 
 def add_original_ids(connection: duckdb.DuckDBPyConnection, batch: str, ids: pl.DataFrame) -> None:
     """Record the original ids of rows: table_name, id, original_id. A row of several imports keeps the first."""
-    connection.register("incoming_ids", ids)
-    connection.execute(
+    execute_with(
+        connection,
         "INSERT INTO imported_ids BY NAME SELECT $batch AS batch, * FROM incoming_ids i "
         "WHERE NOT EXISTS (FROM imported_ids k WHERE k.table_name = i.table_name AND k.id = i.id)",
         {"batch": batch},
+        incoming_ids=ids,
     )
-    connection.unregister("incoming_ids")
 
 
 def keep_numbers(
@@ -92,11 +93,11 @@ def keep_numbers(
         wanted: table_name, id, human_readable_id.
         contents: by table, a query for id and content; rows with the same content keep their number.
     """
-    connection.register("wanted", wanted)
     content = " UNION ALL ".join(
         f"SELECT '{table}' AS table_name, id, content FROM ({query})" for table, query in (contents or {}).items()
     )
-    connection.execute(
+    execute_with(
+        connection,
         f"""
         INSERT INTO numbers BY NAME
         SELECT DISTINCT ON (w.table_name, w.human_readable_id) w.table_name, w.id, w.human_readable_id, c.content
@@ -107,9 +108,9 @@ def keep_numbers(
           AND NOT EXISTS (
               FROM numbers n WHERE n.table_name = w.table_name AND n.human_readable_id = w.human_readable_id)
         ORDER BY w.table_name, w.human_readable_id, w.id
-        """
+        """,
+        wanted=wanted,
     )
-    connection.unregister("wanted")
 
 
 def number_communities(connection: duckdb.DuckDBPyConnection, communities: pl.DataFrame) -> pl.DataFrame:
@@ -122,9 +123,7 @@ def number_communities(connection: duckdb.DuckDBPyConnection, communities: pl.Da
 
 def add_rows(connection: duckdb.DuckDBPyConnection, table: schema.Table, frame: pl.DataFrame) -> None:
     """Insert `frame`; columns it lacks are null."""
-    connection.register("added", frame)
-    connection.execute(f"INSERT INTO {table.name} BY NAME FROM added")
-    connection.unregister("added")
+    execute_with(connection, f"INSERT INTO {table.name} BY NAME FROM added", added=frame)
 
 
 _WRITTEN = """

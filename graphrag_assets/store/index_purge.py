@@ -10,9 +10,10 @@ from typing import NamedTuple
 import duckdb
 import polars as pl
 
+from graphrag_assets.errors import StoreError
 from graphrag_assets.store.batches import inputs_of
+from graphrag_assets.store.connections import attached, execute_with
 from graphrag_assets.store.publications import kept_publications, publication_file
-from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
 _NAMES = """
@@ -52,9 +53,8 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         rows by table; with `dry_run` they are only counted.
     """
     with working.transaction() as connection:
-        connection.register("present_batches", pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}))
-        connection.execute("CREATE OR REPLACE TEMP TABLE live_batches AS SELECT batch FROM present_batches")
-        connection.unregister("present_batches")
+        present = pl.DataFrame({"batch": list(batches)}, {"batch": pl.String})
+        execute_with(connection, "CREATE OR REPLACE TEMP TABLE live_batches AS FROM present", present=present)
         connection.execute(_NAMES)
         connection.execute(_IDS)
         if dry_run:
@@ -123,13 +123,10 @@ def stale_publications(index_folder: Path, live: Live) -> list[tuple[int, Path]]
 
 
 def _is_stale(path: Path, live: Live) -> bool:
-    with duckdb.connect(
-        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    ) as connection:
-        try:
-            connection.execute(f"ATTACH {literal(path)} AS file (READ_ONLY)")
+    try:
+        with attached(file=path) as connection:
             for name, frame in live._asdict().items():
                 connection.register(f"live_{name}", frame)
             return _first(connection, _STALE) > 0
-        except duckdb.Error:
-            return True  # another version, or broken: its content is unknown
+    except (duckdb.Error, StoreError):
+        return True  # another version, or broken: its content is unknown

@@ -1,13 +1,20 @@
-"""Signals during a query: DuckDB replaces the error that a signal handler raises by a RuntimeError.
+"""Signals during a query: they end it within moments, and no broad `except Exception` takes them for its failure.
 
-A broad `except Exception` would take that for a failure of the work, and go on after
-Ctrl-C, or after a Dagster run was terminated.
+DuckDB replaces the error that a signal handler raises by a RuntimeError. Code that goes on after the failure of one
+batch would go on after Ctrl-C, or after a Dagster run was terminated.
 """
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
 
+import duckdb
+
+Result = TypeVar("Result")
 _MESSAGE = "Query interrupted"
+_SECONDS = 0.1
 
 
 @contextlib.contextmanager
@@ -19,3 +26,24 @@ def interrupts_raised() -> Iterator[None]:
         if str(error) != _MESSAGE:
             raise
         raise KeyboardInterrupt("A signal ended the query.") from error
+
+
+def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:
+    """The result of `work`, which executes statements of `connection`; a signal ends them, and its error is raised.
+
+    Python handles signals in the main thread, and DuckDB may work there for minutes without letting it. So the main
+    thread waits, with a timeout: a signal that the system gives to another thread does not end an unlimited wait.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(work)
+        try:
+            while not wait([future], _SECONDS).done:
+                pass
+        except BaseException:
+            connection.interrupt()
+            while not wait([future], _SECONDS).done:
+                connection.interrupt()  # again: the statement may not have begun
+            raise
+        return future.result()

@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import number_of
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.text import UNSPACED, fold, name_key, search_words, title_key, without_qualifier
 
 MAX_HEADED = 32
@@ -51,9 +52,7 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
     Args:
         connection: has the publication open, with entities, texts, bridge tables and postings in it.
     """
-    connection.register("given_headings", _headings(connection))
-    connection.execute("CREATE TEMP TABLE headings AS FROM given_headings")
-    connection.unregister("given_headings")
+    execute_with(connection, "CREATE TEMP TABLE headings AS FROM given", given=_headings(connection))
     given = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,

@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
 import polars as pl
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.interrupts import interrupts_raised
+from graphrag_assets.store.connections import NO_EXTENSIONS
+from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.schema import literal
+
+Result = TypeVar("Result")
 
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
@@ -27,8 +30,7 @@ _USE = "USE published"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
 _CONFIG: dict[str, Any] = {
-    "autoinstall_known_extensions": False,  # no network look-ups on hosts behind a firewall
-    "autoload_known_extensions": False,
+    **NO_EXTENSIONS,
     "python_enable_replacements": False,  # a name in a query is a table, never a variable of the program
 }
 
@@ -70,41 +72,41 @@ class Reader:
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
             cursor.execute(_USE)
-            result = cursor.sql(query, params=dict(parameters or {}))
-            return pl.DataFrame() if result is None else result.pl()
+            return interruptible(cursor, lambda: cursor.sql(query, params=dict(parameters or {})).pl())
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
 
         Types of nested columns are inferred from their values.
         """
-        with self._cursor() as cursor:
-            found = cursor.execute(self._statement(query), dict(parameters or {})).fetchall()
-            schema = {name: _TYPES.get(str(kind)) for name, kind, *_ in cursor.description or ()}
-            return pl.DataFrame(found, schema, orient="row", infer_schema_length=None)
+
+        def fetch(found: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+            schema = {name: _TYPES.get(str(kind)) for name, kind, *_ in found.description or ()}
+            return pl.DataFrame(found.fetchall(), schema, orient="row", infer_schema_length=None)
+
+        return self._fetch(query, parameters, fetch)
 
     def numbers(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         """The first column of a query's result: the fastest way to a list of ids."""
-        with self._cursor() as cursor:
-            return [row[0] for row in cursor.execute(self._statement(query), dict(parameters)).fetchall()]
+        return self._fetch(query, parameters, lambda found: [row[0] for row in found.fetchall()])
 
     def frame(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `rows`, for thousands of rows or nested columns: exact types, no Python object per value."""
         with self._cursor() as cursor:
-            return cursor.sql(query, params=dict(parameters or {})).pl()
+            return interruptible(cursor, lambda: cursor.sql(query, params=dict(parameters or {})).pl())
 
     def arrays(self, query: str, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """A query's result as NumPy arrays by column, for many rows of numbers without nulls."""
-        with self._cursor() as cursor:
-            return {
-                name: np.asarray(column)
-                for name, column in cursor.execute(self._statement(query), dict(parameters)).fetchnumpy().items()
-            }
+        columns = self._fetch(query, parameters, lambda found: found.fetchnumpy())
+        return {name: np.asarray(column) for name, column in columns.items()}
 
-    def _statement(self, query: str) -> duckdb.Statement:
-        """The parsed query, cached: parsing takes a fifth of the time of a short query."""
-        (statement,) = self._parsed(query)
-        return statement
+    def _fetch(
+        self, query: str, parameters: Mapping[str, Any] | None, fetch: Callable[[duckdb.DuckDBPyConnection], Result]
+    ) -> Result:
+        """What `fetch` makes of a query's result. Queries are parsed once: it takes a fifth of a short one's time."""
+        with self._cursor() as cursor:
+            (statement,) = self._parsed(query)
+            return interruptible(cursor, lambda: fetch(cursor.execute(statement, dict(parameters or {}))))
 
     @cached_property
     def _parsed(self) -> Callable[[str], list[duckdb.Statement]]:
@@ -129,8 +131,7 @@ class Reader:
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
         try:
-            with interrupts_raised():
-                yield
+            yield
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 

@@ -3,19 +3,17 @@
 The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` returns it for use in any DuckDB shell.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
 from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.connections import attached
 from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
 from graphrag_assets.store.schema import literal
 
@@ -29,7 +27,6 @@ VIEWS = (
     "changed_reports",
 )
 WORDS = ("current", "previous", "newest", "oldest")
-_CONFIG: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
     found = []
     for number in kept_publications(index_folder):
         path = publication_file(index_folder, number)
-        with _attached(file=path) as connection:
+        with attached(file=path) as connection:
             ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
         megabytes = path.stat().st_size / 1e6
         is_current = number == current
@@ -155,7 +152,7 @@ def compare(before: Path, after: Path) -> dict[str, pl.DataFrame]:
     Raises:
         StoreError: a file is missing or is no publication.
     """
-    with _attached(before=before, after=after) as connection:
+    with attached(before=before, after=after) as connection:
         try:
             connection.execute(_views())
             return {view: connection.sql(f"FROM {view} ORDER BY ALL").pl() for view in VIEWS}
@@ -174,17 +171,3 @@ def comparison_sql(before: Path, after: Path) -> str:
 
 def _views() -> str:
     return files("graphrag_assets.store").joinpath("sql/compare.sql").read_text(encoding="utf-8")
-
-
-@contextmanager
-def _attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a database in memory with the files attached, read-only, under their names."""
-    with duckdb.connect(config=_CONFIG) as connection:
-        for name, path in paths.items():
-            if not path.is_file():
-                raise StoreError(f"The publication {path} is not there. `graphrag-assets publications` lists all.")
-            try:
-                connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
-            except duckdb.Error as error:
-                raise StoreError(f"Cannot open the publication {path}: {error}") from error
-        yield connection

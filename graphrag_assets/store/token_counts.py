@@ -3,34 +3,28 @@
 The cells are those of the default layouts in `query.local`.
 """
 
-from typing import NamedTuple
-
 import duckdb
 import polars as pl
 
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.text import count_tokens, lines
 
 _ROWS_AT_ONCE = 20_000
 
 
-class _Counted(NamedTuple):
-    table: str
-    column: str
-    cells: str
-
-
+# Table, column, and the cells of the line whose tokens it has.
 _COUNTED = (
-    _Counted("entities", "line_tokens", "human_readable_id, title, description, degree"),
+    ("entities", "line_tokens", "human_readable_id, title, description, degree"),
     # Links are known at query time; a number below a thousand is one token.
-    _Counted("relationships", "line_tokens", "human_readable_id, source, target, description, round(weight, 2), 0"),
-    _Counted(
+    ("relationships", "line_tokens", "human_readable_id, source, target, description, round(weight, 2), 0"),
+    (
         "covariates",
         "line_tokens",
         "human_readable_id, subject_id, object_id, status, start_date, end_date, description",
     ),
-    _Counted("text_units", "line_tokens", "human_readable_id, context, text"),
-    _Counted("community_reports", "line_tokens", "human_readable_id, title, full_content"),
-    _Counted("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
+    ("text_units", "line_tokens", "human_readable_id, context, text"),
+    ("community_reports", "line_tokens", "human_readable_id, title, full_content"),
+    ("community_reports", "short_line_tokens", "human_readable_id, title, summary"),
 )
 
 
@@ -45,6 +39,5 @@ def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
             ).fetchall()
             cells_by_column = list(zip(*found, strict=True)) or [()]
             counted = pl.DataFrame({"number": cells_by_column[0], "tokens": count_tokens(lines(cells_by_column))})
-            connection.register("counted", counted)
-            connection.execute(f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number")
-            connection.unregister("counted")
+            update = f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number"
+            execute_with(connection, update, counted=counted)

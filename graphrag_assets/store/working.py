@@ -21,14 +21,14 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
+from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
 
 CONNECTION_CONFIG: dict[str, Any] = {
-    "autoinstall_known_extensions": False,  # no network look-ups on hosts behind a firewall
-    "autoload_known_extensions": False,
+    **NO_EXTENSIONS,
     "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
 }
 LOCK_TIMEOUT_SECONDS = 600.0
@@ -239,9 +239,8 @@ def _replace(
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
     key = ", ".join(f'"{c}"' for c in table.key)
     same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM stale."{c}"' for c in table.key)
-    connection.register("incoming_frame", frame.select(table.column_names))
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM incoming_frame")
-    connection.unregister("incoming_frame")
+    create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
+    execute_with(connection, create, given=frame.select(table.column_names))
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE stale AS SELECT {key} FROM "

@@ -109,7 +109,7 @@ def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
 
 
 def test_the_numbers_of_models_are_those_of_the_meter():
-    from graphrag_assets.llm import Usage
+    from graphrag_assets.llm.usage import Usage
 
     assert Usage().as_dict() == _USAGE
 

@@ -257,16 +257,17 @@ def test_gexf_has_nodes_edges_and_places(small, tmp_path):
 
 
 def test_characters_that_xml_cannot_hold_are_left_out(tmp_path):
-    from graphrag_assets.interop.graph_xml import Edge, Node, write_gexf, write_graphml
+    from graphrag_assets.interop.graph_xml import write_graph
 
-    nodes = [
-        Node(0, 'A "<b>"\x00\x0b', "T", "d\ud800&", 1, 1, None, None, [3]),
-        Node(1, "B", "", "", 1, 1, 0.5, -0.5, []),
-    ]
-    edges = [Edge(0, 0, 1, "", "x < y\x1f", 1.5, 2)]
-    write_graphml(tmp_path / "g.graphml", nodes, edges, 1)
+    first = {"number": 0, "title": 'A "<b>"\x00\x0b', "type": "T", "description": "d\ud800&", "x": None, "y": None}
+    second = {"number": 1, "title": "B", "type": "", "description": "", "x": 0.5, "y": -0.5}
+    more = {"frequency": 1, "degree": 1}
+    nodes = [first | more | {"community_level_0": 3}, second | more | {"community_level_0": None}]
+    edge = {"number": 0, "source": 0, "target": 1, "type": "", "description": "x < y\x1f", "weight": 1.5}
+    edges = [edge | {"combined_degree": 2}]
+    write_graph(tmp_path / "g.graphml", "graphml", nodes, edges, 1)
     assert igraph.Graph.Read_GraphML(str(tmp_path / "g.graphml")).vs["title"] == ['A "<b>"', "B"]
-    write_gexf(tmp_path / "g.gexf", nodes, edges, 1)
+    write_graph(tmp_path / "g.gexf", "gexf", nodes, edges, 1)
     nodes_in_file = ET.parse(tmp_path / "g.gexf").getroot().iterfind(".//{http://gexf.net/1.3}node")
     assert [node.get("label") for node in nodes_in_file] == ['A "<b>"', "B"]
 

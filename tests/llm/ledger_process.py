@@ -9,8 +9,10 @@ import json
 import sys
 import time
 
-from graphrag_assets.llm import ChatModel, ChatOptions, Ledger, LimitOptions, Limits
-from graphrag_assets.llm.ledger import Entry, Hit
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.ledger import Entry, Hit, Ledger
+from graphrag_assets.llm.model_options import ChatOptions, LimitOptions
+from graphrag_assets.llm.rate_limits import Limits
 from tests.llm.conftest import Extraction, ask
 
 

@@ -5,7 +5,10 @@ import logging
 
 import pytest
 
-from graphrag_assets.llm import Budget, BudgetExceeded, Completion, PriceOptions, Prices
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.model_errors import BudgetExceeded
+from graphrag_assets.llm.model_options import Completion, PriceOptions
+from graphrag_assets.llm.prices import Prices
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.llm import ChatModel, CircuitOpen, InvalidAnswer, RequestRejected, provider
+from graphrag_assets.llm import provider
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.circuit_breaker import CircuitBreaker
+from graphrag_assets.llm.model_errors import CircuitOpen, InvalidAnswer, RequestRejected
 from tests.llm.conftest import Extraction, Lab, ask, run
 from tests.openai_server import running
 

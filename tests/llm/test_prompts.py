@@ -153,26 +153,23 @@ def write(folder: Path, task: str, source: str) -> Path:
 GRAPH = "{% block system %}__ {{ entity_types }}{% endblock %}{% block user %}{{ text }}{% endblock %}"
 
 
-def test_a_chosen_file_wins_over_the_folder_then_the_tuned_one_then_the_package(tmp_path: Path):
-    chosen = write(tmp_path / "chosen", "extract_graph", GRAPH.replace("__", "chosen"))
+def test_the_folder_wins_over_the_tuned_one_and_the_package(tmp_path: Path):
     write(tmp_path / "folder", "extract_graph", GRAPH.replace("__", "folder"))
     write(tmp_path / "tuned", "extract_graph", GRAPH.replace("__", "tuned"))
-    given = {"paths": {"extract_graph": chosen}, "folder": tmp_path / "folder", "tuned": tmp_path / "tuned"}
+    given = {"folder": tmp_path / "folder", "tuned": tmp_path / "tuned"}
     begins = []
-    for _ in range(4):
+    for _ in range(3):
         prompts = Prompts(**given)
         begins.append(prompts.render("extract_graph", **values("extract_graph"))[0]["content"].split()[0])
         assert prompts.render("local_search", **values("local_search"))  # from the package all the time
         given.pop(next(iter(given), ""), None)
-    assert begins == ["chosen", "folder", "tuned", "You"]
+    assert begins == ["folder", "tuned", "You"]
 
 
 def test_a_tuned_folder_need_not_exist_but_a_chosen_one_must(tmp_path: Path):
-    assert Prompts(tuned=tmp_path / "none").origin("extract_graph") == "extract_graph.jinja of the package"
+    assert Prompts(tuned=tmp_path / "none").fingerprint("extract_graph") == Prompts().fingerprint("extract_graph")
     with pytest.raises(SettingsError, match=r"GRAPHRAG_PROMPTS_DIR=.*none is not a folder"):
         Prompts(folder=tmp_path / "none")
-    with pytest.raises(SettingsError, match=r"none\.jinja for the task extract_graph does not exist"):
-        Prompts({"extract_graph": tmp_path / "none.jinja"})
 
 
 def test_a_file_that_belongs_to_no_task_is_not_ignored(tmp_path: Path):
@@ -231,8 +228,9 @@ def test_the_fingerprint_is_of_the_template_in_force(tmp_path: Path):
     built_in, own = Prompts(), Prompts(folder=tmp_path)
     assert built_in.fingerprint("extract_graph") != own.fingerprint("extract_graph")
     assert built_in.fingerprint("extract_claims") == own.fingerprint("extract_claims")
-    copy = write(tmp_path / "copy", "extract_graph", built_in.source("extract_graph"))
-    assert Prompts({"extract_graph": copy}).fingerprint("extract_graph") == built_in.fingerprint("extract_graph")
+    copy = tmp_path / "copy"
+    write(copy, "extract_graph", built_in.source("extract_graph"))
+    assert Prompts(copy).fingerprint("extract_graph") == built_in.fingerprint("extract_graph")
 
 
 def test_the_readme_names_every_task_with_its_placeholders():

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_assets.llm import ChatOptions, provider
+from graphrag_assets.llm import provider
+from graphrag_assets.llm.model_options import ChatOptions
 from graphrag_assets.llm.provider import Failure, Reply
 from tests.llm.conftest import Lab, run
 

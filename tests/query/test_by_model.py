@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_assets.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError
-from graphrag_assets.llm import RetriesExhausted
+from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message

@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_assets.answering import Evidence, FollowUp, Mapped, Reply
 from graphrag_assets.embedded.answerer import ExtractiveAnswerer
-from graphrag_assets.llm import RetriesExhausted
+from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
 from graphrag_assets.store.publication_reader import Reader

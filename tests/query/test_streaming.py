@@ -14,7 +14,7 @@ import pytest
 from graphrag_assets.answering import NO_ANSWER, Evidence, Reply
 from graphrag_assets.embedded.answerer import ExtractiveAnswerer
 from graphrag_assets.errors import QueryError
-from graphrag_assets.llm import RetriesExhausted
+from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import Callbacks, Context, GraphRAG
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, says, user_message

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,9 +52,37 @@ def run(working: WorkingDatabase) -> None:
 def test_a_signal_ends_a_query_of_the_published_index(tmp_path: Path, terminate: threading.Timer) -> None:
     rag = GraphRAG(write_index(tmp_path / "graphrag-1.duckdb"))
     terminate.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Terminated):
         guarded(lambda: rag.index.reader().rows(ENDLESS))
     assert rag.sql("SELECT 1 AS n").item() == 1
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_sql_of_a_process(tmp_path: Path, sent: signal.Signals) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    program = f"""
+import signal
+from graphrag_assets.query import GraphRAG
+def stop(*_):
+    raise SystemExit(7)
+signal.signal({sent.value}, stop)
+rag = GraphRAG({str(path)!r})
+print("ready", flush=True)
+try:
+    rag.sql("SELECT sum(a.n * b.n) FROM range(1_000_000) a(n), (SELECT unnest(range(100_000)) AS n) b")
+except Exception:
+    print("swallowed")
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)  # the query is under way
+        process.send_signal(sent)
+        try:
+            output, _ = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (output, process.returncode) == ("", 7)
 
 
 def test_a_signal_ends_a_query_of_the_working_database(tmp_path: Path, terminate: threading.Timer) -> None:

@@ -1,14 +1,10 @@
-"""Answers to questions by a chat model: an `Answerer` like the embedded default's, with the query templates.
-
-Each request has its own function, so that the same request can be streamed.
-"""
+"""Answers to questions by a chat model: an `Answerer` like the embedded default's, with the query templates."""
 
 import copy
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -26,23 +22,15 @@ from graphrag_assets.answering import (
     Usage,
     as_note,
 )
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, usage_of
+from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
 from graphrag_assets.llm.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
-
-
-class StreamingChat(Chat, Protocol):
-    """A chat model that can stream its answers; its usage is counted in `usage`."""
-
-    usage: UsageMeter
-
-    def stream(self, request: ChatRequest) -> AsyncIterator[str]:
-        """The answer in pieces as they come."""
 
 
 class ScoredPoint(Form):
@@ -100,7 +88,7 @@ class ChatAnswerer:
     Without evidence nothing is sent.
     """
 
-    chat: StreamingChat
+    chat: ChatModel
     prompts: Prompts
     model: str
     origin: Origin = NOWHERE
@@ -112,17 +100,11 @@ class ChatAnswerer:
 
     async def arespond(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Reply:
         """An answer from one context."""
-        if not evidence.text.strip():
-            return Reply(NO_ANSWER)
-        completion, usage = await self._complete(self.respond_request(question, evidence, options))
-        return Reply(completion.text.strip() or NO_ANSWER, usage)
+        return await self._reply(self._respond_request(question, evidence, options))
 
-    async def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
+    def stream_response(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> Pieces:
         """`arespond` in pieces."""
-        request = self.respond_request(question, evidence, options) if evidence.text.strip() else None
-        async with aclosing(self._stream(request)) as pieces:
-            async for piece in pieces:
-                yield piece
+        return self._stream(self._respond_request(question, evidence, options))
 
     async def amap(
         self,
@@ -135,7 +117,7 @@ class ChatAnswerer:
         """The points of this part of the data, scored, and up to `follow_ups` further questions."""
         if not evidence.text.strip():
             return Mapped()
-        request = self.map_request(question, evidence, follow_ups, main_question, options)
+        request = self._map_request(question, evidence, follow_ups, main_question, options)
         completion, usage = await self._complete(request)
         answer = completion.parsed
         raised = _follow_ups(answer.follow_ups, follow_ups) if isinstance(answer, DriftAnswer) else ()
@@ -145,19 +127,13 @@ class ChatAnswerer:
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Reply:
         """One answer from the points of all parts."""
-        if not points:
-            return Reply(NO_ANSWER)
-        completion, usage = await self._complete(self.reduce_request(question, points, options, drift))
-        return Reply(completion.text.strip() or NO_ANSWER, usage)
+        return await self._reply(self._reduce_request(question, points, options, drift))
 
-    async def stream_reduction(
+    def stream_reduction(
         self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
     ) -> Pieces:
         """`areduce` in pieces."""
-        request = self.reduce_request(question, points, options, drift) if points else None
-        async with aclosing(self._stream(request)) as pieces:
-            async for piece in pieces:
-                yield piece
+        return self._stream(self._reduce_request(question, points, options, drift))
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
         """A paragraph like `example`, a report, that might answer `question`."""
@@ -205,20 +181,17 @@ class ChatAnswerer:
         kind = said.kind.strip().casefold().strip("\"'.")
         return Choice(kind if kind in kinds else "", said.reason, usage)
 
-    def respond_request(self, question: str, evidence: Evidence, options: AnswerOptions = PLAIN) -> ChatRequest:
+    def _respond_request(self, question: str, evidence: Evidence, options: AnswerOptions) -> ChatRequest | None:
         """The request for an answer: basic search's for evidence of text units alone, else local search's."""
+        if not evidence.text.strip():
+            return None
         basic = all(passage.table == "Sources" for passage in evidence.passages)
         task = "basic_search" if basic and evidence.passages else "local_search"
         messages = self.prompts.render(task, context=evidence.text, question=question, **_form(options))
         return self.origin.request(task, messages)
 
-    def map_request(
-        self,
-        question: str,
-        evidence: Evidence,
-        follow_ups: int = 0,
-        main_question: str | None = None,
-        options: AnswerOptions = PLAIN,
+    def _map_request(
+        self, question: str, evidence: Evidence, follow_ups: int, main_question: str | None, options: AnswerOptions
     ) -> ChatRequest:
         """The request for points: global search's, or with follow-up questions DRIFT's, its primer or a step."""
         given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
@@ -232,10 +205,12 @@ class ChatAnswerer:
         messages = self.prompts.render("drift_local", follow_ups=follow_ups, main_question=main_question, **given)
         return self.origin.request("drift_local", messages, DriftAnswer)
 
-    def reduce_request(
-        self, question: str, points: Sequence[Point], options: AnswerOptions = PLAIN, drift: bool = False
-    ) -> ChatRequest:
+    def _reduce_request(
+        self, question: str, points: Sequence[Point], options: AnswerOptions, drift: bool
+    ) -> ChatRequest | None:
         """The request for one answer from the points, in the given order."""
+        if not points:
+            return None
         given = {
             "points": "\n\n".join(map(as_note, points)),
             "question": question,
@@ -253,14 +228,21 @@ class ChatAnswerer:
         completion = await self.chat.complete(request)
         return completion, replace(usage_of(completion), seconds=time.perf_counter() - started)
 
+    async def _reply(self, request: ChatRequest | None) -> Reply:
+        """The answer in one piece; without a request the fixed answer."""
+        if request is None:
+            return Reply(NO_ANSWER)
+        completion, usage = await self._complete(request)
+        return Reply(completion.text.strip() or NO_ANSWER, usage)
+
     async def _stream(self, request: ChatRequest | None) -> Pieces:
-        """The answer in pieces; without a request the fixed answer."""
+        """`_reply` in pieces."""
         if request is None:
             yield NO_ANSWER
             yield Reply(NO_ANSWER)
             return
         started = time.perf_counter()
-        metered: StreamingChat = copy.copy(self.chat)  # the same connections, limits and ledger
+        metered = copy.copy(self.chat)  # the same connections, limits and ledger
         metered.usage = UsageMeter()  # separates the cost of this answer from that of concurrent ones
         text: list[str] = []
         try:

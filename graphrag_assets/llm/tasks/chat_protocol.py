@@ -60,16 +60,12 @@ def _billed(contents: list[int]) -> int:
     return sum(contents) + _TOKENS_PER_MESSAGE * len(contents) + _TOKENS_PER_REQUEST
 
 
-def validated(completion: Completion, form: type[Form]) -> Form:
-    """The object of an answer whose request had the response model `form`."""
-    if not isinstance(completion.parsed, form):
-        raise TypeError(f"The chat model gave {type(completion.parsed).__name__} where {form.__name__} was requested.")
-    return completion.parsed
-
-
 async def ask(chat: Chat, request: ChatRequest, form: type[Form]) -> Form:
     """The answer to `request`, whose response model is `form`."""
-    return validated(await chat.complete(request), form)
+    answer = (await chat.complete(request)).parsed
+    if not isinstance(answer, form):
+        raise TypeError(f"The chat model gave {type(answer).__name__} where {form.__name__} was requested.")
+    return answer
 
 
 def stops_the_run(error: Exception) -> bool:

@@ -3,18 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Text, as_text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.gleaning import Counts, request_rounds
+from graphrag_assets.llm.tasks.gleaning import request_rounds
 from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
@@ -75,16 +74,14 @@ class ExtractClaims(RecordsForm):
     claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedClaims:
-    """The claims of a text unit, and the counts of dropped records."""
+async def extract_claims(
+    chat: Chat, prompts: Prompts, text: str, options: ClaimOptions = _DEFAULTS, origin: Origin = NOWHERE
+) -> list[ClaimRecord]:
+    """The claims of `text`, those of the gleanings included.
 
-    claims: list[ClaimRecord]
-    counts: Counts = field(default_factory=Counts)
-
-
-def claims_request(prompts: Prompts, text: str, options: ClaimOptions, origin: Origin = NOWHERE) -> ChatRequest:
-    """The first request for a text unit; the following ones are `gleaning.next_round`."""
+    Raises:
+        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
+    """
     messages = prompts.render(
         TASK,
         text=text,
@@ -92,42 +89,25 @@ def claims_request(prompts: Prompts, text: str, options: ClaimOptions, origin: O
         entity_types=", ".join(options.entity_types) or None,
         language=options.language,
     )
-    return origin.request(TASK, messages, ExtractClaims)
+    first = origin.request(TASK, messages, ExtractClaims)
+    return claim_records(await request_rounds(chat, prompts, first, ExtractClaims, options.max_gleanings), text)
 
 
-async def extract_claims(
-    chat: Chat, prompts: Prompts, text: str, options: ClaimOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> ExtractedClaims:
-    """The claims of `text`, those of the gleanings included.
-
-    Raises:
-        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
-    """
-    first = claims_request(prompts, text, options, origin)
-    rounds = await request_rounds(chat, prompts, first, ExtractClaims, options.max_gleanings)
-    claims, dropped = claim_records(rounds.answers, text)
-    return ExtractedClaims(claims, rounds.counts(dropped))
-
-
-def claim_records(answers: Sequence[ExtractClaims], text: str) -> tuple[list[ClaimRecord], Counter[str]]:
-    """The claims of all answers, each once, and the number of dropped ones by reason.
+def claim_records(answers: Sequence[ExtractClaims], text: str) -> list[ClaimRecord]:
+    """The claims of all answers, each once.
 
     A claim without a subject, without a statement, or without a similar passage in `text` (invented by the model)
     is dropped. `source_text` is always a literal part of `text`.
     """
-    source, dropped = SourceText(text), Counter[str]()
+    source = SourceText(text)
     records: dict[tuple[str, str, str, str], ClaimRecord] = {}
     for claim in (claim for answer in answers for claim in answer.claims):
         subject, object_ = (" ".join(name.split()) for name in (claim.subject, claim.object))
-        if not title_key(subject) or subject.upper() in _NOTHING:
-            dropped["claim without a subject"] += 1
+        stated = claim.source_text or claim.description
+        if not title_key(subject) or subject.upper() in _NOTHING or not stated:
             continue
-        if not claim.description and not claim.source_text:
-            dropped["claim without a statement"] += 1
-            continue
-        quoted = source.find(claim.source_text or claim.description)
+        quoted = source.find(stated)
         if quoted is None:
-            dropped["claim that the text does not hold"] += 1
             continue
         start, end = period(claim.start_date, claim.end_date)
         record = ClaimRecord(
@@ -144,7 +124,7 @@ def claim_records(answers: Sequence[ExtractClaims], text: str) -> tuple[list[Cla
         known = records.setdefault(key, record)
         if len(record.description) > len(known.description):
             records[key] = replace(known, description=record.description)
-    return list(records.values()), dropped
+    return list(records.values())
 
 
 # A word, or a single character of the scripts that put no spaces between words.

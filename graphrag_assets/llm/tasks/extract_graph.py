@@ -1,19 +1,17 @@
 """Entities and relationships of a text unit."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from pydantic import Field
 
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
 from graphrag_assets.llm.tasks.extract_claims import ClaimOptions, extract_claims
-from graphrag_assets.llm.tasks.gleaning import Counts, request_rounds
+from graphrag_assets.llm.tasks.gleaning import request_rounds
 from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
@@ -70,28 +68,6 @@ class ExtractGraph(RecordsForm):
     relationships: Salvaged[ExtractedRelationship] = Field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedUnit:
-    """The extraction of a text unit, and the counts of dropped records."""
-
-    extraction: UnitExtraction
-    counts: Counts = field(default_factory=Counts)
-
-
-def extraction_request(
-    prompts: Prompts, text: str, options: ExtractionOptions, origin: Origin = NOWHERE
-) -> ChatRequest:
-    """The first request for a text unit; the following ones are `gleaning.next_round`."""
-    messages = prompts.render(
-        TASK,
-        text=text,
-        entity_types=", ".join(options.entity_types),
-        other_types=options.other_types,
-        language=options.language,
-    )
-    return origin.request(TASK, messages, ExtractGraph)
-
-
 async def extract_text_unit(
     chat: Chat,
     prompts: Prompts,
@@ -99,31 +75,33 @@ async def extract_text_unit(
     options: ExtractionOptions = _DEFAULTS,
     claim_options: ClaimOptions | None = None,
     origin: Origin = NOWHERE,
-) -> ExtractedUnit:
+) -> UnitExtraction:
     """Entities and relationships of `text`, and its claims if there are options for them.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
-    first = extraction_request(prompts, text, options, origin)
-    rounds = await request_rounds(chat, prompts, first, ExtractGraph, options.max_gleanings)
-    graph, dropped = graph_records(rounds.answers, options)
-    unit = ExtractedUnit(graph, rounds.counts(dropped))
+    messages = prompts.render(
+        TASK,
+        text=text,
+        entity_types=", ".join(options.entity_types),
+        other_types=options.other_types,
+        language=options.language,
+    )
+    first = origin.request(TASK, messages, ExtractGraph)
+    answers = await request_rounds(chat, prompts, first, ExtractGraph, options.max_gleanings)
+    graph = graph_records(answers, options)
     if claim_options is None:
-        return unit
-    claims = await extract_claims(chat, prompts, text, claim_options, origin)
-    return ExtractedUnit(replace(graph, claims=claims.claims), unit.counts + claims.counts)
+        return graph
+    return replace(graph, claims=await extract_claims(chat, prompts, text, claim_options, origin))
 
 
-def graph_records(
-    answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS
-) -> tuple[UnitExtraction, Counter[str]]:
-    """The records of all answers, without duplicates, and the number of dropped ones by reason.
+def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS) -> UnitExtraction:
+    """The records of all answers, without duplicates; those without usable names are dropped.
 
     Entities are identified by key and type, relationships by both keys and type; the longer description and the
     greater strength are kept. The endpoints of a relationship need not be entities of an answer.
     """
-    dropped: Counter[str] = Counter()
     closed = set() if options.other_types else {_type(name) for name in options.entity_types} | {UNKNOWN}
     entities: dict[tuple[str, str], EntityRecord] = {}
     unwanted: set[str] = set()
@@ -131,21 +109,18 @@ def graph_records(
         record = EntityRecord(_name(found.name), _type(found.type) or UNKNOWN, found.description)
         key = title_key(record.title)
         if not key or len(record.title) > MAX_NAME_LENGTH:
-            dropped["entity without a usable name"] += 1
-        elif closed and record.type not in closed:
-            dropped["entity of another type"] += 1
+            continue
+        if closed and record.type not in closed:
             unwanted.add(key)
         else:
             known = entities.setdefault((key, record.type), record)
             entities[key, record.type] = replace(known, description=_longer(known.description, record.description))
     unwanted -= {key for key, _ in entities}
-    relationships = _relationships((r for answer in answers for r in answer.relationships), unwanted, dropped)
-    return UnitExtraction(list(entities.values()), relationships), dropped
+    relationships = _relationships((r for answer in answers for r in answer.relationships), unwanted)
+    return UnitExtraction(list(entities.values()), relationships)
 
 
-def _relationships(
-    found: Iterable[ExtractedRelationship], unwanted: set[str], dropped: Counter[str]
-) -> list[RelationshipRecord]:
+def _relationships(found: Iterable[ExtractedRelationship], unwanted: set[str]) -> list[RelationshipRecord]:
     records: dict[tuple[str, str, str], RelationshipRecord] = {}
     for relationship in found:
         record = RelationshipRecord(
@@ -157,19 +132,16 @@ def _relationships(
         )
         endpoints = title_key(record.source), title_key(record.target)
         if not all(endpoints) or max(len(record.source), len(record.target)) > MAX_NAME_LENGTH:
-            dropped["relationship without two usable names"] += 1
-        elif endpoints[0] == endpoints[1]:
-            dropped["relationship of a thing with itself"] += 1
-        elif unwanted & set(endpoints):
-            dropped["relationship of an entity of another type"] += 1
-        else:
-            key = (*endpoints, record.type)
-            known = records.setdefault(key, record)
-            records[key] = replace(
-                known,
-                description=_longer(known.description, record.description),
-                strength=max(known.strength, record.strength),
-            )
+            continue
+        if endpoints[0] == endpoints[1] or unwanted & set(endpoints):
+            continue
+        key = (*endpoints, record.type)
+        known = records.setdefault(key, record)
+        records[key] = replace(
+            known,
+            description=_longer(known.description, record.description),
+            strength=max(known.strength, record.strength),
+        )
     return list(records.values())
 
 

@@ -7,10 +7,11 @@ the requests counted are those that the same code will send.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
 from graphrag_assets.llm.tasks.extract_claims import ExtractClaims, ExtractedClaim
@@ -90,20 +91,10 @@ class Tally:
         return round(rule.per_token * text_tokens + rule.constant)
 
 
-class PaidAnswers(Protocol):
-    """Looks up answers that are paid for."""
-
-    def key(self, request: ChatRequest) -> str:
-        """The ledger's key of `request`."""
-
-    async def known(self, request: ChatRequest) -> Completion | None:
-        """The stored valid answer to `request`."""
-
-
 class PlanningChat:
     """A `Chat` that sends nothing; see the module. `extract` makes the substitute of an extraction."""
 
-    def __init__(self, paid: PaidAnswers, tally: Tally, extract: Callable[[TextUnit], UnitExtraction], encoding: str):
+    def __init__(self, paid: ChatModel, tally: Tally, extract: Callable[[TextUnit], UnitExtraction], encoding: str):
         self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
         self._units: dict[str, TextUnit] = {}
         # Conversations that end with a substitute, with the expected tokens of the answer.

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic import Field, model_validator
 
-from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
@@ -57,14 +56,6 @@ class CommunityReport(AnswerForm):
         return self
 
 
-def report_request(
-    prompts: Prompts, context: str, options: ReportOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> ChatRequest:
-    """The request for the report on a community with this context."""
-    messages = prompts.render(options.task, context=context, max_words=options.max_words, language=options.language)
-    return origin.request(options.task, messages, CommunityReport)
-
-
 async def write_report(
     chat: Chat,
     prompts: Prompts,
@@ -77,7 +68,10 @@ async def write_report(
     Raises:
         Exception: what `chat` raises.
     """
-    answer = await ask(chat, report_request(prompts, material.context, options, origin), CommunityReport)
+    messages = prompts.render(
+        options.task, context=material.context, max_words=options.max_words, language=options.language
+    )
+    answer = await ask(chat, origin.request(options.task, messages, CommunityReport), CommunityReport)
     return report_record(answer, material.leading)
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from graphrag_assets.llm.model_options import ChatRequest, Completion, TokenUsage
+from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.structured_output import parse
+from graphrag_assets.llm.usage import Usage
 
 Said = str | Exception
 
@@ -24,7 +25,7 @@ class ScriptedChat:
         said = self.script(request) if callable(self.script) else self.script[len(self.requests) - 1]
         if isinstance(said, Exception):
             raise said
-        usage = TokenUsage(100, len(said.split()), 1.0)
+        usage = Usage(prompt_tokens=100, completion_tokens=len(said.split()), cost_usd=1.0)
         if request.response_model is None:
             return Completion(said, usage=usage)
         parsed = parse(said, request.response_model)

@@ -35,7 +35,7 @@ def records(*claims: dict[str, object], text: str = TEXT):
 
 
 def test_a_claim_in_full():
-    found, dropped = records(
+    found = records(
         claim(
             object="cable of 1858",
             type="laying",
@@ -57,11 +57,10 @@ def test_a_claim_in_full():
             end_date="1858-08",
         )
     ]
-    assert not dropped
 
 
 def test_what_is_left_out_has_a_plain_default():
-    (found,), _ = records({"subject": "Agamemnon", "source_text": "laid the first cable"})
+    (found,) = records({"subject": "Agamemnon", "source_text": "laid the first cable"})
     assert (found.object, found.type, found.status) == ("NONE", "CLAIM", "SUSPECTED")
     assert (found.start_date, found.end_date) == (None, None)
     assert found.description == "laid the first cable"
@@ -79,27 +78,26 @@ def test_what_is_left_out_has_a_plain_default():
     ],
 )
 def test_a_status_is_true_false_or_suspected(said: object, status: str):
-    assert records(claim(status=said))[0][0].status == status
+    assert records(claim(status=said))[0].status == status
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason"),
+    "bad",
     [
-        (claim(subject=""), "claim without a subject"),
-        (claim(subject="NONE"), "claim without a subject"),
-        (claim(description="", source_text=None), "claim without a statement"),
-        (claim(source_text="Penguins live on the southern ice."), "claim that the text does not hold"),
-        (claim(source_text="…", description="…"), "claim that the text does not hold"),
+        claim(subject=""),
+        claim(subject="NONE"),
+        claim(description="", source_text=None),
+        claim(source_text="Penguins live on the southern ice."),
+        claim(source_text="…", description="…"),
     ],
 )
-def test_a_bad_claim_is_dropped_and_counted_and_the_good_one_stays(bad: dict[str, object], reason: str):
-    found, dropped = records(bad, claim())
+def test_a_bad_claim_is_dropped_and_the_good_one_stays(bad: dict[str, object]):
+    found = records(bad, claim())
     assert len(found) == 1
-    assert dropped == {reason: 1}
 
 
 def test_equal_claims_are_one_with_the_longer_description():
-    found, _ = records(claim(type="X"), claim(type="x", subject="AGAMEMNON", description="A claim with more to it."))
+    found = records(claim(type="X"), claim(type="x", subject="AGAMEMNON", description="A claim with more to it."))
     assert [c.description for c in found] == ["A claim with more to it."]
 
 
@@ -150,15 +148,14 @@ def test_gleaned_claims_are_kept():
     first, more = claim(), claim(subject="Niagara")
     chat = ScriptedChat([json.dumps({"claims": [first]}), json.dumps({"claims": [more, first]})])
     result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
-    assert [c.subject for c in result.claims] == ["Agamemnon", "Niagara"]
+    assert [c.subject for c in result] == ["Agamemnon", "Niagara"]
     assert chat.tasks == ["extract_claims", "extract_claims_continue"]
 
 
 def test_a_failed_gleaning_keeps_the_first_claims():
     chat = ScriptedChat([json.dumps({"claims": [claim()]}), InvalidAnswer("no JSON")])
     result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
-    assert len(result.claims) == 1
-    assert result.counts.failed_gleanings == ("InvalidAnswer: no JSON",)
+    assert len(result) == 1
 
 
 def test_the_options_reach_the_prompt():

@@ -12,13 +12,12 @@ from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
 from graphrag_assets.llm.tasks.extract_graph import (
     MIDDLE_STRENGTH,
-    ExtractedUnit,
     ExtractGraph,
     ExtractionOptions,
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.records import EntityRecord, RelationshipRecord
+from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
@@ -48,7 +47,7 @@ MORE = answer(
 )
 
 
-def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tuple[ExtractedUnit, ScriptedChat]:
+def extract(script: Sequence[Said], options: ExtractionOptions = DEFAULTS) -> tuple[UnitExtraction, ScriptedChat]:
     chat = ScriptedChat(script)
     return asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, options)), chat
 
@@ -59,18 +58,16 @@ def records(*answers: str, **options: object):
 
 def test_first_and_last_record_of_each_round_survive_the_seam():
     unit, _ = extract([FIRST, MORE])
-    assert [e.title for e in unit.extraction.entities] == ["Scrooge", "Marley", "Bob Cratchit"]
-    assert [(r.source, r.target, r.strength) for r in unit.extraction.relationships] == [
+    assert [e.title for e in unit.entities] == ["Scrooge", "Marley", "Bob Cratchit"]
+    assert [(r.source, r.target, r.strength) for r in unit.relationships] == [
         ("Scrooge", "Marley", 9),
         ("Bob Cratchit", "Scrooge", 7),
     ]
-    assert sum(unit.counts.dropped.values()) == 0
-    assert unit.counts.failed_gleanings == ()
 
 
 def test_what_both_rounds_name_is_one_entity_with_the_longer_description():
     unit, _ = extract([FIRST, MORE])
-    assert unit.extraction.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
+    assert unit.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
 
 
 def test_a_gleaning_continues_the_conversation():
@@ -93,11 +90,9 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
 
 
 @pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
-def test_a_failed_gleaning_keeps_the_first_answer_and_is_counted(failure: Said):
+def test_a_failed_gleaning_keeps_the_first_answer(failure: Said):
     unit, _ = extract([FIRST, failure])
-    assert [e.title for e in unit.extraction.entities] == ["Scrooge", "Marley"]
-    assert len(unit.counts.failed_gleanings) == 1
-    assert unit.counts.failed_gleanings[0].startswith(("InvalidAnswer: ", "RetriesExhausted: 503"))
+    assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
@@ -119,8 +114,8 @@ def test_requests_carry_where_they_come_from():
     assert {(r.batch, r.unit, r.run_id) for r in chat.requests} == {("carol", "u1", "r1")}
 
 
-def test_bad_records_are_dropped_and_counted_by_reason():
-    found, dropped = records(
+def test_bad_records_are_dropped():
+    found = records(
         answer(
             [entity("  "), entity('""'), entity("x" * 201), entity(" A\n B "), {"name": "C"}],
             [
@@ -138,32 +133,25 @@ def test_bad_records_are_dropped_and_counted_by_reason():
         RelationshipRecord("A B", "D", "", 8.0, "PART_OF"),
         RelationshipRecord("A B", "E", "", 1.0, ""),
     ]
-    assert dropped == {
-        "entity without a usable name": 3,
-        "relationship without two usable names": 1,
-        "relationship of a thing with itself": 1,
-    }
 
 
-def test_records_of_the_wrong_form_are_counted_in_all_rounds():
+def test_records_of_the_wrong_form_are_dropped_in_all_rounds():
     unit, _ = extract([answer([entity("A"), {"type": "X"}]), answer([entity("B"), 7])])
-    assert [e.title for e in unit.extraction.entities] == ["A", "B"]
-    assert unit.counts.dropped == {"record of the wrong form": 2}
+    assert [e.title for e in unit.entities] == ["A", "B"]
 
 
 def test_a_relationship_may_end_at_something_that_is_no_entity():
-    found, dropped = records(answer([entity("Scrooge")], [relation("Scrooge", "the Ghost")]))
+    found = records(answer([entity("Scrooge")], [relation("Scrooge", "the Ghost")]))
     assert found.relationships[0].target == "the Ghost"
-    assert not dropped
 
 
 def test_one_name_with_two_types_is_two_records():
-    found, _ = records(answer([entity("Paris", "geo"), entity("Paris", "person")]))
+    found = records(answer([entity("Paris", "geo"), entity("Paris", "person")]))
     assert [(e.title, e.type) for e in found.entities] == [("Paris", "GEO"), ("Paris", "PERSON")]
 
 
 def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
-    found, _ = records(
+    found = records(
         answer(
             [],
             [
@@ -182,7 +170,7 @@ def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
 
 
 def test_where_other_types_are_not_wanted_they_go_with_their_relationships():
-    found, dropped = records(
+    found = records(
         answer(
             [entity("Scrooge", "Person"), entity("Christmas", "festival"), entity("London", "")],
             [relation("Scrooge", "Christmas"), relation("Scrooge", "London"), relation("Scrooge", "Marley")],
@@ -192,13 +180,12 @@ def test_where_other_types_are_not_wanted_they_go_with_their_relationships():
     )
     assert [(e.title, e.type) for e in found.entities] == [("Scrooge", "PERSON"), ("London", "UNKNOWN")]
     assert [r.target for r in found.relationships] == ["London", "Marley"]
-    assert dropped == {"entity of another type": 1, "relationship of an entity of another type": 1}
 
 
 def test_claims_are_part_of_the_unit_when_they_are_wanted():
     claim = {"subject": "Bob Cratchit", "status": "TRUE", "source_text": "Bob Cratchit was his clerk."}
     chat = ScriptedChat([FIRST, answer(), json.dumps({"claims": [claim]}), '{"claims": []}'])
     unit = asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, claim_options=ClaimOptions()))
-    assert [c.subject for c in unit.extraction.claims] == ["Bob Cratchit"]
-    assert len(unit.extraction.entities) == 2
+    assert [c.subject for c in unit.claims] == ["Bob Cratchit"]
+    assert len(unit.entities) == 2
     assert chat.tasks == ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]

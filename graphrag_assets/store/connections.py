@@ -1,0 +1,49 @@
+"""DuckDB connections: their configuration, read-only files, and frames as the tables of a statement."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store.schema import literal
+
+NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+"""Without network look-ups, which fail on hosts behind a firewall."""
+
+
+@contextlib.contextmanager
+def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a database in memory with the publications attached, read-only, under their names.
+
+    Raises:
+        StoreError: a file is missing or cannot be opened.
+    """
+    with duckdb.connect(config=NO_EXTENSIONS) as connection:
+        for name, path in paths.items():
+            if not path.is_file():
+                raise StoreError(f"The publication {path} is not there. `graphrag-assets publications` lists all.")
+            try:
+                connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
+            except duckdb.Error as error:
+                raise StoreError(f"Cannot open the publication {path}: {error}") from error
+        yield connection
+
+
+def execute_with(
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+    parameters: Mapping[str, object] | None = None,
+    **frames: pl.DataFrame,
+) -> None:
+    """Execute a statement that reads `frames` as tables of their names."""
+    for name, frame in frames.items():
+        connection.register(name, frame)
+    try:
+        connection.execute(statement, dict(parameters or {}))
+    finally:
+        for name in frames:
+            connection.unregister(name)

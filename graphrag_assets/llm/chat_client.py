@@ -196,8 +196,8 @@ class ChatModel(ModelClient[ChatOptions]):
                 message = provider.failure(error, self.options.api_key).message
                 raise RetriesExhausted(f"{request.name}: the answer broke off. {message} Ask again.") from None
             finally:
+                reply = replace(reply, text="".join(text))
                 usage = self._settle(request, trace, reservation, reply, prices)
-            reply = replace(reply, text="".join(text))
             _check(reply)
             await self._store(key, "chat", request, reply.text, usage, began)
         self._count_success(request, trace)
@@ -270,14 +270,18 @@ class ChatModel(ModelClient[ChatOptions]):
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices
     ) -> Usage:
-        """Charge the budget with what a reply cost."""
+        """Charge the budget with what a reply cost. Tokens that the server does not say are counted here."""
+        sent, received = reply.prompt_tokens, reply.completion_tokens
+        cost_usd = reply.cost_usd
+        if sent is None or received is None:
+            sent, received, cost_usd = self._estimate(request, list(request.messages))[0], _n_tokens(reply.text), None
         answers, tokens = self._answered[request.task]
-        self._answered[request.task] = (answers + 1, tokens + reply.completion_tokens)
-        cost = prices.cost(reply.prompt_tokens, reply.completion_tokens)
-        if prices.source == "litellm" and reply.cost_usd is not None:
-            cost = reply.cost_usd  # includes the prices of cached and tiered tokens
+        self._answered[request.task] = (answers + 1, tokens + received)
+        cost = prices.cost(sent, received)
+        if prices.source == "litellm" and cost_usd is not None:
+            cost = cost_usd  # includes the prices of cached and tiered tokens
         reservation.settle(cost)
-        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens, cost_usd=cost)
+        usage = Usage(prompt_tokens=sent, completion_tokens=received, cost_usd=cost)
         trace.paid += usage
         return usage
 
@@ -359,3 +363,7 @@ def _remedy(kind: type[ModelError]) -> str:
     if kind is RefusedAnswer:
         return "Use another model for this text."
     return "Run again, or use a model that follows the format better."
+
+
+def _n_tokens(text: str) -> int:
+    return sum(count_tokens([text]))

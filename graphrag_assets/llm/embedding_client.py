@@ -13,10 +13,10 @@ import numpy as np
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.ledger import Entry, Hit, canonical, key_of
 from graphrag_assets.llm.model_client import ModelClient
-from graphrag_assets.llm.model_errors import RequestRejected
+from graphrag_assets.llm.model_errors import BadReplyError, RequestRejected
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.retry import BadReplyError, call_with_retries
+from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.progress import Progress
@@ -240,7 +240,12 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def _decoded(vector: Any) -> np.ndarray:
-    """One vector, sent as floats or as base64 of little-endian float32."""
-    if isinstance(vector, str):
-        return np.frombuffer(base64.b64decode(vector), "<f4")
-    return np.asarray(vector, np.float32)
+    """One vector, sent as floats or as base64 of little-endian float32; `BadReplyError` if it is neither."""
+    try:
+        decoded = np.frombuffer(base64.b64decode(vector), "<f4") if isinstance(vector, str) else np.asarray(vector)
+        row = decoded.astype(np.float32)
+    except (ValueError, TypeError) as error:
+        raise BadReplyError(f"A vector cannot be read: {error}.") from None
+    if row.ndim != 1:
+        raise BadReplyError("A vector is not a list of numbers.")
+    return row

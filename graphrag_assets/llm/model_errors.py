@@ -48,6 +48,12 @@ class LedgerError(ModelError):
     """The ledger cannot be read or written."""
 
 
+class BadReplyError(Exception):
+    """A reply that is complete but unusable, such as too few vectors: the request is sent again."""
+
+    status_code = 200
+
+
 def without_secrets(text: str, *secrets: str | None) -> str:
     """`text` with the given secrets, and everything that looks like a key, replaced by an ellipsis."""
     for secret in secrets:

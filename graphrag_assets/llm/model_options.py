@@ -91,6 +91,7 @@ class LimitOptions:
         max_retries: of one call, after its first attempt.
         backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^n, at most
             the second, besides what the server asks for by Retry-After.
+        retry_after_max_seconds: most that a server's Retry-After is waited for.
         deadline_seconds: a call is given up if its next retry would start later than this.
         circuit_failures: so many failed calls in a row open the circuit.
         circuit_seconds: after this time in the open state, a trial call is sent.
@@ -102,6 +103,7 @@ class LimitOptions:
     max_retries: int = 8
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 60.0
+    retry_after_max_seconds: float = 120.0
     deadline_seconds: float = 900.0
     circuit_failures: int = 10
     circuit_seconds: float = 60.0

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import logging
+import math
 import os
 import time
 import warnings
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from graphrag_assets.llm.model_errors import without_secrets
+from graphrag_assets.llm.model_errors import BadReplyError, without_secrets
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
@@ -44,16 +45,23 @@ def litellm() -> Any:
 
 @dataclass(frozen=True)
 class Reply:
-    """A provider's reply to one chat request; `cost_usd` is litellm's figure, None for a model it does not know."""
+    """A provider's reply to one chat request.
+
+    Tokens are None where the server does not say them, or cannot be right. `cost_usd` is litellm's figure, None for a
+    model it does not know.
+    """
 
     text: str = ""
     finish_reason: str = "stop"
     refusal: str | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     cost_usd: float | None = None
 
 
+NO_USAGE = (None, None)
+MAX_TOKENS = 100_000_000
+"""More tokens than any request can have: a server that says more is wrong."""
 Chunks = AsyncIterator[Any]
 
 
@@ -71,7 +79,7 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
     choice = response.choices[0]
     return replace(
         reply,
-        text=choice.message.content or "",
+        text=_text(choice.message.content),
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
         cost_usd=_cost(response, options.model),
@@ -94,12 +102,12 @@ async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]
     """The text of each chunk of a stream, with the reply as known so far (without its text)."""
     reply = Reply()
     async for chunk in _chain(first, chunks):
-        if any(tokens := _tokens(chunk)):
+        if (tokens := _tokens(chunk)) != NO_USAGE:
             reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1])
         text = ""
         if chunk.choices:
             choice = chunk.choices[0]
-            text = choice.delta.content or ""
+            text = _text(choice.delta.content)
             refusal = reply.refusal or _refusal(choice.delta)
             reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
         yield text, reply
@@ -118,9 +126,15 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
         Exception: whatever litellm raises; `failure` classifies it.
     """
     response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options))
-    rows = sorted(response.data, key=lambda row: row["index"])
+    try:
+        rows = {row["index"]: row["embedding"] for row in response.data}
+    except (KeyError, TypeError, AttributeError):
+        raise BadReplyError("The reply has no list of vectors.") from None
+    if rows.keys() != set(range(len(response.data))):
+        raise BadReplyError("The vectors are not numbered 0, 1, 2, …")
     usage = response.usage
-    return [row["embedding"] for row in rows], int(usage.prompt_tokens or usage.total_tokens or 0) if usage else 0
+    billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
+    return [rows[index] for index in range(len(rows))], billed
 
 
 def _address(options: ModelOptions) -> dict[str, Any]:
@@ -183,10 +197,21 @@ def _refusal(message: Any) -> str | None:
     return refusal
 
 
-def _tokens(response: Any) -> tuple[int, int]:
-    """Prompt and completion tokens."""
+def _tokens(response: Any) -> tuple[int | None, int | None]:
+    """Prompt and completion tokens; None where they cannot be right."""
     usage = getattr(response, "usage", None)
-    return (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0)) if usage else (0, 0)
+    if not usage or not usage.prompt_tokens:  # which litellm makes of a usage that is missing
+        return NO_USAGE
+    return _count(usage.prompt_tokens), _count(usage.completion_tokens)
+
+
+def _count(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value <= MAX_TOKENS else None
+
+
+def _text(content: object) -> str:
+    """The text of a message; empty where it is none."""
+    return content if isinstance(content, str) else ""
 
 
 FailureKind = Literal["transient", "unconnected", "rate_limited", "fatal", "rejected", "refused"]
@@ -245,8 +270,12 @@ def _no_connection(error: BaseException | None) -> str | None:
     """Why there is no connection, and the remedy; None if the error is another one."""
     from aiohttp import ClientConnectorError
 
+    seen: set[int] = set()  # some chains of litellm are circles
     while error is not None and not isinstance(error, ClientConnectorError):
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
+        if id(error) in seen:
+            return None
     if error is None:
         return None
     reason = error.strerror or error.os_error
@@ -258,7 +287,7 @@ def _provider_message(error: Exception) -> str:
     text = str(error).strip().rpartition("Exception - ")[2].removeprefix("litellm.") or type(error).__name__
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text[text.index("{") :])["error"]["message"])
-    return " ".join(text.split())[:500]
+    return " ".join(text.partition("Traceback (most recent call last)")[0].split())[:500]
 
 
 def retry_after(error: Exception) -> float | None:
@@ -269,8 +298,10 @@ def retry_after(error: Exception) -> float | None:
     value = headers.get("retry-after") if headers else None
     if not value:
         return None
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(value))
-    with contextlib.suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    return None
+    seconds = 0.0
+    with contextlib.suppress(ValueError, OverflowError):
+        seconds = float(value)
+    if not seconds:
+        with contextlib.suppress(ValueError, OverflowError):
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -1,6 +1,7 @@
 """One call within the limits, retried while retrying makes sense."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import NoReturn, TypeVar
@@ -14,15 +15,10 @@ from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 
 R = TypeVar("R")
+log = logging.getLogger(__name__)
 
 _ATTEMPTS_WITHOUT_REPLY = 3
 """A model that has never replied is given up after so many attempts: it was probably not there to begin with."""
-
-
-class BadReplyError(Exception):
-    """Raised by a request whose reply is complete but unusable, such as too few vectors: it is retried."""
-
-    status_code = 200
 
 
 class _TransientError(Exception):
@@ -101,7 +97,7 @@ def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         asked = error.failure.retry_after if isinstance(error, _TransientError) else None
-        return (asked or 0.0) + backoff(state)
+        return min(asked or 0.0, options.retry_after_max_seconds) + backoff(state)
 
     return wait
 
@@ -125,13 +121,23 @@ def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, 
             breaker.trip(reason)
             raise CircuitOpen(reason) from None
         case "rate_limited":
-            limits.pause(failure.retry_after or limits.options.backoff_seconds)
+            limits.pause(_pause(failure, options, limits.options))
         case "unconnected" if not breaker.has_replied and attempts >= _ATTEMPTS_WITHOUT_REPLY:
             breaker.trip(f"{options.where}: {message}")
             raise CircuitOpen(f"{options.where}: {message}") from None
         case "transient" if not breaker.has_replied and attempts == _ATTEMPTS_WITHOUT_REPLY:
             breaker.failed(f"{options.where}: {message}")
     raise _TransientError(failure) from None
+
+
+def _pause(failure: provider.Failure, options: ModelOptions, limits: LimitOptions) -> float:
+    """Seconds for which no request is sent after HTTP 429."""
+    asked = failure.retry_after or limits.backoff_seconds
+    if asked > limits.retry_after_max_seconds:
+        log.warning(
+            "%s asks to wait for %.0f s; waiting for %.0f s.", options.where, asked, limits.retry_after_max_seconds
+        )
+    return min(asked, limits.retry_after_max_seconds)
 
 
 def _in_words(failure: provider.Failure) -> str:

@@ -1,0 +1,236 @@
+"""Replies that no honest server sends: each is a model error within its deadline, or a valid answer; nothing is lost.
+
+To add one, add a line to `CHATS` or `VECTORS`.
+"""
+
+import asyncio
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.chat_client import ChatModel
+from graphrag_assets.llm.embedding_client import EmbeddingModel
+from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.model_errors import ModelError
+from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, EmbeddingOptions, LimitOptions, PriceOptions
+from graphrag_assets.llm.rate_limits import Limits
+
+DEADLINE = 60.0  # of a hang: no reply below takes a second
+LIMITS = LimitOptions(backoff_seconds=0.01, max_retries=2, circuit_failures=100, retry_after_max_seconds=0.05)
+
+
+class LyingServer:
+    """Sends `body` with `status` and `headers` to every request, or `then` after the first."""
+
+    def __init__(self) -> None:
+        self.status, self.headers, self.body, self.then = 200, {}, b"", None
+        self.n_requests = 0
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                server.n_requests += 1
+                honest = server.then is not None and server.n_requests > 1
+                body = server.then if honest else server.body
+                self.send_response(200 if honest else server.status)
+                for name, value in {} if honest else server.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+
+
+@pytest.fixture
+def liar() -> Iterator[LyingServer]:
+    liar = LyingServer()
+    thread = threading.Thread(target=liar.server.serve_forever, daemon=True)
+    thread.start()
+    yield liar
+    liar.server.shutdown()
+    liar.server.server_close()
+
+
+def chat(content: object = "An answer.", usage: object = None, **more: object) -> dict:
+    message = {"role": "assistant", "content": content}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8} if usage is None else usage
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        "usage": usage,
+    } | more
+
+
+HONEST = chat()
+# name: (status, headers, body); None where a valid answer comes all the same
+CHATS: dict[str, tuple[int, dict[str, str], object]] = {
+    "no choices": (200, {}, chat(choices=[])),
+    "choices null": (200, {}, chat(choices=None)),
+    "choices an object": (200, {}, chat(choices={})),
+    "choices a string": (200, {}, chat(choices="yes")),
+    "a choice null": (200, {}, chat(choices=[None])),
+    "a choice without a message": (200, {}, chat(choices=[{"index": 0, "finish_reason": "stop"}])),
+    "message null": (200, {}, chat(choices=[{"index": 0, "message": None, "finish_reason": "stop"}])),
+    "content null": (200, {}, chat(content=None)),
+    "content a number": (200, {}, chat(content=5)),
+    "content an object": (200, {}, chat(content={"a": 1})),
+    "content a list": (200, {}, chat(content=["a", "b"])),
+    "an empty object": (200, {}, {}),
+    "null": (200, {}, None),
+    "a list": (200, {}, []),
+    "a number": (200, {}, 7),
+    "a string": (200, {}, "hello"),
+    "usage of 10^308 tokens": (200, {}, chat(usage={"prompt_tokens": 1e308, "completion_tokens": 1e308})),
+    "an error with status 200": (200, {}, {"error": {"message": "no"}}),
+    "an error that is a string": (500, {}, {"error": "no"}),
+    "an error null": (500, {}, {"error": None}),
+    "status 429 for a year": (429, {"Retry-After": "31536000"}, {"error": {"message": "slow down"}}),
+    "status 429 for ever": (429, {"Retry-After": "inf"}, {"error": {"message": "slow down"}}),
+    "status 429 for no number": (429, {"Retry-After": "nan"}, {"error": {"message": "slow down"}}),
+    "status 429 for less than nothing": (429, {"Retry-After": "-5"}, {"error": {"message": "slow down"}}),
+    "status 429 until the year 9999": (
+        429,
+        {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {"error": {"message": "slow down"}},
+    ),
+    "status 503 for a year": (503, {"Retry-After": "31536000"}, {"error": {"message": "busy"}}),
+    "status 204": (204, {}, {}),
+    "status 302 to itself": (302, {"Location": "/v1/chat/completions"}, {}),
+    "status 418": (418, {}, {"error": {"message": "a teapot"}}),
+    "status 599": (599, {}, {}),
+}
+USAGES: dict[str, object] = {
+    "10^30 tokens": {"prompt_tokens": 10**30, "completion_tokens": 10**30, "total_tokens": 10**30},
+    "negative tokens": {"prompt_tokens": -5000, "completion_tokens": -5000, "total_tokens": -10000},
+    "null": {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None},
+    "no usage": {},
+}
+
+
+def chat_model(liar: LyingServer, folder: Path, budget: Budget | None = None) -> ChatModel:
+    options = ChatOptions("openai/m", base_url=liar.url, api_key="none", timeout=5, prices=PriceOptions(1.0, 1.0))
+    return ChatModel(options, Ledger(folder / "ledger.db"), Limits(LIMITS), budget)
+
+
+async def within_the_deadline(work):
+    return await asyncio.wait_for(work, DEADLINE)
+
+
+@pytest.mark.parametrize("lie", CHATS)
+def test_a_chat_reply_that_is_none_is_an_error_and_nothing_is_stored(liar, tmp_path, lie):
+    liar.status, liar.headers, body = CHATS[lie]
+    liar.body = json.dumps(body).encode()
+    model = chat_model(liar, tmp_path)
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    with pytest.raises(ModelError) as refused:
+        asyncio.run(within_the_deadline(model.complete(request)))
+    assert "database" not in str(refused.value)
+    assert asyncio.run(model.ledger.get(model.key(request))) is None
+
+
+@pytest.mark.parametrize("lie", CHATS)
+def test_an_honest_reply_after_a_lie_is_taken(liar, tmp_path, lie):
+    liar.status, liar.headers, body = CHATS[lie]
+    liar.body, liar.then = json.dumps(body).encode(), json.dumps(HONEST).encode()
+    model = chat_model(liar, tmp_path)
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    try:
+        answer = asyncio.run(within_the_deadline(model.complete(request)))
+    except ModelError:
+        assert liar.status in (204, 302, 418) or liar.status == 200  # what no retry helps
+    else:
+        assert answer.text == "An answer."
+
+
+@pytest.mark.parametrize("lie", USAGES)
+def test_usage_that_cannot_be_is_counted_here_and_the_answer_is_kept(liar, tmp_path, lie):
+    liar.body = json.dumps(chat(usage=USAGES[lie])).encode()
+    budget = Budget(limit_usd=1.0)
+    model = chat_model(liar, tmp_path, budget)
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    answer = asyncio.run(within_the_deadline(model.complete(request)))
+    assert answer.text == "An answer."
+    assert 0 < answer.usage.prompt_tokens < 100
+    assert 0 < budget.spent < 0.001
+    stored = asyncio.run(model.ledger.get(model.key(request)))
+    assert stored.response == "An answer."
+
+
+def vectors(*rows: object, **more: object) -> dict:
+    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
+    return {"object": "list", "data": data, "model": "e", "usage": {"prompt_tokens": 4, "total_tokens": 4}} | more
+
+
+GOOD = [0.6, 0.8]
+VECTORS: dict[str, object] = {
+    "one missing": vectors(GOOD),
+    "one too many": vectors(GOOD, GOOD, GOOD),
+    "none": vectors(),
+    "data null": vectors(data=None),
+    "data an object": vectors(data={}),
+    "one index twice": vectors(data=[{"index": 0, "embedding": GOOD}, {"index": 0, "embedding": GOOD}]),
+    "a foreign index": vectors(data=[{"index": 0, "embedding": GOOD}, {"index": 7, "embedding": GOOD}]),
+    "a negative index": vectors(data=[{"index": -1, "embedding": GOOD}, {"index": 0, "embedding": GOOD}]),
+    "no index": vectors(data=[{"embedding": GOOD}, {"embedding": GOOD}]),
+    "nested": vectors([GOOD], [GOOD]),
+    "a number": vectors(5, 6),
+    "null": vectors(None, None),
+    "words": vectors(["a", "b"], ["c", "d"]),
+    "other lengths": vectors(GOOD, [1.0]),
+    "empty": vectors([], []),
+    "zero": vectors([0.0, 0.0], GOOD),
+    "not a number": vectors([float("nan"), 1.0], GOOD),
+    "infinite": vectors([float("inf"), 1.0], GOOD),
+    "10^300": vectors([1e300, 1.0], GOOD),
+    "base64 of three bytes": vectors(base64.b64encode(b"abc").decode(), base64.b64encode(b"abc").decode()),
+    "no base64": vectors("§§§", "§§§"),
+}
+
+
+def embedding_model(liar: LyingServer, folder: Path) -> EmbeddingModel:
+    options = EmbeddingOptions("openai/e", base_url=liar.url, api_key="none", timeout=5)
+    return EmbeddingModel(options, Ledger(folder / "ledger.db"), Limits(LIMITS))
+
+
+@pytest.mark.parametrize("lie", VECTORS)
+def test_vectors_that_are_none_are_an_error_and_nothing_is_stored(liar, tmp_path, lie):
+    liar.body = json.dumps(VECTORS[lie]).encode()
+    model = embedding_model(liar, tmp_path)
+    with pytest.raises(ModelError):
+        asyncio.run(within_the_deadline(model.embed(["one text", "another text"])))
+    assert asyncio.run(model.stored_keys(["one text", "another text"])) == set()
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 10**30}, {"prompt_tokens": -7, "total_tokens": -7}, None])
+def test_vectors_are_kept_whatever_their_usage_says(liar, tmp_path, usage):
+    liar.body = json.dumps(vectors(GOOD, [1.0, 0.0], usage=usage)).encode()
+    model = embedding_model(liar, tmp_path)
+    found = asyncio.run(within_the_deadline(model.embed(["one text", "another text"])))
+    assert np.allclose(found, [GOOD, [1.0, 0.0]])
+    assert 0 < model.usage.total.prompt_tokens < 100
+
+
+def test_a_circle_of_causes_ends():
+    from graphrag_assets.llm.provider import failure
+
+    first, second = RuntimeError("first"), RuntimeError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert failure(first).message == "first"

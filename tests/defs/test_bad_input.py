@@ -92,9 +92,8 @@ def test_a_batch_whose_name_cannot_be_a_partition_key_is_reported(project):
     assert project.sql("SELECT source FROM documents") == [("good.txt",)]
 
 
-def test_an_input_folder_that_is_not_there_is_an_error_and_deletes_nothing(project):
-    project.write("good.txt", GOOD)
-    project.index_all()
+def test_missing_input_folder_is_an_error_and_deletes_nothing(start_with):
+    project = start_with({"good.txt": GOOD})
     project.input.rename(project.root / "moved")
     project.run("scan_input", succeed=False)
     project.run("index_batches", "good.txt", succeed=False)

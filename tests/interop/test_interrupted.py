@@ -60,16 +60,15 @@ def test_it_may_be_interrupted_while_it_is_taken_back(project, small, import_sma
     assert contents(project) == contents(small)
 
 
-def test_what_was_removed_is_imported_again_without_a_run_between(project, small, import_small):
+def test_removed_import_is_imported_again_without_a_run_between(imported, small, import_small):
+    remove(imported.index, BATCH)
     import_small()
-    remove(project.index, BATCH)
-    import_small()
-    assert contents(project) == contents(small)
+    assert contents(imported) == contents(small)
 
 
-def test_other_batches_stay_as_they_were(project, import_small, monkeypatch):
-    project.write("mine.md", "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning.")
-    project.run("refresh_changed")
+def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
+    text = "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning."
+    project = start_with({"mine.md": text})
     interrupt(monkeypatch, "record_counts", import_small)
     import_small()
     reports = project.sql("SELECT model, count(*) FROM community_reports GROUP BY ALL ORDER BY ALL")

@@ -1,6 +1,7 @@
 """Indexes that GraphRAG made with real models, of every generation: imported, asked, exported again."""
 
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -8,9 +9,8 @@ import polars as pl
 import pytest
 
 from graphrag_assets.interop.exporter import TABLES, export
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
-from tests.conftest import TEST_DATA
+from tests.conftest import TEST_DATA, build_once, import_once
 
 DULCE, CAROL = TEST_DATA / "operation-dulce", TEST_DATA / "christmas-carol" / "graphrag-v3"
 V3 = [DULCE / "graphrag-v3", CAROL]
@@ -32,9 +32,11 @@ def name_of(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("folder", ROWS, ids=name_of)
-def test_every_generation_is_imported_and_answers(project, folder):
-    imported = import_index(project.index, folder)
-    counts = {(step, table): n for step, table, what, n in imported.counts.iter_rows() if what == "rows"}
+def test_every_generation_is_imported_and_answers(project, shared_folder, folder):
+    imported = import_once(shared_folder / name_of(folder), folder)
+    shutil.copytree(imported, project.root, symlinks=True, dirs_exist_ok=True)
+    rows = project.sql("SELECT step, table_name, n FROM operations.import_counts WHERE what = 'rows'")
+    counts = {(step, table): n for step, table, n in rows}
     assert [counts["read", table] for table in TABLES] == ROWS[folder][0]
     assert [counts["written", table] for table in TABLES] == ROWS[folder][1]
     corpus = folder.parent.name
@@ -64,16 +66,12 @@ def given(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 @pytest.fixture(scope="module", params=V3, ids=name_of)
-def round_trip(request, tmp_path_factory):
+def round_trip(request, shared_folder):
     """The tables of GraphRAG 3 as they were given, and as they are exported after an import."""
-    root = tmp_path_factory.mktemp("round-trip")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRAPHRAG_DATA", str(root))
-        from graphrag_assets.indexing.index import Index
-
-        import_index(Index.from_environment(), request.param)
-    export("graphrag", root / "exported", root / "index")
-    return given(request.param), {name: pl.read_parquet(root / "exported" / f"{name}.parquet") for name in TABLES}
+    name = name_of(request.param)
+    imported = import_once(shared_folder / name, request.param)
+    exported = build_once(shared_folder / f"{name}-exported", lambda to: export("graphrag", to, imported / "index"))
+    return given(request.param), {name: pl.read_parquet(exported / f"{name}.parquet") for name in TABLES}
 
 
 def by_id(frame: pl.DataFrame) -> dict[str, dict]:

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.local import CLAIMS, ENTITIES, RELATIONSHIPS, REPORTS, SOURCES
 from graphrag_assets.text import encode
 
-from ..conftest import TEST_DATA
+from ..conftest import TEST_DATA, import_once
 
 FOLDER = TEST_DATA / "christmas-carol" / "graphrag-v3"
 BUDGETS = [500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 32_000]
@@ -26,12 +24,8 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def carol(tmp_path_factory: pytest.TempPathFactory) -> GraphRAG:
-    root = tmp_path_factory.mktemp("carol")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRAPHRAG_DATA", str(root))
-        import_index(Index.from_environment(), FOLDER)
-    return GraphRAG(root / "index")
+def carol(shared_folder: Path) -> GraphRAG:
+    return GraphRAG(import_once(shared_folder / "christmas-carol-graphrag-v3", FOLDER) / "index")
 
 
 @functools.cache

@@ -4,7 +4,6 @@ The corpora are the sample, two novels, customers' e-mails, and short texts in G
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from graphrag_assets.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 
-from ..conftest import TEST_DATA, Project, indexed
+from ..conftest import TEST_DATA, Project, index_once
 
 CORPORA = Path(__file__).parent / "corpora"
 TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
@@ -78,22 +77,19 @@ def sample(sample_index: Project) -> GraphRAG:
 
 
 @pytest.fixture(scope="module")
-def tickets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    with indexed(tmp_path_factory.mktemp("tickets"), CORPORA / "tickets") as project:
-        yield GraphRAG(project.root / "index")
+def tickets(shared_folder: Path) -> GraphRAG:
+    return GraphRAG(index_once(shared_folder / "tickets", CORPORA / "tickets") / "index")
 
 
 @pytest.fixture(scope="module")
-def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    with indexed(tmp_path_factory.mktemp("languages"), CORPORA / "languages") as project:
-        yield GraphRAG(project.root / "index")
+def languages(shared_folder: Path) -> GraphRAG:
+    return GraphRAG(index_once(shared_folder / "languages", CORPORA / "languages") / "index")
 
 
 @pytest.fixture(scope="module", params=list(TOLD))
-def novel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, GraphRAG]]:
+def novel(request: pytest.FixtureRequest, shared_folder: Path) -> tuple[str, GraphRAG]:
     folder = TEST_DATA / request.param / "input"
-    with indexed(tmp_path_factory.mktemp("novel"), folder.resolve()) as project:
-        yield request.param, GraphRAG(project.root / "index")
+    return request.param, GraphRAG(index_once(shared_folder / request.param, folder.resolve()) / "index")
 
 
 @every_method
@@ -201,12 +197,11 @@ UNSPACED = {
 
 
 @pytest.fixture(scope="module")
-def unspaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    folder = tmp_path_factory.mktemp("unspaced-input")
+def unspaced(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> GraphRAG:
+    folder = tmp_path_factory.mktemp("unspaced")
     for name, text in UNSPACED.items():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-    with indexed(tmp_path_factory.mktemp("unspaced"), folder) as project:
-        yield GraphRAG(project.root / "index")
+    return GraphRAG(index_once(shared_folder / "unspaced", folder) / "index")
 
 
 @pytest.mark.parametrize("method", ["ask", "basic", "local"])

@@ -35,7 +35,7 @@ def call(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
-def test_publications_lists_what_is_kept_and_marks_the_current_one(changed):
+def test_publications_lists_kept_publications_and_marks_the_current_one(changed):
     lines = [line.strip("│ ") for line in call("publications").splitlines() if line.startswith("│")]
     assert [line.split()[0] for line in lines] == ["1", "2"]
     assert [line.split("│")[2].strip() for line in lines] == ["4", "4"]
@@ -44,7 +44,7 @@ def test_publications_lists_what_is_kept_and_marks_the_current_one(changed):
     assert "current" in lines[1]
 
 
-def test_diff_tells_in_words_what_changed_between_the_last_two(changed):
+def test_diff_describes_changes_between_the_last_two(changed):
     told = call("diff")
     assert "Publication 1 (" in told
     assert "→ Publication 2 (" in told
@@ -88,7 +88,7 @@ def test_rollback_switches_readers_and_stays_until_something_new_comes(changed):
     assert "Readers see publication 2" in call("rollback", "newest")
 
 
-def test_a_publication_that_is_not_there_is_one_clear_line(changed):
+def test_missing_publication_is_a_one_line_error(changed):
     said = call("rollback", "7", status=1)
     assert "There is no publication '7'. Kept are 1, 2, the current one is 2" in said
     assert "There is no publication 'yesterday'" in call("diff", "yesterday", status=1)

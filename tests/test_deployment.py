@@ -152,7 +152,7 @@ def runs(port: int, job: str, status: str) -> list[dict]:
 
 
 @pytest.mark.extended
-def test_documents_are_indexed_and_a_failed_run_is_told_of(tmp_path):
+def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
     pytest.importorskip("dagster_postgres", reason="dagster-postgres is not installed: pip install -e '.[postgres]'")
     home, documents = tmp_path / "dagster", tmp_path / "input"
     for folder in (home, documents / "letters"):

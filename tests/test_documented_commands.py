@@ -50,12 +50,12 @@ DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
 COVERED = {
     ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
-    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_the_guides_streamed_answers_are_real",
-    ("docs/query.md", "python"): "tests/query/test_docs.py::test_the_guides_python_runs_and_prints_what_it_says",
+    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_streamed_answers_of_the_guide_are_real",
+    ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
-    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_the_guides_commands_print_what_it_shows",
+    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
@@ -76,7 +76,7 @@ ELSEWHERE = {
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG_EMBEDDING_MODEL=openai/text-embedding-3-small",
     ): (
         "its output is compared, too",
-        "tests/test_docs.py::test_the_cost_preview_prints_what_its_guide_shows",
+        "tests/test_docs.py::test_cost_preview_prints_the_output_in_its_guide",
     ),
     ("docs/sql.md", "duckdb -readonly data/index/graphrag.duckdb"): (
         "it waits for input",
@@ -100,11 +100,11 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo apt-get install --yes postgresql python3-venv"): (
         "it changes the machine",
-        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_reported",
     ),
     ("docs/operations.md", "cd /opt/graphrag_assets"): (
         "it needs the machine above",
-        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_reported",
     ),
     ("docs/operations.md", "cp deploy/.env.example .env"): (
         "it needs Docker",

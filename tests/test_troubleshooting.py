@@ -156,13 +156,13 @@ def test_the_guide_has_messages_and_each_once():
 
 
 @pytest.mark.parametrize("message", [m for m in MESSAGES if m not in {*BROUGHT_ABOUT, *IN_MODULES, *IN_BINARY}])
-def test_the_message_stands_in_the_code(message):
+def test_message_is_in_the_code(message):
     assert max(map(len, message.split("…"))) >= 10, "too little of it to be found by"
     assert [text for text in ours() if re.search(pattern(message), text, re.DOTALL)]
 
 
 @pytest.mark.parametrize("message", BROUGHT_ABOUT)
-def test_the_message_is_what_happens(message, monkeypatch, tmp_path):
+def test_message_is_raised(message, monkeypatch, tmp_path):
     with pytest.raises(Exception, match=pattern(message)):
         BROUGHT_ABOUT[message](monkeypatch, tmp_path)
 

@@ -52,14 +52,14 @@ def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
     ]
 
 
-def test_documents_with_the_same_text_are_two_documents_with_units_of_their_own(mess):
+def test_documents_with_the_same_text_are_two_documents_with_separate_units(mess):
     twins = mess.sql(
         "SELECT count(DISTINCT d.id), count(DISTINCT t.id) FROM documents d JOIN text_units t ON t.document_id = d.id WHERE d.source LIKE '%twin%'"
     )
     assert twins == [(2, 2)]
 
 
-def test_a_mended_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
+def test_repaired_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
     mess.index_all()
     seen = "SELECT source, first_seen FROM index_errors ORDER BY source"
     before = dict(mess.index.working.read(seen).iter_rows())

@@ -144,7 +144,7 @@ def test_there_is_a_broken_index_for_every_check():
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
+def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     (broken_check,), broken = [c for c in CHECKS if c.name == name], BREAKS[name]
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
@@ -174,7 +174,7 @@ def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
         ("communities_have_the_members_listed", "refresh_graph"),
     ],
 )
-def test_the_cure_heals_the_index(start_with, name, job):
+def test_remedy_repairs_the_index(start_with, name, job):
     project = start_with(
         {
             "one/cable.md": "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia.",

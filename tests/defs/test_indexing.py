@@ -167,7 +167,7 @@ def without_numbers(tables):
     }
 
 
-def test_a_batch_that_is_gone_from_the_folder_leaves_every_table(indexed):
+def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     (indexed.input / "two" / "letters.csv").unlink()
     (indexed.input / "two").rmdir()
     indexed.run("scan_input")
@@ -207,7 +207,7 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 
-def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(indexed):
+def test_materializing_only_text_units_deletes_facts_of_deleted_units(indexed):
     indexed.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
     indexed.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
     working = indexed.index.working
@@ -266,7 +266,7 @@ def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(ca
     assert "Zoë O'Brien" in titles
 
 
-def test_metadata_tells_rows_and_keeps_document_text_out_of_the_event_log(cables):
+def test_metadata_counts_rows_and_keeps_document_text_out_of_the_event_log(cables):
     cables.run("scan_input")
     cables.run("index_batches", "one")
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization

@@ -156,7 +156,7 @@ SAID = {
 
 
 @pytest.mark.extended
-def test_documents_grouped_into_batches_in_any_way_say_the_same(tmp_path, monkeypatch):
+def test_grouping_documents_into_batches_does_not_change_the_index(tmp_path, monkeypatch):
     """Ids of documents and text units hang on their paths, so what is compared is what the rows say."""
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

@@ -14,7 +14,7 @@ from tests.openai_server import running
 NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
 
 
-def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(project, monkeypatch, caplog):
+def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeypatch, caplog):
     asked = []
 
     def content(body):

@@ -74,7 +74,7 @@ def test_a_text_unit_knows_its_document_and_headings(indexed):
     assert found["Robert Halpin was honoured in London."] == "The voyage › Ashore"
 
 
-def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(indexed):
+def test_text_of_a_heading_is_found_and_shown_but_never_quoted(indexed):
     # "August" stands in a heading only, with another text unit for the heading itself.
     hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('August', 10)")]
     assert "William Thomson read the signals in the testing room." in hits
@@ -175,7 +175,7 @@ def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
     return Counter(request.task for request in server.requests[since:])
 
 
-def test_the_chat_model_is_asked_once_for_each_text_unit(modelled, server):
+def test_chat_model_is_called_once_per_text_unit(modelled, server):
     modelled.index_all()
     found = contexts(modelled)
     assert sent(server)["UnitContext"] == len(found)
@@ -229,7 +229,7 @@ def test_switching_embeds_again_and_never_extracts_again(modelled, server, monke
     assert rows(modelled, *FACTS) == facts
 
 
-def test_an_edit_asks_for_the_contexts_of_its_document_and_extracts_what_was_edited(modelled, server):
+def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modelled, server):
     modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
     modelled.index_all()
     before, units = len(server.requests), modelled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
@@ -240,7 +240,7 @@ def test_an_edit_asks_for_the_contexts_of_its_document_and_extracts_what_was_edi
     assert asked["ExtractGraph"] == 2  # one text unit, with a gleaning
 
 
-def test_a_failed_context_leaves_the_headings_and_is_asked_for_by_the_next_run(modelled, server, monkeypatch):
+def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
     answer = server.content
 

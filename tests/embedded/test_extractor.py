@@ -169,7 +169,7 @@ def test_a_capital_at_a_sentence_start_is_believed_when_the_unit_or_the_title_co
         ("It rained.", "", []),
     ],
 )
-def test_what_the_title_names_is_an_entity(text: str, title: str, expected: list[str]) -> None:
+def test_name_in_the_title_is_an_entity(text: str, title: str, expected: list[str]) -> None:
     titles = types_of(text, title)
     assert [name for name in (title, title.split(" (")[0]) if name in titles] == expected + expected * (
         len(expected) == 1

@@ -75,14 +75,14 @@ def test_questions_and_passages_have_their_own_prompts(tmp_path):
     assert vector(folder, TEXT) == pytest.approx(unit(3, 2 + 1, 3))
 
 
-def test_prompts_are_left_out_of_pooling_where_the_export_says_so(tmp_path):
+def test_prompts_are_excluded_from_pooling_if_the_export_says_so(tmp_path):
     pooling = {"pooling_mode_mean_tokens": True, "include_prompt": False}
     folder = write_export(tmp_path, pooling=pooling, prompts={"query": "blue "})
     assert encoder(folder).embed_questions([TEXT])[0] == pytest.approx(unit(1, 2, 3))  # without [CLS] and blue
     assert vector(folder, TEXT) == pytest.approx(unit(3, 2, 3))  # no prompt: nothing is left out
 
 
-def test_texts_are_lower_cased_where_the_export_says_so(tmp_path):
+def test_texts_are_lower_cased_if_the_export_says_so(tmp_path):
     folder = write_export(tmp_path, do_lower_case=True)
     assert np.array_equal(vector(folder, "RED Green green"), vector(folder, TEXT))
 
@@ -127,7 +127,7 @@ def quantized(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 
 
 @given(st.lists(st.lists(st.sampled_from(["red", "green", "blue"]), max_size=9).map(" ".join), max_size=70))
-def test_a_vector_is_the_same_to_the_last_bit_with_whatever_it_is_embedded(quantized: Encoder, texts: list[str]):
+def test_vector_is_bit_identical_in_any_batch(quantized: Encoder, texts: list[str]):
     together = quantized.embed_passages(texts, threads=2)
     assert together.shape == (len(texts), 3)
     for text, row in zip(texts, together, strict=True):

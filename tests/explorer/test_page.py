@@ -89,7 +89,7 @@ def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
     assert "graphrag-assets explore" in caplog.text
 
 
-def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):
+def test_page_after_a_purge_contains_nothing_deleted(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/secret.txt", SECRET)
     project.run("refresh_changed")
@@ -104,7 +104,7 @@ def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):
     assert "Zyxquorv" not in json.dumps(content_of(page))
 
 
-def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_path, monkeypatch):
+def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
     output = tmp_path / "new" / "page.html"
@@ -118,7 +118,7 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_p
     assert content_of(output)["max_nodes"] == 7
 
 
-def test_the_command_says_how_much_is_left_out(sample_index, tmp_path, monkeypatch):
+def test_command_reports_the_number_of_omitted_rows(sample_index, tmp_path, monkeypatch):
     monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
     said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
     assert "Left out: 150 of 250 entities" in said
@@ -140,7 +140,7 @@ def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
     assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
 
 
-def test_the_guide_tells_the_limits(sample_index):
+def test_guide_states_the_limits(sample_index):
     guide = " ".join((ROOT / "docs/explorer.md").read_text(encoding="utf-8").split())
     limits = Limits()
     assert f"up to {limits.nodes:,} entities at once" in guide

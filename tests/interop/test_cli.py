@@ -33,5 +33,5 @@ def test_an_import_is_shown_taken_apart_and_exported(project, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("--remove", "a", "--hand-over", "b"), (".", "--remove", "a")])
-def test_one_thing_at_a_time(project, arguments):
+def test_options_of_import_exclude_each_other(project, arguments):
     assert "Give one of SOURCE, --remove and --hand-over" in run("import", *arguments, status=2)

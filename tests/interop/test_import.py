@@ -63,7 +63,7 @@ def test_every_row_is_written_or_counted(small):
     assert published == sorted(small.counts.rows())
 
 
-def test_merging_the_mentions_gives_back_what_the_index_said(small):
+def test_merged_mentions_equal_the_imported_graph(small):
     entities = {title: row for title, *row in small.sql("SELECT title, type, description, frequency FROM entities")}
     assert entities["AGAMEMNON"] == ["SHIP", "The Agamemnon is a ship that laid the cable.", 1]
     assert entities["VALENTIA"] == ["GEO", "Valentia is where the cable was landed.", 3]
@@ -112,7 +112,7 @@ def test_all_checks_that_block_pass(small):
 
 
 @pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
-def test_questions_are_answered_from_what_was_imported(small, method):
+def test_questions_are_answered_from_the_import(small, method):
     answer = getattr(GraphRAG(small.root / "index"), method)("Who bought the Great Eastern?")
     assert "Gooch" in answer.answer
     assert answer.citations
@@ -142,7 +142,7 @@ def test_documents_are_added_around_the_import(imported):
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
-def test_a_report_is_written_anew_when_its_community_has_changed(imported):
+def test_report_is_rewritten_when_its_community_changes(imported):
     imported.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
     imported.index_all()
     found = imported.sql(
@@ -152,7 +152,7 @@ def test_a_report_is_written_anew_when_its_community_has_changed(imported):
     assert found == [("embedded/extractive-2",)]
 
 
-def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(imported):
+def test_adding_and_deleting_a_document_leaves_the_import_unchanged(imported):
     before = contents(imported)
     imported.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
     imported.index_all()
@@ -166,7 +166,7 @@ def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(imported):
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
-def test_a_document_of_the_import_is_removed_with_all_that_stems_from_it(imported):
+def test_removed_document_of_an_import_is_deleted_with_everything_derived(imported):
     assert remove(imported.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
     imported.index_all()
     titles = {title for (title,) in imported.sql("SELECT title FROM entities")}
@@ -175,7 +175,7 @@ def test_a_document_of_the_import_is_removed_with_all_that_stems_from_it(importe
     assert scan(imported.index).imported == ("imported-small",)
 
 
-def test_a_removed_import_is_gone_from_every_table(imported):
+def test_removed_import_is_deleted_from_every_table(imported):
     imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin in London. Robert Halpin paid Samuel Canning.")
     remove(imported.index, "imported-small")
     imported.index_all()
@@ -187,7 +187,7 @@ def test_a_removed_import_is_gone_from_every_table(imported):
         assert imported.sql(f"SELECT count(*) FROM operations.{table}") == [(0,)]
 
 
-def test_a_document_that_is_handed_over_is_a_file_like_any_other(imported):
+def test_document_handed_over_becomes_an_input_file(imported):
     assert hand_over(imported.index, "imported-small", ["agamemnon.txt"]) == ["small/agamemnon.txt"]
     assert (imported.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
     imported.index_all()
@@ -196,7 +196,7 @@ def test_a_document_that_is_handed_over_is_a_file_like_any_other(imported):
     assert imported.sql("SELECT DISTINCT extractor FROM text_units WHERE batch = 'small'") != [("imported",)]
 
 
-def test_a_file_that_is_in_the_way_is_not_overwritten(imported):
+def test_hand_over_does_not_overwrite_an_existing_file(imported):
     imported.write("small/agamemnon.txt", "Mine.")
     with pytest.raises(InputError, match=r"small/agamemnon.txt is in the input folder already"):
         hand_over(imported.index, "imported-small")
@@ -204,7 +204,7 @@ def test_a_file_that_is_in_the_way_is_not_overwritten(imported):
     assert imported.index.working.read("SELECT count(*) FROM documents").item() == 2
 
 
-def test_a_file_with_the_same_content_is_not_in_the_way(imported):
+def test_hand_over_accepts_a_file_with_the_same_content(imported):
     """As after a hand-over that was interrupted: it can be made again."""
     imported.write("small/agamemnon.txt", FIRST + SECOND)
     assert hand_over(imported.index, "imported-small") == ["small/agamemnon.txt", "small/eastern.txt"]
@@ -212,7 +212,7 @@ def test_a_file_with_the_same_content_is_not_in_the_way(imported):
     assert imported.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
-def test_names_that_are_taken_are_refused(imported, import_small):
+def test_names_in_use_are_rejected(imported, import_small):
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
     imported.write("mine/a.md", "Cyrus Field met Robert Halpin.")
@@ -226,7 +226,7 @@ def test_names_that_are_taken_are_refused(imported, import_small):
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "imported-..", ".hidden", "a\\b", " ", "imported-", "a\nb"])
-def test_names_that_are_none_of_folders_are_refused(project, import_small, name):
+def test_names_that_are_not_valid_folder_names_are_rejected(project, import_small, name):
     with pytest.raises(InputError, match=r"cannot be the name of a batch.*--name"):
         import_small(name)
 
@@ -265,9 +265,7 @@ def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
     assert found == [(f"They met. [Data: Entities ({hector}, {helen})]", "imported")]
 
 
-def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in_for(
-    project, import_small, monkeypatch
-):
+def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(project, import_small, monkeypatch):
     with running() as server:
         monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
         monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", server.url)
@@ -322,7 +320,7 @@ def test_purge_leaves_an_import_alone(imported):
     ]
 
 
-def test_the_tables_of_an_import_tell_where_it_came_from(small):
+def test_import_tables_record_the_origin(small):
     with duckdb.connect(str(small.root / "index" / "graphrag.duckdb"), read_only=True) as connection:
         batch, origin, generation = connection.execute(
             "SELECT batch, origin, generation FROM operations.imports"

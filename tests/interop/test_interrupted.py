@@ -44,7 +44,7 @@ STEPS = ["merge_graph", "update_communities", "update_embeddings"]
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record_counts"])
-def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, small, import_small, monkeypatch, step):
+def test_interrupted_import_is_repeated_as_a_first_import(project, small, import_small, monkeypatch, step):
     interrupt(monkeypatch, step, import_small)
     assert unfinished(project.index.working)["batch"].to_list() == [BATCH]
     import_small()
@@ -53,7 +53,7 @@ def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, smal
     assert unfinished(project.index.working).is_empty()
 
 
-def test_it_may_be_interrupted_while_it_is_taken_back(project, small, import_small, monkeypatch):
+def test_repeated_import_may_be_interrupted_too(project, small, import_small, monkeypatch):
     interrupt(monkeypatch, "update_embeddings", import_small)
     interrupt(monkeypatch, "merge_graph", import_small)
     import_small()
@@ -77,7 +77,7 @@ def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
     assert failed_blocking_checks(project.index) == []
 
 
-def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
+def test_commands_report_an_unfinished_import(project, monkeypatch):
     folder = write_small_index(project.root / "small")
     interrupt(monkeypatch, "write_structure", lambda: import_index(project.index, folder))
 
@@ -95,7 +95,7 @@ def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
     assert run("index")[0] == 0
 
 
-def test_a_gate_that_fails_after_an_import_is_told_with_its_reason(project, import_small, monkeypatch):
+def test_failed_check_after_an_import_is_reported_with_its_reason(project, import_small, monkeypatch):
     broken = Check("odd", "entities", True, "A row is odd.", "Fix it.", "")
     monkeypatch.setattr("graphrag_assets.indexing.publish.failed_blocking_checks", lambda index: [broken])
     with pytest.raises(

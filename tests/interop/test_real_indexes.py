@@ -182,7 +182,7 @@ def test_communities_come_back_with_the_entities_that_joined(round_trip):
         assert all(ends[r] & (added | loners) or r in kept for r in found["relationship_ids"])
 
 
-def test_reports_come_back_citing_what_is_there(round_trip):
+def test_reports_come_back_with_citations_of_existing_rows(round_trip):
     before, after = round_trip
     old, new = by_id(before["community_reports"]), by_id(after["community_reports"])
     assert set(old) <= set(new)

@@ -68,7 +68,7 @@ def test_a_csv_export_is_imported_with_its_findings(project, small, tmp_path):
     assert project.sql(units) == small.sql(units)
 
 
-def test_columns_without_which_nothing_has_a_name_are_asked_for(project, tmp_path):
+def test_missing_name_columns_are_an_error(project, tmp_path):
     pl.DataFrame({"entity": ["A"], "type": ["T"]}).write_csv(tmp_path / "entities.csv")
     with pytest.raises(InputError, match=r"entities in .* has no column title or name. It has: 'entity', 'type'"):
         import_index(project.index, tmp_path)

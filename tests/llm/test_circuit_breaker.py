@@ -176,7 +176,7 @@ def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytes
     lab.ledger.close()
 
 
-def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:
+def test_model_without_a_provider_is_an_error_with_an_example(lab: Lab) -> None:
     with pytest.raises(CircuitOpen, match="provider/model"):
         run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
 

@@ -37,7 +37,7 @@ def test_it_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     other.close()
 
 
-def test_many_ledgers_create_the_table_and_write_the_same_rows_at_once(postgres: str) -> None:
+def test_many_ledgers_create_the_table_and_write_the_same_rows_concurrently(postgres: str) -> None:
     engine = sa.create_engine(postgres)
     with engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE IF EXISTS llm_calls"))

@@ -71,7 +71,7 @@ def test_a_missing_last_bracket_is_doubtful_when_a_field_is_missing_too() -> Non
 @pytest.mark.parametrize(
     "title", ['the "Great Eastern"', "Zoë", "a \\ b", "line\nbreak", "😀", "x: {y} [z]", "None", "it's"]
 )
-def test_what_strings_hold_does_not_make_a_repair_doubtful(title: str) -> None:
+def test_content_of_strings_does_not_make_a_repair_doubtful(title: str) -> None:
     text = json.dumps({"entities": [GOOD | {"title": title}]}).replace("}]", "},]")
     parsed = parse(text, Extraction)
     assert parsed.value.entities[0].title == title

@@ -175,7 +175,7 @@ def test_communities_are_a_connected_nested_partition_after_any_changes(history:
 
 
 @given(histories())
-def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph]) -> None:
+def test_too_large_community_is_split_if_it_can_be(history: list[Graph]) -> None:
     for graph, result in zip(history, replay(history), strict=True):
         for names in groups(result.members, result.members["level"].max()):
             if len(names) > 4:
@@ -291,7 +291,7 @@ def test_a_first_run_and_a_forced_one_are_fresh() -> None:
     assert_frame_equal(forced.members, cluster(changed.ids, changed.relationships))
 
 
-def test_a_partition_that_has_become_bad_is_made_afresh() -> None:
+def test_degraded_partition_is_replaced_by_a_fresh_one() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     crossed = pl.DataFrame(
         {"level": 0, "cluster": ["a", "b"] * 6, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
@@ -302,7 +302,7 @@ def test_a_partition_that_has_become_bad_is_made_afresh() -> None:
     assert groups(found.members) == {named(*range(6)), named(*range(6, 12))}
 
 
-def test_a_community_falls_apart_where_its_bridge_is_gone() -> None:
+def test_community_splits_where_its_bridge_is_deleted() -> None:
     graph = graph_of(clique(range(3)) | clique(range(3, 6)) | {(2, 3): 1.0} | clique(range(6, 10)))
     whole = pl.DataFrame(
         {"level": 0, "cluster": ["a"] * 6 + ["b"] * 4, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
@@ -313,7 +313,7 @@ def test_a_community_falls_apart_where_its_bridge_is_gone() -> None:
     assert groups(found.members) == {named(0, 1, 2), named(3, 4, 5), named(6, 7, 8, 9)}
 
 
-def test_a_new_entity_joins_its_neighbours_and_nobody_else_moves() -> None:
+def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
     found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))
     assert not found.fresh
@@ -323,14 +323,14 @@ def test_a_new_entity_joins_its_neighbours_and_nobody_else_moves() -> None:
     assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
 
 
-def test_new_entities_among_themselves_make_communities_of_their_own() -> None:
+def test_new_entities_linked_only_to_each_other_form_new_communities() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     found = then(first(graph), graph.changed(edges=clique(range(20, 26)) | {(20, 6): 1.0}))
     assert not found.fresh
     assert groups(found.members) == {named(*range(6)), named(*range(6, 12)), named(*range(20, 26))}
 
 
-def test_entities_that_are_gone_drop_out() -> None:
+def test_deleted_entities_leave_their_communities() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     found = then(first(graph), graph.changed(gone={0, 7, 8}))
     assert groups(found.members) == {named(*range(1, 6)), named(6, 9, 10, 11)}
@@ -353,7 +353,7 @@ def test_small_changes_of_a_weight_do_not_count_until_they_add_up() -> None:
     assert twice.edges.filter(source_id=node(0), target_id=node(4))["weight"].to_list() == [step**2]
 
 
-def test_another_limit_of_size_holds_at_once() -> None:
+def test_new_size_limit_applies_immediately() -> None:
     graph = graph_of(clique(range(4)) | clique(range(4, 8)) | {(0, 4): 3.0, (1, 5): 3.0} | clique(range(8, 12)))
     whole = first(graph, ClusterOptions(max_cluster_size=20))
     split = then(whole, graph, ClusterOptions(max_cluster_size=4))

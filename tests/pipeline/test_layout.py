@@ -70,7 +70,7 @@ def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Ran
     assert_frame_equal(layout(entities, members, relationships, seed=3), layout(*frames, seed=3), check_exact=True)
 
 
-def test_two_runs_agree_whatever_random_did_in_between() -> None:
+def test_two_runs_agree_regardless_of_the_global_random_state() -> None:
     frames = planted(6, 20)
     first = layout(*frames, seed=5)
     random.seed(17)
@@ -128,7 +128,7 @@ def test_related_communities_are_nearer_than_unrelated_ones() -> None:
     assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()
 
 
-def test_one_hub_stands_in_the_middle_of_its_leaves() -> None:
+def test_hub_is_placed_in_the_middle_of_its_leaves() -> None:
     places = layout(*graph(21, [("e0000", f"e{i:04d}", 1.0) for i in range(1, 21)]), seed=1)
     points = places.select("x", "y").to_numpy()
     distances = np.hypot(*(points - points.mean(axis=0)).T)

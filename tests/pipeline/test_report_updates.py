@@ -162,7 +162,7 @@ def test_a_report_that_another_writer_stood_in_for_makes_none_stale():
     assert stale_reports(graph("Ada was last. " * 16), reports, "w", tight).to_list() == [0, 1]
 
 
-def test_what_was_just_written_is_not_put_together_again_to_be_checked(monkeypatch):
+def test_context_just_written_is_not_rebuilt_for_the_check(monkeypatch):
     inputs = graph("Ada was twenty-first.")
     written = community_reports(inputs, empty_reports(), write_reports, "w")
     compare_written(inputs, written, written, "w")

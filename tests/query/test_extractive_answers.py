@@ -93,7 +93,7 @@ def novel(request: pytest.FixtureRequest, shared_folder: Path) -> tuple[str, Gra
 
 
 @every_method
-def test_an_overview_of_a_known_entity_says_who_he_is(sample: GraphRAG, method: str) -> None:
+def test_overview_of_a_person_begins_with_a_definition(sample: GraphRAG, method: str) -> None:
     for question in ("Give me an overview of Cyrus Field", "who was cyrus field"):
         answer = asked(sample, method, question)
         assert is_direct(answer)
@@ -102,14 +102,14 @@ def test_an_overview_of_a_known_entity_says_who_he_is(sample: GraphRAG, method: 
 
 
 @every_method
-def test_a_question_about_problems_is_answered_with_what_went_wrong(sample: GraphRAG, method: str) -> None:
+def test_question_about_problems_is_answered_directly(sample: GraphRAG, method: str) -> None:
     answer = asked(sample, method, "What were the biggest problems?")
     assert is_direct(answer)
     assert answer.citations
 
 
 @every_method
-def test_where_nothing_answers_the_closest_passages_are_shown_as_such(sample: GraphRAG, method: str) -> None:
+def test_closest_passages_are_shown_if_nothing_answers(sample: GraphRAG, method: str) -> None:
     answer = asked(sample, method, "How did investors react?")
     first = "The novelist Thackeray and Lady Byron were among the smaller investors."
     assert answer.answer.startswith(f"{CLOSEST}\n- {first} [Data: ")
@@ -118,9 +118,7 @@ def test_where_nothing_answers_the_closest_passages_are_shown_as_such(sample: Gr
 
 @every_method
 @pytest.mark.parametrize("question", ABSENT["sample"])
-def test_what_the_sample_does_not_tell_is_not_presented_as_an_answer(
-    sample: GraphRAG, method: str, question: str
-) -> None:
+def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, method: str, question: str) -> None:
     assert not is_direct(asked(sample, method, question))
 
 
@@ -139,14 +137,14 @@ def test_questions_with_known_answers_are_answered_as_often_as_before(
 
 
 @pytest.mark.parametrize("method", ["local", "basic"])
-def test_novels_answer_what_they_tell_and_nothing_else(novel: tuple[str, GraphRAG], method: str) -> None:
+def test_novels_answer_questions_about_their_content_and_no_others(novel: tuple[str, GraphRAG], method: str) -> None:
     name, rag = novel
     assert [question for question in TOLD[name] if not is_direct(asked(rag, method, question))] == []
     assert [question for question in ABSENT[name] if is_direct(asked(rag, method, question))] == []
 
 
 @every_method
-def test_customers_complaints_are_found_whatever_the_form_of_the_words(tickets: GraphRAG, method: str) -> None:
+def test_customer_complaints_are_found_in_any_form_of_the_words(tickets: GraphRAG, method: str) -> None:
     answer = asked(tickets, method, "What do customers complain about?")
     assert is_direct(answer)
     assert "several customers in your forum complain that the app loses its connection" in answer.answer

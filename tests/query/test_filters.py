@@ -402,7 +402,7 @@ def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> Non
         (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
     ],
 )
-def test_an_unknown_value_is_an_error_that_names_what_there_is(whole: Reader, filter: Filter, message: str) -> None:
+def test_unknown_value_is_an_error_that_lists_known_values(whole: Reader, filter: Filter, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         scope_of(whole, filter)
 

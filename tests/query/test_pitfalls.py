@@ -169,7 +169,7 @@ class Inventor(ExtractiveAnswerer):
         return Reply("He did. [Data: Sources (0, 99); Entities (7)]")
 
 
-def test_20_cited_rows_are_told_from_offered_ones_and_invented_ids_are_marked(index_file: Path) -> None:
+def test_20_cited_rows_are_distinguished_from_offered_ones_and_invented_ids_are_marked(index_file: Path) -> None:
     """The context returned is what was offered, not what was cited; cited ids are never checked."""
     answer = GraphRAG(index_file, answerer=Inventor()).local(QUESTION, top_k_entities=2)
     assert answer.answer == "He did. [Data: Sources (0)] [unresolved: Sources (99); Entities (7)]"

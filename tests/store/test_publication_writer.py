@@ -176,7 +176,7 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
     assert (third.number, third.is_new) == (2, True)
 
 
-def test_that_nothing_is_new_is_found_without_building_it(working, tmp_path, monkeypatch):
+def test_unchanged_content_is_detected_without_building_a_publication(working, tmp_path, monkeypatch):
     first = publish(working, tmp_path)
     monkeypatch.delattr(publication_writer, "_fill")
     again = publish(working, tmp_path)
@@ -210,9 +210,7 @@ def test_the_digest_covers_all_that_is_published():
         ("INSERT INTO index_runs (run_id, stage) VALUES ('r', 's')", False),
     ],
 )
-def test_what_is_published_makes_a_new_publication_when_it_changes_and_nothing_else(
-    published, tmp_path, change, is_new
-):
+def test_only_published_content_makes_a_new_publication(published, tmp_path, change, is_new):
     with published.transaction() as connection:
         connection.execute(change)
     assert publish(published, tmp_path).is_new == is_new
@@ -227,7 +225,7 @@ def test_one_number_of_one_vector_makes_a_new_publication(published, tmp_path):
     assert not publish(published, tmp_path).is_new
 
 
-def test_a_reader_keeps_what_it_has_open_while_a_new_index_is_published(published, tmp_path):
+def test_reader_keeps_its_publication_while_a_new_one_is_written(published, tmp_path):
     with duckdb.connect(str(tmp_path / STABLE_NAME), read_only=True) as reader:
         with published.transaction() as connection:
             replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
@@ -262,7 +260,7 @@ def _publish(path: Path, folder: Path) -> None:
     publish(WorkingDatabase(path), folder)
 
 
-def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_path):
+def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     context = multiprocessing.get_context("spawn")
     publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]
     for publisher in publishers:
@@ -275,7 +273,7 @@ def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_pat
     assert working.read("SELECT number FROM publications").rows() == [(1,)]
 
 
-def test_what_a_crashed_publication_left_is_removed_by_the_next(working, tmp_path):
+def test_leftovers_of_a_crashed_publication_are_removed_by_the_next(working, tmp_path):
     (tmp_path / ".publishing-abc").mkdir()
     (tmp_path / ".publishing-abc" / "working.duckdb").write_text("half a copy")
     publish(working, tmp_path)
@@ -295,7 +293,7 @@ def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
     assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]
 
 
-def test_a_lost_link_is_mended_though_nothing_is_new(published, tmp_path):
+def test_lost_link_is_restored_without_new_content(published, tmp_path):
     (tmp_path / STABLE_NAME).unlink()
     publish(published, tmp_path)
     assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]

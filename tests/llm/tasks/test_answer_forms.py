@@ -132,7 +132,7 @@ def test_an_explicitly_empty_extraction_is_valid():
         (CommunityRating, '{"reason": "R", "rating": "fair"}'),
     ],
 )
-def test_an_answer_that_says_nothing_is_invalid(form, said: str):
+def test_empty_answer_is_invalid(form, said: str):
     with pytest.raises(InvalidAnswer):
         parse(said, form)
 

@@ -90,7 +90,7 @@ def test_errors_are_raised_and_not_turned_into_empty_answers():
             run(ask(answerer(RetriesExhausted("503"))[0], QUESTION, MIXED))
 
 
-def test_points_are_scored_sorted_and_free_of_what_does_not_matter():
+def test_points_are_scored_sorted_and_without_irrelevant_ones():
     said = [
         {"description": "second [Data: Reports (1)]", "score": "40"},
         {"description": "unscored"},
@@ -122,7 +122,7 @@ def test_follow_up_questions_come_best_first_each_once_and_not_too_many(
     assert "follow_ups: up to 2 " in chat.requests[0].messages[0]["content"]
 
 
-def test_a_step_of_an_investigation_knows_what_the_whole_is_about():
+def test_drift_step_receives_the_original_question():
     rag, chat = answerer('{"points": [], "follow_ups": []}')
     run(rag.amap("Which ships?", MIXED, 3, main_question=QUESTION))
     user = chat.requests[0].messages[1]["content"]
@@ -168,7 +168,7 @@ def test_the_other_query_tasks():
     assert chat.requests[1].messages[1]["content"].endswith("Asked so far:\n- Old?")
 
 
-def test_repeated_ratings_are_requests_of_their_own():
+def test_repeated_ratings_are_separate_requests():
     rag, chat = answerer('{"rating": 2}', '{"rating": 5}')
     assert [run(rag.arate(QUESTION, "A report.", repeat))[0] for repeat in (0, 1)] == [2, 5]
     assert chat.requests[0].messages != chat.requests[1].messages

@@ -68,7 +68,7 @@ def test_first_and_last_record_of_each_round_survive_the_seam():
     assert unit.counts.failed_gleanings == ()
 
 
-def test_what_both_rounds_name_is_one_entity_with_the_longer_description():
+def test_entity_of_both_rounds_has_the_longer_description():
     unit, _ = extract([FIRST, MORE])
     assert unit.extraction.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
 
@@ -101,7 +101,7 @@ def test_a_failed_gleaning_keeps_the_first_answer_and_is_counted(failure: Said):
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
-def test_what_stops_the_run_is_no_failed_gleaning(stop: Exception):
+def test_error_that_stops_the_run_is_not_a_failed_gleaning(stop: Exception):
     """Else the unit would count as done, and its gleaning would be missing for ever."""
     with pytest.raises(type(stop)):
         extract([FIRST, stop])
@@ -181,7 +181,7 @@ def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
     ]
 
 
-def test_where_other_types_are_not_wanted_they_go_with_their_relationships():
+def test_entities_of_other_types_are_left_out_with_their_relationships():
     found, dropped = records(
         answer(
             [entity("Scrooge", "Person"), entity("Christmas", "festival"), entity("London", "")],

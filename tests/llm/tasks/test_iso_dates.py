@@ -71,7 +71,7 @@ def test_a_date_in_any_unambiguous_writing_is_the_same_date(date):
 
 
 @given(st.text(alphabet="0123456789-/. JulyBCsTo", max_size=25))
-def test_whatever_is_stated_the_result_is_iso_or_nothing(stated: str):
+def test_result_is_an_iso_date_or_empty_for_any_text(stated: str):
     date = iso_date(stated)
     if date is not None:
         year, month, day = ([*map(int, date.split("-")), 1, 1])[:3]

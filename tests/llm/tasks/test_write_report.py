@@ -78,7 +78,7 @@ def test_a_missing_summary_is_the_first_finding():
     assert record(summary="", findings=[{"summary": "A firm.", "explanation": "Text."}]).summary == "A firm."
 
 
-def test_reports_from_text_have_a_prompt_of_their_own():
+def test_reports_from_text_have_their_own_prompt():
     chat = ScriptedChat(['{"summary": "S."}'])
     asyncio.run(write_report(chat, Prompts(), MATERIAL, ReportOptions(task=TEXT, max_words=77, language="German")))
     (request,) = chat.requests

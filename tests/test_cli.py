@@ -12,7 +12,7 @@ TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field 
 
 
 def test_index_then_status_then_query(project):
-    def run(*arguments: str) -> str:
+    def run_process(*arguments: str) -> str:
         command = [sys.executable, "-m", "graphrag_assets", *arguments]
         return subprocess.run(
             command, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True, check=True
@@ -20,16 +20,16 @@ def test_index_then_status_then_query(project):
 
     project.write("one/a.txt", TEXT)
     project.write("two.txt", "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson.\n")
-    indexed = run("index")
+    indexed = run_process("index")
     assert "2 indexed, 0 unchanged" in indexed
     assert "graphrag.duckdb" in indexed
-    status = run("status")
+    status = run_command("status")
     assert "two.txt" in status
     assert "publications/graphrag-1.duckdb" in status
-    answer = run("query", "local", "Who commanded the Great Eastern?")
+    answer = run_process("query", "local", "Who commanded the Great Eastern?")
     assert "James Anderson commanded" in answer
     assert "one/a.txt" in answer
-    assert "-----Sources-----" in run("query", "basic", "galvanometer", "--context")
+    assert "-----Sources-----" in run_command("query", "basic", "galvanometer", "--context")
 
 
 def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_with):

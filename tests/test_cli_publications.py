@@ -1,11 +1,15 @@
-"""`snapshots`, `diff` and `rollback` on a real index that changes."""
+"""`publications`, `diff` and `rollback` on a real index that changes."""
 
+import shutil
+
+import dagster as dg
 import duckdb
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.query import GraphRAG
+from tests.conftest import Project, build_once, default_settings
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 THOMSON = "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.\n"
@@ -13,8 +17,19 @@ GLASS = "Richard Glass made the cable in Greenwich. Daniel Gooch owned the Great
 
 
 @pytest.fixture
-def changed(project):
-    """Two publications: one document added, one edited, one removed, one moved."""
+def changed(project, shared_folder):
+    """Two publications: one document added, one edited, one removed, one moved. A copy of an index built once."""
+
+    def build(root):
+        with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+            default_settings(root, patch)
+            publish_twice(Project(root, instance))
+
+    shutil.copytree(build_once(shared_folder / "changed", build), project.root, symlinks=True, dirs_exist_ok=True)
+    return project
+
+
+def publish_twice(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/glass.txt", GLASS)
     project.write("b/thomson.txt", THOMSON)
@@ -26,7 +41,6 @@ def changed(project):
     project.write("a/anderson.txt", ANDERSON + "Robert Halpin was the chief officer of James Anderson.\n")
     project.write("d/new.txt", "Isambard Brunel designed the Great Eastern. John Russell built the Great Eastern.\n")
     project.run("refresh_changed")
-    return project
 
 
 def call(*arguments: str, status: int = 0) -> str:
@@ -45,17 +59,17 @@ def test_publications_lists_kept_publications_and_marks_the_current_one(changed)
 
 
 def test_diff_describes_changes_between_the_last_two(changed):
-    told = call("diff")
-    assert "Publication 1 (" in told
-    assert "→ Publication 2 (" in told
-    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in told
-    assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in told
-    assert "a/anderson.txt, " in told
-    assert "− William Thomson: PERSON (removed)" in told
-    assert "Communities: " in told
-    assert "Reports: " in told
-    assert told == call("diff", "1", "2")
-    assert told == call("diff", "previous", "current")
+    printed = call("diff")
+    assert "Publication 1 (" in printed
+    assert "→ Publication 2 (" in printed
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in printed
+    assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in printed
+    assert "a/anderson.txt, " in printed
+    assert "− William Thomson: PERSON (removed)" in printed
+    assert "Communities: " in printed
+    assert "Reports: " in printed
+    assert printed == call("diff", "1", "2")
+    assert printed == call("diff", "previous", "current")
     assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("diff", "2", "1")
     assert "Documents: 4 unchanged\n" in call("diff", "2", "2")
 
@@ -78,12 +92,12 @@ def test_diff_as_sql_runs_in_a_plain_connection(changed):
             assert connection.execute(f"SELECT count(*) FROM changed_{view}").fetchone() > (0,)
 
 
-def test_rollback_switches_readers_and_stays_until_something_new_comes(changed):
+def test_rollback_switches_readers_until_a_new_publication(changed):
     rag = GraphRAG(changed.root / "index")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
     assert "Readers see publication 1" in call("rollback", "previous")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
-    changed.run("refresh_changed")  # nothing is new: people stay where they went
+    changed.run("refresh_changed")  # nothing is new: readers stay at publication 1
     assert "is the current one already" in call("rollback", "1")
     assert "Readers see publication 2" in call("rollback", "newest")
 

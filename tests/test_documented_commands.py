@@ -69,7 +69,7 @@ ELSEWHERE = {
     ),
     ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:minilm"): (
         "it takes half a minute of a processor",
-        "tests/defs/test_local_embeddings.py::test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked",
+        "tests/defs/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
     ),
     (
         "docs/models.md",

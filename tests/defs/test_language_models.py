@@ -1,5 +1,6 @@
 """The index made by a language model: a real server that speaks the OpenAI protocol, with faults."""
 
+import hashlib
 import re
 import shutil
 
@@ -39,15 +40,18 @@ def indexed(modelled, shared_folder):
     return copy_index(modelled, shared_folder)
 
 
-def copy_index(project, shared_folder):
-    """Give the project BATCHES and a copy of the index of them, built once by the models of another server."""
+def copy_index(project, shared_folder, documents=BATCHES, **settings):
+    """Give the project documents and a copy of their index, built once by the models of another server."""
 
     def build(root):
         with dg.DagsterInstance.ephemeral() as instance:
-            index_by_models(Project(root, instance), Project.index_all)
+            index_by_models(Project(root, instance), Project.index_all, documents, **settings)
 
-    shutil.copytree(build_once(shared_folder / "by-models", build), project.root, symlinks=True, dirs_exist_ok=True)
-    project.instance.add_dynamic_partitions("document_batches", ["one", "two"])
+    name = hashlib.sha256(repr((documents, settings)).encode()).hexdigest()[:16]
+    built = build_once(shared_folder / f"by-models-{name}", build)
+    shutil.copytree(built, project.root, symlinks=True, dirs_exist_ok=True)
+    batches = sorted({path.partition("/")[0] for path in documents})
+    project.instance.add_dynamic_partitions("document_batches", batches)
     return project
 
 
@@ -64,11 +68,13 @@ def dagster_index(shared_folder):
         yield Project(root, instance)
 
 
-def index_by_models(project, index):
+def index_by_models(project, index, documents=BATCHES, **settings):
     with pytest.MonkeyPatch.context() as patch, running() as server:
         default_settings(project.root, patch)
         use(patch, server)
-        for path, text in BATCHES.items():
+        for name, value in settings.items():
+            patch.setenv(f"GRAPHRAG_{name.upper()}", value)
+        for path, text in documents.items():
             project.write(path, text)
         index(project)
 

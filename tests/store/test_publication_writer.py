@@ -15,7 +15,6 @@ from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
-from tests.conftest import build_once
 
 UNITS = pl.DataFrame(
     {
@@ -99,6 +98,8 @@ def working(tmp_path: Path) -> WorkingDatabase:
 @pytest.fixture
 def published(tmp_path: Path, shared_folder: Path) -> WorkingDatabase:
     """The same database, published: a copy."""
+    from tests.conftest import build_once  # not above: processes that import this module need no Dagster
+
     folder = build_once(shared_folder / "published", lambda folder: publish(write_database(folder), folder))
     shutil.copytree(folder, tmp_path, symlinks=True, dirs_exist_ok=True)
     return WorkingDatabase(tmp_path / "working.duckdb")

@@ -42,6 +42,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "backups").iterdir()) == []
 
 
+@pytest.mark.extended
 def test_a_copy_of_an_index_in_use_is_whole_and_goes_on(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:
         pytest.skip("flock (util-linux) is not installed")

@@ -267,6 +267,7 @@ def _recipe(target: str) -> list[str]:
     return [line.strip().replace("$(BIN)", ".venv/bin") for line in body.splitlines()]
 
 
+@pytest.mark.extended
 def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch) -> None:
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)

@@ -56,6 +56,7 @@ def paid() -> pl.DataFrame:
     )
 
 
+@pytest.mark.extended
 def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     planned = plan_index(priced.index).by_task

@@ -108,6 +108,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.extended
 def test_processes_write_concurrently_without_a_lock_error(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     writers = [
@@ -122,6 +123,7 @@ def test_processes_write_concurrently_without_a_lock_error(tmp_path: Path) -> No
     assert Ledger(file).frame().height == 4 * 150 + 150
 
 
+@pytest.mark.extended
 def test_stored_answers_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     for turn in range(3):

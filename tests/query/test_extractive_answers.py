@@ -136,6 +136,7 @@ def test_questions_with_known_answers_are_answered_as_often_as_before(
     assert sum(map(right, TRUTH)) >= least
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["local", "basic"])
 def test_novels_answer_questions_about_their_content_and_no_others(novel: tuple[str, GraphRAG], method: str) -> None:
     name, rag = novel

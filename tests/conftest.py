@@ -92,7 +92,7 @@ class Project:
         return self.run("refresh_graph")
 
     def index_all(self, *batches: str) -> None:
-        """The same by calling the stages, which takes less than half the time. Registers partitions, records no run."""
+        """The same by calling the stages, in less than half the time. Registers partitions, records no run."""
         index, run_id = self.index, uuid.uuid4().hex
         claim_input_folder(index)
         found = scan(index)
@@ -166,7 +166,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
-    """A folder that the first process which needs it builds; the others wait for it."""
+    """A folder built by the first process that needs it; the others wait."""
     with FileLock(f"{folder}.lock"):
         if not (folder / ".built").exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""`dagster dev` as people start it, webserver and daemon, for tests and scripts that need the real thing."""
+"""`dagster dev` with webserver and daemon, for tests and scripts that need real processes."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""`deploy/backup.sh` while the index is written to: the copy is whole, and goes on where the index was."""
+"""`deploy/backup.sh` during writes: the copy is consistent and can be used as the index."""
 
 import os
 import re
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def backup(data: Path, target: Path) -> Path:
-    """The folder that the script says it made."""
+    """The folder that the script prints."""
     environment = {
         **os.environ,
         "GRAPHRAG_DATA": str(data),

@@ -1,4 +1,4 @@
-"""The commands on real files: what they do and print."""
+"""The commands on real files."""
 
 import os
 import subprocess

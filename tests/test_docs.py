@@ -1,4 +1,4 @@
-"""What the README shows works: its SQL and Python run on the sample corpus, its settings are all there are."""
+"""The README: its SQL and Python run on the sample corpus, and its settings are complete."""
 
 import importlib
 import os

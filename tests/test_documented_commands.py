@@ -152,7 +152,7 @@ RUN = [
 
 def test_every_block_is_run_or_accounted_for() -> None:
     known = [b for b in BLOCKS if b.is_shell or b.language in {"python", "sql", *PRINTED, *DATA}]
-    assert [b for b in BLOCKS if b not in known] == []  # a language that nobody has thought of
+    assert [b for b in BLOCKS if b not in known] == []  # an unknown language
     assert {(b.page, b.language) for b in BLOCKS} >= set(COVERED)
     assert {(b.page, b.first_line) for b in BLOCKS} >= set(ELSEWHERE)
     for test in {*COVERED.values(), *(test for _, test in ELSEWHERE.values())}:
@@ -161,7 +161,7 @@ def test_every_block_is_run_or_accounted_for() -> None:
 
 
 def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
-    """Blocks without a language are told apart by their first line; those that show output are listed here."""
+    """Blocks without a language are classified by their first line; those that show output are listed here."""
     shown = {(b.page, b.first_line[:30]) for b in BLOCKS if not b.language and not b.is_shell}
     assert shown == {
         ("README.md", "Who commanded the Great Easter"),
@@ -174,7 +174,7 @@ def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
 
 
 class Workshop:
-    """A project folder like a fresh clone, and somebody who types what the documents say."""
+    """A project folder like a fresh clone, and a shell for the commands of the documents."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self.root, self.patch = root, patch
@@ -182,7 +182,7 @@ class Workshop:
         self.session: duckdb.DuckDBPyConnection | None = None
 
     def prepare(self) -> None:
-        """What a clone has."""
+        """The files of a clone."""
         shutil.copytree(SAMPLE_INPUT, self.root / "data/input")
         for name in ("docs", "Makefile", "deploy"):
             (self.root / name).symlink_to(ROOT / name)
@@ -210,7 +210,7 @@ class Workshop:
                 self.command("graphrag-assets index")
 
     def run(self, block: Block) -> str:
-        """What the block printed."""
+        """The output of the block."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if block.language == "python":
                 exec(compile(block.text, block.page, "exec"), self.names)
@@ -257,11 +257,11 @@ class Workshop:
                 self.session = duckdb.connect()
                 self.session.execute(Path(script).read_text(encoding="utf-8"))
                 return ""
-        raise AssertionError(f"Nobody runs this: {line}. Teach it here, or account for the block in ELSEWHERE.")
+        raise AssertionError(f"No test runs this: {line}. Add it here, or list the block in ELSEWHERE.")
 
 
 def _recipe(target: str) -> list[str]:
-    """The commands of a target of the Makefile, without those that it rests on."""
+    """The commands of a target of the Makefile, without its prerequisites."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     (body,) = re.findall(rf"^{target}:[^\n]*\n((?:\t[^\n]*\n)+)", text, re.MULTILINE)
     return [line.strip().replace("$(BIN)", ".venv/bin") for line in body.splitlines()]

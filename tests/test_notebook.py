@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs, and shows what it showed when it was stored."""
+"""docs/notebook.ipynb runs and prints its stored output."""
 
 import os
 import sys

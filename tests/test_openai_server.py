@@ -1,4 +1,4 @@
-"""The test server as a process of its own, as benchmarks and people use it."""
+"""The test server as a separate process, as benchmarks use it."""
 
 import json
 import urllib.error

@@ -1,4 +1,4 @@
-"""The command line as a program: what becomes of its status and of what is to be done at its end."""
+"""The command line as a process: exit status and exit handlers."""
 
 import subprocess
 import sys

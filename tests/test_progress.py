@@ -1,4 +1,4 @@
-"""Long stages say how far they are: done and total, rate, tokens, cost, and when they may end."""
+"""Long stages report progress: done and total, rate, tokens, cost and remaining time."""
 
 import logging
 import queue
@@ -51,7 +51,7 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.progress.time.monotonic", lambda: now[0])
 
     class Slow:
-        """A queue whose first result comes after three waits of as long as one waits for it, the second at once."""
+        """A queue whose first result comes after three timeouts, the second immediately."""
 
         waits = 3
 

@@ -1,4 +1,4 @@
-"""The sample corpus is ground truth: what the embedded default makes of it must be worth using."""
+"""The embedded default on the sample corpus compared with ground truth."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.conftest import SAMPLE_INPUT
 
 TRUTH = json.loads((Path(__file__).parent / "ground_truth.json").read_text(encoding="utf-8"))
 
-# Judged by hand: people, ships, places, companies and things of the subject.
+# Chosen by hand: people, ships, places, companies and things of the subject.
 SUBJECT = {
     "William Thomson", "Charles Bright", "Samuel Canning", "Cyrus Field", "Field", "Newfoundland", "Niagara",
     "Great Eastern", "Valentia", "Richard Glass", "London", "Daniel Gooch", "Atlantic Telegraph Company",

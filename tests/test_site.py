@@ -1,4 +1,4 @@
-"""The documentation builds as a site: every page has its place, every link leads somewhere, nothing is fetched."""
+"""The documentation builds as a site: every page is in the navigation, every link resolves, nothing is fetched."""
 
 import os
 import re

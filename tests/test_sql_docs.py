@@ -1,4 +1,4 @@
-"""docs/sql.md: its answers are what the queries give, in Python and in DuckDB's own shell."""
+"""docs/sql.md: its queries give the answers shown, in Python and in DuckDB's shell."""
 
 import json
 import os

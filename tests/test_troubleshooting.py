@@ -1,4 +1,4 @@
-"""The messages that the guide explains are those that are really raised."""
+"""The messages in the guide are the ones raised."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def pattern(message: str) -> str:
 
 
 def literal(node: ast.AST) -> str | None:
-    """A text as it stands in code, with … for what is filled in."""
+    """A text as in code, with … for inserted values."""
     if isinstance(node, ast.JoinedStr):
         return "".join(value.value if isinstance(value, ast.Constant) else "…" for value in node.values)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

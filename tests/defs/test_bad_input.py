@@ -1,4 +1,4 @@
-"""Bad input through the whole index: each has its row in index_errors or simply works; the rest is indexed."""
+"""Bad input files: each has a row in index_errors or works; the rest is indexed."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The index through Dagster: real files in, published tables out."""
+"""Indexing by Dagster: from real files to published tables."""
 
 import random
 
@@ -151,9 +151,9 @@ NUMBERED |= {"full_content_json", "fingerprint", "context_tokens", "vector"}
 
 
 def without_numbers(tables):
-    """Rows without human_readable_ids and what cites them: numbers once given to a gone row are not given again.
+    """Rows without human_readable_ids and what cites them: numbers of deleted rows are never reused.
 
-    Communities keep the id they were born with, so theirs are left out too.
+    Communities keep their first id, so theirs are left out too.
     """
     born = {"communities", "community_reports"}
     return {

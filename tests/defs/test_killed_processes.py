@@ -1,4 +1,4 @@
-"""Indexing processes that are killed, or run at once: real processes, one ledger, one working database."""
+"""Killed and concurrent indexing processes: real processes, one ledger, one working database."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The index made by a language model: a real server that speaks the OpenAI protocol, with faults."""
+"""Indexing with language models: a real server that speaks the OpenAI protocol, with faults."""
 
 import hashlib
 import re
@@ -27,7 +27,7 @@ def server():
 
 @pytest.fixture
 def modelled(project, server, monkeypatch):
-    """A project with documents whose models are the test server's."""
+    """A project with documents and the models of the test server."""
     use(monkeypatch, server)
     for path, text in BATCHES.items():
         project.write(path, text)

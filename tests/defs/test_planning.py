@@ -20,7 +20,7 @@ SUMS = ["calls", "prompt_tokens", "completion_tokens", "cost_usd"]
 
 @pytest.fixture
 def server(monkeypatch):
-    """It counts tokens as OpenAI does: by the tokenizer, and four more per message."""
+    """Counts tokens as OpenAI does: by the tokenizer, plus four per message."""
     monkeypatch.setattr(openai_server, "_tokens", lambda text: count_tokens([text])[0])
     with running() as server:
         yield server

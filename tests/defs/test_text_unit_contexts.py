@@ -1,4 +1,4 @@
-"""Contexts of text units through Dagster: what is searched, embedded and shown, and what is done again when."""
+"""Contexts of text units: how they are searched, embedded and shown, and when they are recomputed."""
 
 from collections import Counter
 
@@ -76,7 +76,7 @@ def test_a_text_unit_knows_its_document_and_headings(indexed):
 
 
 def test_text_of_a_heading_is_found_and_shown_but_never_quoted(indexed):
-    # "August" stands in a heading only, with another text unit for the heading itself.
+    # "August" is only in a heading, which is a text unit of its own.
     hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('August', 10)")]
     assert "William Thomson read the signals in the testing room." in hits
     index = GraphRAG(indexed.root / "index")
@@ -151,7 +151,7 @@ def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
         for column in ("context", "context_fingerprint"):
             connection.execute(f"ALTER TABLE text_units DROP COLUMN {column}")
         connection.execute("UPDATE batch_state SET digest = 'of the former version'")
-    # A process that has the file open already must not take it for a complete one.
+    # This process completed the file before; it must check again.
     from graphrag_assets.store import working
 
     working._completed.discard(path)

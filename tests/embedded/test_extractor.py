@@ -1,4 +1,4 @@
-"""The embedded default extraction on small texts, with what a reader would extract from them."""
+"""Extraction by the embedded default on small texts, compared with what a reader would extract."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Vectors by ONNX exports: pooling and prompts by hand, whatever is embedded together, and damaged files."""
+"""Vectors of ONNX exports: pooling and prompts computed by hand, independence of the batch, damaged files."""
 
 import json
 import subprocess
@@ -120,7 +120,7 @@ def test_a_word_without_end_is_cut(tmp_path):
 
 @pytest.fixture(scope="module")
 def quantized(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    """Its vectors of a text depend on the largest number of the run: 8 bits for all."""
+    """A model quantized to 8 bits per run: a text's vector depends on the largest number of the run."""
     table = TABLE.copy()
     table[WORDS["blue"]] = (0, 0, 1000)
     return encoder(write_export(tmp_path_factory.mktemp("quantized"), table=table, quantized=True))

@@ -1,4 +1,4 @@
-"""What goes on the page, against the tables it is from."""
+"""The content of the page compared with the tables."""
 
 import pytest
 

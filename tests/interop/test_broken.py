@@ -1,4 +1,4 @@
-"""Whatever is missing or broken in an index, the import ends with numbers, not with a traceback."""
+"""Imports of incomplete or broken indexes end with counts, not with a traceback."""
 
 from collections import Counter
 

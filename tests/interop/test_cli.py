@@ -1,4 +1,4 @@
-"""The commands import and export, as people call them."""
+"""The commands `import` and `export`."""
 
 import json
 

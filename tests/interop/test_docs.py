@@ -1,4 +1,4 @@
-"""What the guide shows is what happens."""
+"""The commands and tables of the guide."""
 
 import os
 import re

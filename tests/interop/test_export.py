@@ -1,4 +1,4 @@
-"""Exports hold what the index holds, in the shape that others read; a part of the index is whole in itself."""
+"""Exports contain the rows of the index in other tools' formats; an export of a part has no dangling references."""
 
 import csv
 import json

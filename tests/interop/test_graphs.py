@@ -57,7 +57,7 @@ def test_a_graph_becomes_an_index(project, tmp_path, write):
     import_index(project.index, write(folder))
     assert {(s, t): w for s, t, w in project.sql("SELECT source, target, weight FROM relationships")} == WEIGHTS
     said = dict(project.sql("SELECT title, description FROM entities"))
-    # What is only named is what is said of its relationships.
+    # An entity without a row gets the descriptions of its relationships.
     assert said == {
         "Ada": "Ada builds bridges.",
         "Bob": "Ada taught Bob. Bob thanked Ada.",

@@ -1,4 +1,4 @@
-"""An imported index answers at once, and documents can be added, edited and deleted around it."""
+"""An imported index answers immediately; documents can be added, edited and deleted around it."""
 
 import duckdb
 import polars as pl
@@ -99,7 +99,7 @@ def test_communities_and_reports_are_kept_with_their_numbers(small):
 
 
 def test_reports_cite_the_rows_they_meant(small):
-    """Relationship 1 is merged into 0, entity 99 never was."""
+    """Relationship 1 is merged into 0; entity 99 does not exist."""
     ((summary,),) = small.sql("SELECT summary FROM community_reports WHERE community = 0")
     assert summary.endswith("[Data: Relationships (0, 2); Entities (0); Reports (2)]")
     ((other,),) = small.sql("SELECT summary FROM community_reports WHERE community = 1")
@@ -205,7 +205,7 @@ def test_hand_over_does_not_overwrite_an_existing_file(imported):
 
 
 def test_hand_over_accepts_a_file_with_the_same_content(imported):
-    """As after a hand-over that was interrupted: it can be made again."""
+    """An interrupted hand-over can be repeated."""
     imported.write("small/agamemnon.txt", FIRST + SECOND)
     assert hand_over(imported.index, "imported-small") == ["small/agamemnon.txt", "small/eastern.txt"]
     assert (imported.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
@@ -250,7 +250,7 @@ def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
     assert imported.sql("SELECT count(*) FROM documents") == [(4,)]
     titles = {title for (title,) in imported.sql("SELECT title FROM entities")}
     assert {"HECTOR", "HELEN", "AGAMEMNON", "VALENTIA"} <= titles
-    # What the first import said of its communities stays; the second's two ships are a community with their report.
+    # The reports of the first import stay; the second's two ships are a community with their report.
     found = imported.sql(
         "SELECT r.summary, r.model FROM community_reports r JOIN communities c USING (community) "
         "WHERE list_sort([e.title FOR e IN (SELECT list(e) FROM entities e WHERE list_contains(c.entity_ids, e.id))]) "
@@ -278,7 +278,9 @@ def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(proj
         assert len(before) == 3
         project.index_all()
         assert {request.task for request in server.chats} <= {"CommunityReport"}
-        assert len(server.chats) <= 2  # those of Valentia and of the penguin, if a model is asked about so few at all
+        assert (
+            len(server.chats) <= 2
+        )  # those of Valentia and of the penguin, if a model is called for such small communities at all
         kept = project.sql("SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1")
         assert kept == before
 

@@ -1,4 +1,4 @@
-"""An import that was interrupted is shown as unfinished, and made again as if for the first time."""
+"""An interrupted import is shown as unfinished and can be repeated as a first import."""
 
 import pytest
 from click.testing import CliRunner
@@ -21,7 +21,7 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
-def books(project):
+def import_records(project):
     queries = (
         "SELECT batch, generation, modularity_loss FROM imports",
         "SELECT * FROM import_counts ORDER BY ALL",
@@ -49,7 +49,7 @@ def test_interrupted_import_is_repeated_as_a_first_import(project, small, import
     assert unfinished(project.index.working)["batch"].to_list() == [BATCH]
     import_small()
     assert contents(project) == contents(small)
-    assert books(project) == books(small)
+    assert import_records(project) == import_records(small)
     assert unfinished(project.index.working).is_empty()
 
 

@@ -1,4 +1,4 @@
-"""Indexes that GraphRAG made with real models, of every generation: imported, asked, exported again."""
+"""Indexes of every generation of GraphRAG, made with real models: imported, queried, exported again."""
 
 import re
 import shutil

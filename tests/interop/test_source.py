@@ -1,4 +1,4 @@
-"""Columns of lists and findings are read as they were meant, whatever file they stand in."""
+"""List columns and findings are parsed from every file format."""
 
 import polars as pl
 import pytest

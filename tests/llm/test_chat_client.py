@@ -1,4 +1,4 @@
-"""Chat calls against a real server: answers, the ledger, faults, and what a user is told."""
+"""Chat calls against a real server: answers, the ledger, faults and error messages."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""One clear error after few attempts when every call would fail, and no stop when only one does."""
+"""When every call fails, one clear error after few attempts; a single failing call does not stop the run."""
 
 import asyncio
 import time
@@ -80,7 +80,7 @@ def test_a_trial_call_without_an_outcome_does_not_block_the_next() -> None:
     breaker = CircuitBreaker(3, 60, clock)
     breaker.trip("wrong key")
     clock.now = 60
-    breaker.admit()  # and is cancelled
+    breaker.admit()  # and is canceled
     clock.now = 120
     breaker.admit()
 
@@ -125,7 +125,7 @@ def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: 
         raise errors[0]
     assert {type(error) for error in errors} == {CircuitOpen}
     assert "HTTP" not in str(errors[0])  # nobody answered
-    assert model.usage.total.calls == 25  # those that are let in at once have tried it for all
+    assert model.usage.total.calls == 25  # only the calls admitted at the start were tried
 
 
 @pytest.mark.parametrize("calls", [1, 3])

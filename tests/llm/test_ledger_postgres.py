@@ -1,4 +1,4 @@
-"""The ledger on PostgreSQL, with a cluster of its own started from Debian's packages."""
+"""The ledger on PostgreSQL, in a new cluster started from Debian's packages."""
 
 import asyncio
 from collections.abc import Iterator

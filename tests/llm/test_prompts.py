@@ -1,4 +1,4 @@
-"""Prompts: what is rendered, where templates come from, what is wrong with a bad one, what documents cannot do."""
+"""Prompts: rendering, where templates are found, errors in templates, and fenced documents."""
 
 import re
 import subprocess

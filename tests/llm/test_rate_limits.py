@@ -17,7 +17,7 @@ MINUTE = 0.1
 
 
 def start_times(options: LimitOptions, amounts: list[int]) -> list[float]:
-    """Seconds, in minutes of the limiter, after which requests of so many tokens start that come all at once."""
+    """Start times, in minutes of the limiter, of simultaneous requests with these numbers of tokens."""
 
     async def all_at_once() -> list[float]:
         limiter, starts = RateLimiter(options, MINUTE), list[float]()

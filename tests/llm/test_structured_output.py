@@ -1,4 +1,4 @@
-"""Reading what models write."""
+"""Parsing the output of models."""
 
 import json
 

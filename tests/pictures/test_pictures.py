@@ -1,4 +1,4 @@
-"""Pictures are well-formed, small whatever is drawn, and show what they were given."""
+"""Pictures are well-formed, small for any input, and show the given data."""
 
 from urllib.parse import unquote
 from xml.etree import ElementTree

@@ -257,7 +257,7 @@ def test_text_without_white_space_is_cut_between_characters(character: str) -> N
     ids=["one sentence", "one word", "white space", "one paragraph"],
 )
 def test_five_megabytes_on_one_line_are_cut_within_the_limit(method: str, text: str) -> None:
-    """Work that grows with the square of the line's length would not end."""
+    """Quadratic work in the length of a line would not end."""
     units = chunk(text, method=method)
     assert max(units["n_tokens"]) <= ChunkOptions().size
     assert len("".join(units["text"]).replace(" ", "")) >= len(text.replace(" ", ""))

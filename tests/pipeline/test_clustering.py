@@ -1,4 +1,4 @@
-"""Communities: invariants on any graph, known answers on graphs whose structure we planted."""
+"""Communities: invariants on any graph, known answers on graphs with a planted structure."""
 
 import random
 from itertools import chain, combinations

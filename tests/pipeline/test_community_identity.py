@@ -1,4 +1,4 @@
-"""Which community keeps its id, and what is written down about the others."""
+"""Which community keeps its id, and the recorded history of the others."""
 
 import random
 

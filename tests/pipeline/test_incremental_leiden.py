@@ -1,4 +1,4 @@
-"""Reclustering after a change: what must hold of any change of any graph, and known answers on small ones."""
+"""Reclustering after a change: invariants for any change of any graph, and known answers on small graphs."""
 
 import math
 import random
@@ -47,7 +47,7 @@ class Graph(NamedTuple):
         )
 
     def changed(self, gone: set[int] = frozenset(), edges: dict[Pair, float] | None = None) -> "Graph":
-        """Without the nodes `gone`, with the `edges` on top; an edge of weight 0 is taken away."""
+        """Without the nodes `gone` and with `edges` replaced; weight 0 deletes an edge."""
         merged = {**self.edges, **(edges or {})}
         nodes = (self.nodes | set(chain.from_iterable(edges or {}))) - gone
         return Graph(nodes, {pair: w for pair, w in merged.items() if w > 0 and nodes.issuperset(pair)})
@@ -112,7 +112,7 @@ def graphs(draw: st.DrawFn, start: int = 0) -> Graph:
 
 @st.composite
 def changes_of(draw: st.DrawFn, graph: Graph) -> Graph:
-    """`graph` with some edges gone, new or of another weight, some nodes gone and some new."""
+    """`graph` with some edges deleted, added or reweighted, and some nodes deleted and added."""
     rng = random.Random(draw(st.integers(0, 10**6)))
     start = min(graph.nodes)
     edges = {pair: rng.choice([0.0, 0.0, 1.05, 3.0]) for pair in sorted(graph.edges) if rng.random() < 0.05}
@@ -125,7 +125,7 @@ def changes_of(draw: st.DrawFn, graph: Graph) -> Graph:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Graph]:
-    """A graph, and it again after each of one to three changes."""
+    """A graph, and its state after each of one to three changes."""
     found = [draw(graphs())]
     for _ in range(draw(st.integers(1, 3))):
         found.append(draw(changes_of(found[-1])))
@@ -318,7 +318,7 @@ def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))
     assert not found.fresh
     assert groups(found.members) == {named(*range(5)), named(*range(5, 11))}
-    assert found.n_free == 11 - 5 - 3  # the new one and its two neighbours, and then the neighbours of who moved
+    assert found.n_free == 11 - 5 - 3  # the new one, its two neighbors, then the neighbors of moved ones
     lonely = graph.changed()._replace(nodes=graph.nodes | {77})
     assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
 

@@ -1,4 +1,4 @@
-"""The map: every entity has its place, communities stay together and apart from each other."""
+"""The map: every entity has a position; communities stay together and apart from each other."""
 
 import random
 
@@ -96,7 +96,7 @@ def test_communities_lie_in_discs_that_do_not_overlap() -> None:
     assert len(discs) > 5
     for i, (centre, radius) in enumerate(discs):
         for other, other_radius in discs[:i]:
-            # The centroid is not exactly the disc's centre, hence the tenth.
+            # The centroid is not exactly the disc's center, hence the tenth.
             assert np.hypot(*(centre - other)) > 0.9 * (radius + other_radius)
 
 
@@ -114,7 +114,7 @@ def test_an_entity_takes_the_same_area_in_a_large_and_a_small_community() -> Non
 
 
 def test_related_communities_are_nearer_than_unrelated_ones() -> None:
-    # A chain of eight cliques of five: neighbours in the chain are to be neighbours on the map.
+    # A chain of eight cliques of five: neighbors in the chain must be neighbors on the map.
     edges: Edges = []
     for block in range(8):
         nodes = [f"e{5 * block + i:04d}" for i in range(5)]

@@ -1,4 +1,4 @@
-"""Documents out of real files of every format, and a clear row for every file and row that is none."""
+"""Documents from real files of every format, and an error row for every file or row that is not a document."""
 
 import importlib.util
 import io

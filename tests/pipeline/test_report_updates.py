@@ -143,7 +143,7 @@ def test_reports_written_from_other_inputs_are_stale():
 
 
 def standing_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-    """What writes when the model fails: its reports are said to be of another writer."""
+    """A fallback writer: its reports have another writer's name."""
     return [replace(report, writer="stand-in") for report in write_reports(materials)]
 
 

@@ -1,4 +1,4 @@
-"""Which titles are taken for the same thing, and which are left alone."""
+"""Which titles are resolved to the same entity, and which are not."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""Questions sorted by their kind, and answered by the method that suits it."""
+"""`ask` classifies questions and answers them by the fitting method."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Token budgets on a real index: never exceeded, never wasted, and more of them never holds less."""
+"""Token budgets on a real index: never exceeded, fully used, and a larger budget never holds less."""
 
 import functools
 from pathlib import Path
@@ -93,5 +93,5 @@ def test_the_whole_index_is_there(carol: GraphRAG, tmp_path: Path) -> None:
         name: carol.sql(f"SELECT count(*) FROM {name}").item() for name in ("entities", "text_units", "covariates")
     }
     assert counts["text_units"] == 42
-    assert counts["entities"] == 529 + 32  # the ends of relationships that no row of entities tells of
+    assert counts["entities"] == 529 + 32  # endpoints of relationships without a row of entities
     assert counts["covariates"] > 300

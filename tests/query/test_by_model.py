@@ -1,4 +1,4 @@
-"""Searches by a model over HTTP: what is asked, what a failed call costs, what is booked."""
+"""Searches by a model over HTTP: requests, failed calls, recorded usage."""
 
 import asyncio
 import json

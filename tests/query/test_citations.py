@@ -1,4 +1,4 @@
-"""References in answers: read, checked against the context, led back to documents."""
+"""Citations in answers: parsed, checked against the context, resolved to documents."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the documents show of asking is what happens."""
+"""The examples of docs/query.md."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The way down the hierarchy when communities are rated."""
+"""Dynamic community selection: the descent through rated communities."""
 
 import polars as pl
 import pytest

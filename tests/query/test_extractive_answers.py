@@ -1,4 +1,4 @@
-"""What the embedded default answers on real texts: directly, with the closest passages, or not at all.
+"""Answers of the embedded default on real texts: direct, the closest passages, or none.
 
 The corpora are the sample, two novels, customers' e-mails, and short texts in German, French, Spanish and Russian.
 """

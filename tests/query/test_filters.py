@@ -1,4 +1,4 @@
-"""Filters: a search sees what an index of the allowed documents alone would hold, and nothing else.
+"""Filters: a search sees exactly what an index of the allowed documents alone would contain.
 
 An index is made of mentions; the same is made of the mentions of some documents only. What a filter shows of the one
 has to be what the other holds.
@@ -103,7 +103,7 @@ def full(table: schema.Table, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def write(folder: Path, documents: list[str]) -> Path:
-    """A publication made of the mentions of these documents."""
+    """A publication of the mentions of these documents."""
     units = [(n, d, t) for n, (d, t) in enumerate(UNITS) if d in documents]
     kept = {n: d for n, d, _ in units}
 

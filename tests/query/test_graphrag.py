@@ -1,4 +1,4 @@
-"""Questions asked from outside: every method, the result, new publications, isolation."""
+"""The public interface: every method, the result, new publications, isolation."""
 
 import subprocess
 import sys
@@ -127,7 +127,7 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
 
 
 class Inventor(ExtractiveAnswerer):
-    """An answerer that cites a row nobody gave it."""
+    """An answerer that cites a row outside its context."""
 
     def __init__(self) -> None:
         super().__init__(model="inventor")

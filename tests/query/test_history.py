@@ -1,4 +1,4 @@
-"""Conversations: what is kept of them, and what it does."""
+"""Conversation histories: what is kept, and its effect."""
 
 import pytest
 from hypothesis import given

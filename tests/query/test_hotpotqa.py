@@ -1,4 +1,4 @@
-"""Questions over several passages: how many of the passages that hold the answer each search finds."""
+"""Multi-hop questions: the share of gold passages that each search finds."""
 
 import math
 from pathlib import Path

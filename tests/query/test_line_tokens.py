@@ -1,4 +1,4 @@
-"""The tokens of rows, counted at publication, are those of the lines that contexts show."""
+"""Token counts of rows, made at publication, equal those of the lines in contexts."""
 
 import polars as pl
 import pytest

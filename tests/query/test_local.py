@@ -1,4 +1,4 @@
-"""Local contexts: what is chosen, in which order, within which budget."""
+"""Local contexts: selection, order and budget."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Ranking passages through the graph of what they name and what they are about."""
+"""Ranking passages by the graph of their names and subjects."""
 
 import json
 import math
@@ -92,7 +92,7 @@ def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
 def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, monkeypatch, planted):
     before = GraphRAG(planted.root / "index").retrieve(QUESTION, 20)
     assert GraphRAG(planted.root / "index").retrieve(QUESTION, 20).equals(before)
-    with indexed(tmp_path, planted.root / "input"):  # made again from nothing
+    with indexed(tmp_path, planted.root / "input"):  # rebuilt from scratch
         assert GraphRAG(tmp_path / "index").retrieve(QUESTION, 20).equals(before)
 
 

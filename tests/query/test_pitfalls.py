@@ -1,4 +1,4 @@
-"""The defects of the original's query module, one test each: it fails on the behaviour that its docstring describes.
+"""The defects of the original's query module, one test each: it fails on the behavior that its docstring describes.
 
 Numbers are those of the list of measured pitfalls.
 """
@@ -74,7 +74,7 @@ def test_15_local_steps_of_drift_hold_rows_of_the_graph(rag: GraphRAG) -> None:
 
 
 def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(modelled: GraphRAG, server) -> None:
-    """Scores of follow-ups are never used; near-duplicates are all asked; up to 67 calls; actions in random order."""
+    """Scores of follow-ups are never used; near-duplicates are all sent; up to 67 calls; actions in random order."""
     actions = modelled.drift(QUESTION, breadth=3, depth=3, max_calls=20).actions
     asked = [action.question for action in actions if action.depth]
     assert asked == [QUESTION, "Who was Daniel Gooch?", "Where is Valentia?", "What is a penguin?"]

@@ -25,7 +25,7 @@ HUDSON = "Captain William Hudson commanded the Niagara."
 
 
 def said_of(body: dict[str, Any]) -> str:
-    """Cites what stands in the data of the request."""
+    """Cites rows in the data of the request."""
     row = "Reports (3)" if "Reports" in user_message(body) else "Sources (0)"
     return f"{HUDSON} [Data: {row}] He was content."
 
@@ -224,7 +224,7 @@ def test_canceled_task_leaves_nothing_running_and_keeps_sent_requests(modelled: 
     _until(lambda: server.in_flight == 0)
     _until(lambda: not _flights(modelled))
     modelled.local(QUESTION)
-    assert len(server.chats) == 2  # the answer of the cancelled search was paid for, and is used
+    assert len(server.chats) == 2  # the answer of the canceled search was paid for and is used
 
 
 def test_an_interrupted_caller_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
@@ -261,7 +261,7 @@ def test_concurrent_questions_have_their_own_answers(modelled: GraphRAG) -> None
 
 
 def _searches() -> list[Any]:
-    """Searches under way on the models' loop."""
+    """Running searches on the models' event loop."""
     from graphrag_assets.llm.event_loop import _loop
 
     return [task for task in asyncio.all_tasks(_loop()) if "Search.run" in str(task.get_coro())]

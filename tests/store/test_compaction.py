@@ -48,7 +48,7 @@ def size(working: WorkingDatabase) -> int:
 
 @pytest.fixture
 def working(tmp_path: Path) -> WorkingDatabase:
-    """Mostly free blocks: what was written is gone."""
+    """Mostly free blocks of deleted rows."""
     database = WorkingDatabase(tmp_path / "working.duckdb")
     for revision in range(3):
         write(database, documents(revision))

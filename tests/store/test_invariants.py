@@ -1,4 +1,4 @@
-"""Invariants hold of a real index. That each fails on a broken one: tests/defs/test_broken_indexes.py."""
+"""Invariants hold for a real index. Broken indexes are in tests/defs/test_broken_indexes.py."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The macros of the published index, against other ways to the same answer."""
+"""The macros of the published index compared with other computations."""
 
 import shutil
 from collections import defaultdict
@@ -13,7 +13,7 @@ from graphrag_assets.text import count_tokens
 
 @pytest.fixture(scope="module")
 def graph(index) -> dict[int, dict[int, tuple[float, int]]]:
-    """By entity, its neighbours with weight and number of the relationship."""
+    """By entity, its neighbors with weight and number of the relationship."""
     edges = defaultdict(dict)
     for one, other, relationship, weight in index.execute(
         "SELECT source_number, target_number, human_readable_id, weight FROM relationships"

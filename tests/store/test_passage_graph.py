@@ -1,4 +1,4 @@
-"""The graph that passages are ranked through: what text units are about, and what they name."""
+"""The passage graph: subjects and names of text units."""
 
 import json
 from collections import defaultdict

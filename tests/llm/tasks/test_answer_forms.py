@@ -1,4 +1,4 @@
-"""Answers as models really give them: coerced where it is safe, refused where nothing can be made of them."""
+"""Answers in the forms that real models give: coerced if that is safe, else rejected."""
 
 import json
 
@@ -114,7 +114,7 @@ def test_a_field_by_its_own_name_wins_over_another_one():
 
 @pytest.mark.parametrize("said", ['{"answer": "I cannot."}', "{}", '{"entities": [1, 2]}', '{"entities": "none"}'])
 def test_an_answer_without_any_requested_field_is_invalid(said: str):
-    """An empty extraction must never be a misunderstanding: such an answer is asked for again."""
+    """An empty extraction must not come from a misread answer: such an answer is requested again."""
     with pytest.raises(InvalidAnswer):
         parse(said, ExtractGraph)
 

@@ -1,4 +1,4 @@
-"""Answers by a chat model: which prompt is used when, what is made of the answer, what it cost."""
+"""Answers by a chat model: the prompt used, the parsed answer, the cost."""
 
 import asyncio
 import json
@@ -187,7 +187,7 @@ def test_the_kind_of_a_question_is_one_of_those_offered_or_none(said: str, kind:
 
 
 class Streaming(ScriptedChat):
-    """Says its answer in pieces, and books it."""
+    """Streams its answer and records the usage."""
 
     def __init__(self, *pieces: str):
         super().__init__([])

@@ -1,4 +1,4 @@
-"""Claims: what a good one is, and where in the text it stands."""
+"""Claims: which are valid, and their place in the text."""
 
 import asyncio
 import json

@@ -102,7 +102,7 @@ def test_a_failed_gleaning_keeps_the_first_answer_and_is_counted(failure: Said):
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
 def test_error_that_stops_the_run_is_not_a_failed_gleaning(stop: Exception):
-    """Else the unit would count as done, and its gleaning would be missing for ever."""
+    """Else the unit would count as done and never get its gleaning."""
     with pytest.raises(type(stop)):
         extract([FIRST, stop])
 

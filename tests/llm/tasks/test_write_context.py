@@ -1,4 +1,4 @@
-"""Contexts by a chat model: the order of the prompt, and what becomes of the answer."""
+"""Contexts by a chat model: the order of the prompt and the parsed answer."""
 
 import asyncio
 import json

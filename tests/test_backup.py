@@ -43,7 +43,7 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
 
 
 @pytest.mark.extended
-def test_a_copy_of_an_index_in_use_is_whole_and_goes_on(sample_index, tmp_path, monkeypatch):
+def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:
         pytest.skip("flock (util-linux) is not installed")
     data = tmp_path / "data"

@@ -26,7 +26,7 @@ def run(index: Path, *arguments: str, piped: str = "", status: int = 0):
     return result
 
 
-def test_a_query_prints_csv_where_nobody_looks_on(index):
+def test_query_prints_csv_without_a_terminal(index):
     assert run(index, COUNT).stdout == "n\n20\n"
 
 
@@ -38,7 +38,7 @@ def test_query_prints_a_table_with_the_option(index):
     assert lines[-1] == "1 row"
 
 
-def test_a_row_of_a_table_is_one_line_and_json_has_every_value_whole(index):
+def test_row_of_a_table_is_one_line_and_json_has_complete_values(index):
     query = "SELECT title, text FROM documents LIMIT 1"
     assert len(run(index, "--format", "table", query).stdout.splitlines()) == 6
     ((title, text),) = PublishedIndex(index).reader().query(query).rows()

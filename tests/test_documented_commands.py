@@ -92,7 +92,7 @@ ELSEWHERE = {
         "# documents become files in the input folder",
     ): (
         "it needs the import before it",
-        "tests/interop/test_cli.py::test_an_import_is_shown_taken_apart_and_exported",
+        "tests/interop/test_cli.py::test_import_is_listed_removed_and_exported",
     ),
     ("docs/explorer.md", "cd graphrag_assets/explorer/web"): (
         "it needs node",
@@ -112,11 +112,11 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo install --directory --owner=graphrag --mode=700 /srv/backups"): (
         "it writes outside of the project",
-        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+        "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
     ),
     ("docs/operations.md", "sudo systemctl stop graphrag-daemon graphrag-webserver graphrag-code"): (
         "it writes outside of the project",
-        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+        "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
     ),
     ("docs/operations.md", "docker compose --file deploy/compose.yaml --env-file .env up --detach --build"): (
         "it needs Docker",
@@ -150,7 +150,7 @@ RUN = [
 ]
 
 
-def test_every_block_is_run_or_accounted_for() -> None:
+def test_every_block_is_run_or_listed() -> None:
     known = [b for b in BLOCKS if b.is_shell or b.language in {"python", "sql", *PRINTED, *DATA}]
     assert [b for b in BLOCKS if b not in known] == []  # an unknown language
     assert {(b.page, b.language) for b in BLOCKS} >= set(COVERED)
@@ -160,7 +160,7 @@ def test_every_block_is_run_or_accounted_for() -> None:
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
 
 
-def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
+def test_commands_and_output_are_distinguished() -> None:
     """Blocks without a language are classified by their first line; those that show output are listed here."""
     shown = {(b.page, b.first_line[:30]) for b in BLOCKS if not b.language and not b.is_shell}
     assert shown == {
@@ -268,7 +268,7 @@ def _recipe(target: str) -> list[str]:
 
 
 @pytest.mark.extended
-def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch) -> None:
+def test_blocks_run_in_sequence(tmp_path, monkeypatch) -> None:
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "120")

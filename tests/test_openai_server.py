@@ -31,7 +31,7 @@ def test_test_server_runs_as_a_process_and_reports_its_counts() -> None:
         assert get(f"{url}/models")["data"][0]["id"] == "test-model"
 
 
-def test_it_answers_repeated_requests_from_memory_and_counts_them() -> None:
+def test_repeated_requests_are_answered_from_memory_and_counted() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Ada met Charles in London, it is said."}]}
     with server_process("--remember") as url:
         assert post(url, body) == post(url, body)

@@ -146,7 +146,7 @@ def test_wrong_key_fails_immediately_with_one_clear_error(modelled, server):
     assert modelled.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
-def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled, server, monkeypatch):
+def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")

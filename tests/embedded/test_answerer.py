@@ -157,7 +157,7 @@ def test_the_reduction_does_not_depend_on_the_order_of_the_points() -> None:
     assert answer.count("\n") < MAX_POINTS
 
 
-def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
+def test_follow_ups_apply_the_question_to_new_names() -> None:
     mapped = answerer.map_("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
     assert mapped.follow_ups[0].question == "John Mercer Brooke — Who devised the sounding apparatus?"
     assert len(mapped.follow_ups) <= 2
@@ -165,7 +165,7 @@ def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
     assert all(follow_up.question.count(" — ") == 1 for follow_up in again.follow_ups)
 
 
-def test_a_question_is_taken_apart() -> None:
+def test_question_is_parsed() -> None:
     asked = Asked.of("When did the Great Eastern leave Valentia in 1866, and who commanded her?")
     assert asked.terms == ("great", "eastern", "leav", "valentia", "1866", "command")
     assert asked.named == {"great", "eastern", "valentia", "1866"}
@@ -289,7 +289,7 @@ def test_definitions_are_distinguished_from_mentions(text: str, least: float, mo
     assert least <= definition("Cyrus Field", text) <= most
 
 
-def test_who_somebody_was_is_answered_by_definitions_and_links() -> None:
+def test_question_about_a_person_is_answered_by_definitions_and_links() -> None:
     passages = (
         Passage(
             "Sources", 1, "", "Matthew Field was an engineer. Cyrus Field was a paper merchant of New York. It rained."
@@ -440,7 +440,7 @@ def pieces_of(stream) -> list:
     return asyncio.run(read())
 
 
-def test_an_answer_comes_sentence_by_sentence_and_lastly_whole() -> None:
+def test_answer_is_streamed_by_sentence_with_the_full_text_last() -> None:
     question = "Who devised the sounding apparatus, and for how much was the Great Eastern sold?"
     *pieces, whole = pieces_of(ANSWERER.stream_response(question, Evidence("", SOURCES)))
     assert whole == Reply(respond(question), whole.usage)

@@ -27,7 +27,7 @@ def test_people_lose_their_honorifics_and_the_surname_alone_means_the_same_perso
     }
 
 
-def test_a_surname_borne_by_two_people_of_the_unit_stays_itself() -> None:
+def test_surname_of_two_people_is_not_resolved() -> None:
     titles = types_of("Cyrus Field and Matthew Field were brothers. The scheme pleased Field.")
     assert set(titles) == {"Cyrus Field", "Matthew Field", "Field"}
 

@@ -157,7 +157,7 @@ def test_the_name_of_the_packaged_model_is_that_of_the_indexes_made_with_it():
     assert read_export("onnx:minilm").name == "onnx:minilm#5a7a7440b437"  # another one embeds every index again
 
 
-def test_a_name_changes_with_all_that_shapes_the_vectors_and_with_nothing_else(tmp_path):
+def test_model_name_changes_exactly_with_inputs_of_the_vectors(tmp_path):
     def name(folder: Path) -> str:
         return read_export(f"onnx:{folder}").name.removeprefix("onnx:model#")
 
@@ -244,7 +244,7 @@ def test_files_that_do_not_fit_each_other_are_named(tmp_path):
         encoder(write_export(tmp_path / "e", max_tokens=8, prompts={"query": "red red red "}))
 
 
-def test_a_model_of_another_kind_is_refused(tmp_path):
+def test_model_of_another_kind_is_rejected(tmp_path):
     folder = write_export(tmp_path)
     model = onnx.load(folder / "model.onnx")
     model.graph.input.append(
@@ -310,7 +310,7 @@ def test_the_model_of_an_index_is_the_packaged_one_or_the_folder_of_the_setting(
     assert encoder_of_index(own, f"onnx:{tmp_path / 'renamed'}").export.is_model_of(own)
 
 
-def test_another_model_than_that_of_the_index_is_refused(tmp_path):
+def test_model_other_than_the_one_of_the_index_is_rejected(tmp_path):
     folder = write_export(tmp_path / "colors")
     index_model = read_export(f"onnx:{folder}").name
     with pytest.raises(QueryError, match=rf"embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is not set"):
@@ -326,7 +326,7 @@ def test_another_model_than_that_of_the_index_is_refused(tmp_path):
         encoder_of_index(index_model, f"onnx:{tmp_path / 'gone'}")
 
 
-def test_nothing_is_loaded_before_it_is_needed_and_nothing_connects():
+def test_model_is_loaded_on_first_use_and_nothing_connects():
     code = """
 import sys
 from graphrag_assets.embedded import semantic

@@ -20,7 +20,7 @@ def columns(frame, *names: str) -> set[tuple]:
     return set(frame.select(names).iter_rows())
 
 
-def test_an_index_within_the_limits_is_on_the_page_whole(sample_index, whole):
+def test_index_within_the_limits_is_complete_on_the_page(sample_index, whole):
     assert whole.left_out == {}
     tables = {
         "entities": "entities",

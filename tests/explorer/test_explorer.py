@@ -40,9 +40,7 @@ def search(page, words: str) -> None:
     expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
 
 
-def test_an_entity_is_found_by_keyboard_and_leads_to_its_relationships_and_to_its_text(
-    sample_index, sample_page, open_page
-):
+def test_entity_found_by_keyboard_links_to_its_relationships_and_text(sample_index, sample_page, open_page):
     page = open_page(sample_page)
     search(page, "great eastern")
     page.keyboard.press("Enter")
@@ -141,7 +139,7 @@ def test_links_open_where_they_point_and_back_returns(sample_index, sample_page,
 
 
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
-def test_it_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
+def test_page_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
     page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
     assert page.evaluate(DARK) == background
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -64,7 +64,7 @@ def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path)
     assert again.bytes == sample_page.stat().st_size
 
 
-def test_publication_writes_it_beside_the_index_and_its_metadata_lead_there(project):
+def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     project.write("a/anderson.txt", ANDERSON)
     result = project.run("refresh_changed")
     page = project.root / "index" / "explorer.html"

@@ -15,7 +15,7 @@ def run(*arguments, status=0):
     return " ".join(result.output.split())
 
 
-def test_an_import_is_shown_taken_apart_and_exported(project, tmp_path):
+def test_import_is_listed_removed_and_exported(project, tmp_path):
     folder = write_small_index(tmp_path / "theirs")
     assert "Nothing is imported" in run("import")
     printed = run("import", folder)

@@ -107,7 +107,7 @@ def test_reports_cite_the_rows_they_meant(small):
     assert small.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
 
 
-def test_all_checks_that_block_pass(small):
+def test_all_blocking_checks_pass(small):
     assert failed_blocking_checks(small.index) == []
 
 
@@ -285,7 +285,7 @@ def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(proj
         assert kept == before
 
 
-def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypatch, tmp_path):
+def test_vectors_of_the_configured_model_are_imported(project, import_small, monkeypatch, tmp_path):
     folder = project.root / "small"
     folder.mkdir()
     texts = {

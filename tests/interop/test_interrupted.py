@@ -53,7 +53,7 @@ def test_interrupted_import_is_repeated_as_a_first_import(project, small, import
     assert unfinished(project.index.working).is_empty()
 
 
-def test_repeated_import_may_be_interrupted_too(project, small, import_small, monkeypatch):
+def test_interrupted_repetition_of_an_import_is_repeated(project, small, import_small, monkeypatch):
     interrupt(monkeypatch, "update_embeddings", import_small)
     interrupt(monkeypatch, "merge_graph", import_small)
     import_small()

@@ -181,7 +181,7 @@ def test_model_without_a_provider_is_an_error_with_an_example(lab: Lab) -> None:
         run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
 
 
-def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
+def test_invalid_request_is_not_retried(lab: Lab) -> None:
     lab.server.fail_next("400")
     model = lab.chat()
     with pytest.raises(RequestRejected, match="Scripted answer 400"):
@@ -190,7 +190,7 @@ def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
     assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
 
 
-def test_nothing_but_invalid_answers_stops_the_run(lab: Lab) -> None:
+def test_run_without_any_valid_answer_is_stopped(lab: Lab) -> None:
     lab.server.content = lambda body: "I am a poet, not a clerk."
     model = lab.chat(limits={"circuit_failures": 5, "concurrency": 2})
 

@@ -79,7 +79,7 @@ def test_another_model_or_size_is_another_vector(lab: Lab) -> None:
     assert len(lab.server.embeddings) == 3
 
 
-def test_no_texts_are_no_rows_and_no_request(lab: Lab) -> None:
+def test_no_texts_give_no_rows_and_no_request(lab: Lab) -> None:
     assert run(lab.embedding(dimensions=8).embed([])).shape == (0, 8)
     assert lab.server.requests == []
 

@@ -22,7 +22,7 @@ def postgres() -> Iterator[str]:
         yield f"postgresql+psycopg://postgres@/postgres?host={home}"
 
 
-def test_it_keeps_answers_vectors_and_accounting(postgres: str) -> None:
+def test_ledger_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     ledger = Ledger(postgres)
     run(ledger.put(entry("a", response="A\x00da 😀", cost_usd=0.5), entry("b", vector=b"\0\0\x80?", kind="embedding")))
     run(ledger.put(entry("a", response="second")))

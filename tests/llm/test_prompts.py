@@ -207,7 +207,7 @@ def test_an_invalid_template_is_reported_with_file_line_and_remedy(tmp_path: Pat
         Prompts(folder=tmp_path).render("extract_graph", **values("extract_graph"))
 
 
-def test_a_bad_template_is_found_before_anything_is_paid(tmp_path: Path):
+def test_invalid_template_is_reported_before_any_request(tmp_path: Path):
     write(tmp_path, "community_report", "{% block user %}{{ contexts }}{% endblock %}")
     with pytest.raises(SettingsError, match="contexts"):
         Prompts(folder=tmp_path)

@@ -85,7 +85,7 @@ def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:
     assert parsed.dropped_records == 3
 
 
-def test_no_records_is_an_answer_but_only_bad_records_is_none() -> None:
+def test_no_records_are_valid_but_only_invalid_records_are_not() -> None:
     assert parse(answer(), Extraction).value.entities == []
     with pytest.raises(InvalidAnswer, match="None of the 2 records"):
         parse(answer({}, {"title": "Charles"}), Extraction)

@@ -168,7 +168,7 @@ def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str,
 # --- sentences ------------------------------------------------------------------------------------------
 
 
-def test_one_unit_a_sentence() -> None:
+def test_each_sentence_is_one_unit() -> None:
     units = chunk("# Ships\n\nIt broke. It was mended.\n- Niagara", method="sentences")
     assert units["text"].to_list() == ["# Ships", "It broke.", "It was mended.", "- Niagara"]
 

@@ -160,7 +160,7 @@ def test_lone_entities_are_separate_communities() -> None:
     }
 
 
-def test_no_entities_no_rows() -> None:
+def test_no_entities_give_no_rows() -> None:
     members = cluster(ids_of(0), relationships_of([]))
     assert members.is_empty()
     assert members.columns == ["level", "cluster", "parent", "entity_id", "born_level"]

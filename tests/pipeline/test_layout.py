@@ -77,7 +77,7 @@ def test_two_runs_agree_regardless_of_the_global_random_state() -> None:
     assert_frame_equal(layout(*frames, seed=5), first, check_exact=True)
 
 
-def test_no_entities_no_places() -> None:
+def test_no_entities_give_no_positions() -> None:
     places = layout(*graph(0, []), seed=1)
     assert places.is_empty()
     assert places.schema == {"id": pl.String, "x": pl.Float64, "y": pl.Float64}

@@ -136,7 +136,7 @@ def test_a_relationship_of_a_thing_with_itself_is_dropped():
     assert graph.entities["degree"].to_list() == [0]
 
 
-def test_nothing_merges_to_nothing():
+def test_no_mentions_merge_to_an_empty_graph():
     graph = merge(entity_mentions(), relationship_mentions(), text_units(), NO_ALIASES)
     assert graph.entities.is_empty()
     assert graph.relationships.is_empty()

@@ -175,6 +175,6 @@ def test_context_just_written_is_not_rebuilt_for_the_check(monkeypatch):
         stale_reports(graph("Ada was twenty-second."), written, "w")
 
 
-def test_no_communities_have_no_reports():
+def test_no_communities_give_no_reports():
     inputs = ReportInputs(*(frame.clear() for frame in graph()))
     assert community_reports(inputs, empty_reports(), write_reports, "w").is_empty()

@@ -170,7 +170,7 @@ def test_only_points_that_matter_are_put_together_within_the_limit(modelled: Gra
     assert reduced.count("-----Note") < 4
 
 
-def test_nothing_relevant_is_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
+def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
     server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
     assert modelled.global_(QUESTION).answer == NO_ANSWER
     assert {request.task for request in server.chats} == {"MapAnswer"}

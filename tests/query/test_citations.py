@@ -111,7 +111,7 @@ def test_citation_of_a_row_outside_the_context_is_marked(text: str, shown: str, 
     assert Checked.text(text, GIVEN) == (shown, lost)
 
 
-def test_or_removed() -> None:
+def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
     assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
         "A. B. [Data: Sources (1)]",
         ["Ships (1)", "Sources (9)"],

@@ -422,7 +422,7 @@ def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
         Filter(**given)
 
 
-def test_no_filter_costs_nothing_and_scopes_are_kept(whole: Reader) -> None:
+def test_missing_filter_costs_nothing_and_scopes_are_cached(whole: Reader) -> None:
     assert scope_of(whole, None) is EVERYTHING
     assert scope_of(whole, Filter()) is EVERYTHING
     assert EVERYTHING.parameters("text_unit", "entity_text", "community_report") == {}

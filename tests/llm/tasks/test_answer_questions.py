@@ -39,7 +39,7 @@ def answerer(*script: Said) -> tuple[ChatAnswerer, ScriptedChat]:
     return ChatAnswerer(chat, Prompts(), "openai/test"), chat
 
 
-def test_it_is_an_answerer():
+def test_chat_answerer_implements_answerer():
     as_protocol: Answerer = answerer()[0]
     assert as_protocol.model == "openai/test"
 
@@ -200,7 +200,7 @@ class Streaming(ScriptedChat):
         self.usage.add(request.task, TaskUsage(calls=1, prompt_tokens=7, completion_tokens=2, cost_usd=0.5))
 
 
-def test_a_streamed_answer_comes_in_pieces_and_lastly_whole_with_its_own_usage():
+def test_streamed_answer_ends_with_the_full_text_and_its_usage():
     chat = Streaming("The ", "Agamemnon. ")
     chat.usage.add("local_search", TaskUsage(calls=9))  # of other questions
     rag = ChatAnswerer(chat, Prompts(), "openai/test")

@@ -34,7 +34,7 @@ def records(*claims: dict[str, object], text: str = TEXT):
     return claim_records([ExtractClaims.model_validate({"claims": list(claims)})], text)
 
 
-def test_a_claim_in_full():
+def test_claim_with_all_fields():
     found, dropped = records(
         claim(
             object="cable of 1858",

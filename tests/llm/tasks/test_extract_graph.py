@@ -112,7 +112,7 @@ def test_a_failed_first_answer_fails_the_unit():
         extract([InvalidAnswer("twice")])
 
 
-def test_requests_carry_where_they_come_from():
+def test_requests_carry_their_batch_and_text_unit():
     chat = ScriptedChat([FIRST, MORE])
     origin = Origin(batch="carol", unit="u1", run_id="r1")
     asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, origin=origin))

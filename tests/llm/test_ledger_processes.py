@@ -67,7 +67,7 @@ def test_two_processes_repeat_only_calls_in_flight_at_the_same_time(
         for place, (looked, _) in enumerate(sorted(own)):  # again when it had one of the four slots
             assert sum(stored <= looked for _, stored in own) >= place - 3
     for key in sent[0].keys() & sent[1].keys():
-        (looked, stored), (others_look, others_stored) = (flights[key] for flights in sent)
+        (looked, stored), (others_look, others_stored) = (calls[key] for calls in sent)
         assert looked < others_stored  # sent twice only when both had looked
         assert others_look < stored  # before either had the answer
     assert usages[0]["answers"][30:] == usages[1]["answers"][:60]

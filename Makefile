@@ -1,8 +1,6 @@
 # Everything works on a machine with nothing but python3 (3.11 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# Dagster keeps its state where dagster.yaml is, so that what runs here shows in `make dev` too.
-export DAGSTER_HOME := $(CURDIR)
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
@@ -47,7 +45,7 @@ demo: .venv/.installed
 	$(BIN)/graphrag-assets query global "Why did the cable of 1858 fail, and what was learned from it?"
 
 dev: .venv/.installed
-	$(BIN)/dagster dev
+	$(BIN)/graphrag-assets dev
 
 # One more than there are cores: some tests wait for servers and browsers.
 PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')

@@ -119,7 +119,7 @@ def measure(tokens: int) -> Table:
                 stage = "checks" if step.startswith("check_") or "_are_" in step or "few_" in step else step
                 seconds[stage] += end - start
                 memory[stage] = max(memory[stage], sampler.peak(start, end))
-        rows = runs[-1].asset_materializations_for_node("published_index")[-1].metadata
+        rows = runs[-1].asset_materializations_for_node("publication")[-1].metadata
     sampler.stopped.set()
     names = ("text_units", "entities", "relationships", "communities", "covariates")
     counts = ", ".join(f"{rows[f'rows/{name}'].value:,} {name}" for name in names)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A copy of an index that is in use. Run it in the project's folder, as the user who owns the index:
+# Backs up an index, also while it is in use. Run it in the project's folder, as the user who owns the index:
 #   GRAPHRAG_DATA=/var/lib/graphrag deploy/backup.sh FOLDER
-# Writers wait while the files they write are copied; readers notice nothing. What is there under its final name is whole.
+# Writers wait while their files are copied; readers are not affected. A backup under its final name is complete.
 set -eu
 
 index=${GRAPHRAG_DATA:-data}/index
@@ -12,7 +12,7 @@ python=.venv/bin/python
 rm -rf "$target.part"
 trap 'rm -rf "$target.part"' EXIT
 mkdir -p "$target.part"
-# The shell behind the lock looks which files there are: a log may come and go before.
+# The shell that holds the lock expands the file names: a write-ahead log may appear or disappear before.
 # shellcheck disable=SC2016
 flock "$index/working.lock" sh -c 'cp "$1"/working.duckdb* "$2/"' copy "$index" "$target.part"
 flock "$index/publishing.lock" cp -a "$index/publications" "$index/CURRENT" "$index/graphrag.duckdb" "$target.part/"

@@ -30,6 +30,14 @@ class InputError(GraphRAGError):
         super().__init__(without_credentials(message))
 
 
+class RefusedFileError(OSError):
+    """A file of the input folder is not read. `hint`: what to do about it."""
+
+    def __init__(self, message: str, hint: str):
+        super().__init__(message)
+        self.strerror, self.hint = message, hint
+
+
 class StoreError(GraphRAGError):
     """The working database or a published index is missing, locked or unreadable."""
 

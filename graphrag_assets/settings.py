@@ -47,6 +47,11 @@ class Settings(BaseSettings):
         10, gt=0, description="Maximum size of a document. A larger one is skipped and becomes a row of index_errors."
     )
 
+    max_file_mb: float = Field(
+        1000, gt=0, description="Maximum size of a file of the input folder. A larger one is not read."
+    )
+    outside_links: bool = Field(False, description="Whether links that lead out of the input folder are followed.")
+
     encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
     chunking: Literal["anchored", "tokens", "sentences"] = Field(
         "anchored",

@@ -17,7 +17,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import FROM_ENVIRONMENT, GraphIndex
+from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -25,7 +25,7 @@ from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
-from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
+from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.interop.importer import import_index
 
 TEST_DATA = Path(__file__).parent / "data"
@@ -54,8 +54,9 @@ class Project:
         return Index(self.root / "index" / "working.duckdb")
 
     @property
-    def resource(self) -> GraphIndex:
-        return GraphIndex(database=str(self.index.database))
+    def resources(self) -> dict[str, object]:
+        """What a sensor of this index is given."""
+        return {"settings": IndexSettings(), "database": IndexDatabase(database=str(self.index.database))}
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.input / path
@@ -65,11 +66,8 @@ class Project:
     def run(
         self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
     ) -> dg.ExecuteInProcessResult:
-        # The code location was built without settings: what it would have taken from the environment is given here.
-        config: dict[str, object] = {"database": str(self.index.database)}
-        for field in FROM_ENVIRONMENT:
-            if os.environ.get(name := f"GRAPHRAG_{field.upper()}"):
-                config[field] = {"env": name}
+        # The code location was loaded without settings, once for all tests: the place of this index is given here.
+        config = {"database": str(self.index.database)}
         result = (
             repository()
             .get_job(job)
@@ -77,7 +75,7 @@ class Project:
                 instance=self.instance,
                 partition_key=partition,
                 raise_on_error=succeed,
-                run_config={**QUIET, "resources": {"index": {"config": config}}, **({"ops": ops} if ops else {})},
+                run_config={**QUIET, "resources": {"database": {"config": config}}, **({"ops": ops} if ops else {})},
                 **more,
             )
         )
@@ -94,9 +92,7 @@ class Project:
     def index_all(self, *batches: str) -> None:
         """The same by calling the stages, in less than half the time. Registers partitions, records no run."""
         index, run_id = self.index, uuid.uuid4().hex
-        claim_input_folder(index)
-        found = scan(index)
-        record_unusable_names(index)
+        found = scan_input(index)
         self.instance.add_dynamic_partitions("document_batches", found.known)
         for batch in batches or self.instance.get_dynamic_partitions("document_batches"):
             own = index.with_run_options(batch)

@@ -1,7 +1,6 @@
-"""`dagster dev` with webserver and daemon, for tests and scripts that need real processes."""
+"""`graphrag-assets dev` with webserver and daemon, for tests and scripts that need real processes."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,15 +16,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @contextmanager
 def dagster_dev(folder: Path, input_folder: Path, **more: str) -> Iterator[str]:
-    """`dagster dev` with its state and the index in `folder`; `more`: further settings. Yields its address."""
+    """The Dagster UI of the index in `folder`; `more`: further settings. Yields its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    shutil.copy(ROOT / "dagster.yaml", folder)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
     settings = {"DATA": str(folder), "INPUT": str(input_folder), **more}
-    environment |= {"DAGSTER_HOME": str(folder)} | {f"GRAPHRAG_{name}": value for name, value in settings.items()}
-    command = [sys.executable, "-m", "dagster", "dev", "-p", str(port), "-w", str(ROOT / "workspace.yaml")]
+    environment |= {"DAGSTER_HOME": ""} | {f"GRAPHRAG_{name}": value for name, value in settings.items()}
+    command = [sys.executable, "-m", "graphrag_assets", "dev", "-p", str(port)]
     with (folder / "dagster-dev.log").open("w") as log:
         # Inherited from a shell's background job, SIGINT would be ignored.
         server = subprocess.Popen(

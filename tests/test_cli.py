@@ -103,7 +103,7 @@ def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
     run_command("index", DAGSTER_HOME=str(home))
     with dg.DagsterInstance.from_config(str(home)) as instance:
         assert instance.get_dynamic_partitions("document_batches") == ["one"]
-        assert instance.get_latest_materialization_event(dg.AssetKey("published_index")) is not None
+        assert instance.get_latest_materialization_event(dg.AssetKey("publication")) is not None
 
 
 def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):

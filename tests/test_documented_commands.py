@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 SHELL = {"bash", "sh", "shell", "console"}
 COMMAND = re.compile(
-    r"(\.venv/bin/|python3? |export |[A-Z_]+=\S+ |(graphrag-assets|source|make|git|sudo|cd|docker|duckdb|dagster|deploy|npm|pip|curl|find|cp|rm)\b)"
+    r"(\.venv/bin/|python3? |export |[A-Z_]+=\S+ |(graphrag-assets|source|make|git|sudo|cd|docker|duckdb|dagster|dg|deploy|npm|pip|curl|find|cp|rm)\b)"
 )
 PRINTED = {"", "text", "pycon"}  # what a session printed
 DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
@@ -54,14 +54,19 @@ COVERED = {
     ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
+    ("docs/component.md", "python"): "tests/defs/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
     ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
-    ("docs/automation.md", "GRAPHRAG_AUTOMATION=on .venv/bin/dagster dev"): (
+    ("docs/automation.md", "GRAPHRAG_AUTOMATION=on graphrag-assets dev"): (
         "it does not end",
         "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
+    ),
+    ("docs/component.md", "dg scaffold defs graphrag_assets.GraphRagComponent papers"): (
+        "it needs a project of Dagster",
+        "tests/defs/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
     ),
     ("docs/models.md", "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini          # or azure/…, anthropic/…, ollama/…"): (
         "it needs a key; a server of the tests stands in for the provider",

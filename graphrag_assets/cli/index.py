@@ -4,9 +4,8 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import dagster as dg
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -22,13 +21,14 @@ from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.checks import failed_check_messages
-from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.defs.dagster_home import dagster_instance
+from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
+from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import Scan, claim_input_folder, overtaken, record_unusable_names, scan
+from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_reader import STABLE_NAME
@@ -41,7 +41,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
     """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
 
-    With DAGSTER_HOME set the runs are recorded there and show in the Dagster UI; otherwise nowhere.
+    The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
 
     Raises:
         InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for; an import
@@ -49,23 +49,21 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     """
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
-    index = Index.from_environment()
+    index, names = Index.from_environment(), IndexNames()
     _refuse_unfinished_imports(index)
-    claim_input_folder(index, replace)
-    record_unusable_names(index)
-    found = scan(index)
+    found = scan_input(index, replace)
     if not found.digests and not index.input_folder.unusable_names():
         folder = index.settings.input_folder
         console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
-    instance = dg.DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else dg.DagsterInstance.ephemeral()
     started = time.monotonic()
-    with instance, _progress() as progress, _progress_log(progress):
-        instance.add_dynamic_partitions(str(document_batches.name), found.known)
-        runs = dict(_execute(index, instance, todo, progress))
+    with dagster_instance(index.settings) as instance, _progress() as progress, _progress_log(progress):
+        register_batches(names, instance, found)
+        runner = Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
+        runs = list(_execute(runner, index, todo, progress))
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
-    return all(run.success for run in runs.values())
+    return all(run.result.success for run in runs)
 
 
 def _refuse_unfinished_imports(index: Index) -> None:
@@ -77,31 +75,15 @@ def _refuse_unfinished_imports(index: Index) -> None:
         )
 
 
-def _execute(
-    index: Index, instance: dg.DagsterInstance, batches: list[str], progress: Progress
-) -> Iterator[tuple[str, dg.ExecuteInProcessResult]]:
-    """One run per batch, then one for everything global; a failed batch does not stop the others.
-
-    A refresh that another process's batch has overtaken may be refused by the publication's gates: it is made again.
-    """
-    repository = defs().get_repository_def()
-
-    def run(job: str, batch: str | None = None) -> dg.ExecuteInProcessResult:
-        return repository.get_job(job).execute_in_process(
-            partition_key=batch, instance=instance, raise_on_error=False, run_config=_QUIET
-        )
-
+def _execute(runner: Runner, index: Index, batches: list[str], progress: Progress) -> Iterator[IndexRun]:
+    """One run per batch, then one for everything global; a failed batch does not stop the others."""
     task = progress.add_task("", total=len(batches) + 1)
     for batch in batches:
         progress.update(task, description=escape(f"batch {batch}"))
-        yield f"batch {batch}", run("index_batches", batch)
+        yield runner.index(batch)
         progress.advance(task)
     progress.update(task, description=_REFRESH)
-    with index.working.exclusive("refresh"):
-        result = run("refresh_graph")
-        while not result.success and overtaken(index):
-            result = run("refresh_graph")
-    yield _REFRESH, result
+    yield runner.refresh(index)
     progress.advance(task)
 
 
@@ -149,21 +131,9 @@ def _progress() -> Progress:
     )
 
 
-def _reason(run: dg.ExecuteInProcessResult) -> str:
-    """Why a run failed: the blocking checks that did not pass, with their remedies, or the failed steps' errors."""
-    if checks := failed_check_messages(run.get_asset_check_evaluations()):
-        return " ".join(checks)
-    errors: Iterable[str] = (
-        (event.step_failure_data.error.cause or event.step_failure_data.error).message.strip().splitlines()[0]
-        for event in run.all_events
-        if event.is_step_failure and event.step_failure_data.error
-    )
-    return "; ".join(errors) or "see the Dagster log"
-
-
 def _summarize(
     index: Index,
-    runs: dict[str, dg.ExecuteInProcessResult],
+    runs: list[IndexRun],
     todo: list[str],
     n_kept: int,
     n_deleted: int,
@@ -172,11 +142,11 @@ def _summarize(
     """What was done: tables when anything changed, then one line, then what failed."""
     if todo:
         print_rows(console, index.working)
-        _print_stages(index, [run.run_id for run in runs.values()])
+        _print_stages(index, [run.result.run_id for run in runs])
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them gone from the folder)" if n_deleted else ""
-    failed = {name: run for name, run in runs.items() if not run.success}
-    n_failed = len(failed.keys() - {_REFRESH})
+    failed = [run for run in runs if not run.result.success]
+    n_failed = sum(run.batch is not None for run in failed)
     left = f", {n_failed} failed" if n_failed else ""
     console.print(
         f"Batches: {len(todo) - n_failed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
@@ -186,10 +156,11 @@ def _summarize(
     )
     if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
         console.print(Text(f"{note}."), soft_wrap=True)
-    for name, run in failed.items():
-        console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {_reason(run)}"), soft_wrap=True)
-    published = runs[_REFRESH].asset_materializations_for_node("published_index") if _REFRESH not in failed else []
-    for event in published:
+    for run in failed:
+        name = _REFRESH if run.batch is None else f"batch {run.batch}"
+        console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
+    refresh = runs[-1].result
+    for event in refresh.asset_materializations_for_node(PUBLICATION) if refresh.success else []:
         number, path = event.metadata["publication"].value, index.settings.index_folder / STABLE_NAME
         state = "Published" if event.metadata["new"].value else "Up to date"
         console.print(Text(f"{state}: publication {number}, {path}"), soft_wrap=True)

@@ -26,6 +26,9 @@ class _Commands(click.Group):
             message = Text.assemble(("Error: ", "bold red"), str(error))
             Console(stderr=True).print(message, soft_wrap=True)
             sys.exit(1)
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
+            sys.exit(130)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,6 +48,15 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
 
     if not run_index(input_folder, batches, everything, replace):
         sys.exit(1)
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dev(arguments: tuple[str, ...]) -> None:
+    """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
+    from graphrag_assets.cli.dev import run_dev
+
+    run_dev(arguments)
 
 
 @main.command()

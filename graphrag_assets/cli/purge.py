@@ -1,13 +1,11 @@
 """`purge`: forget what stems from documents that are gone, and say what was removed."""
 
-import os
-
-import dagster as dg
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.defs.dagster_cleanup import purge_with_history
+from graphrag_assets.defs.dagster_home import dagster_instance, home_of
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, ledger_note
 
@@ -21,15 +19,15 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
         console.print(Text(note), soft_wrap=True)
-    if os.environ.get("DAGSTER_HOME"):
-        with dg.DagsterInstance.get() as instance:
+    if home_of(index.settings):
+        with dagster_instance(index.settings) as instance:
             removed = purge_with_history(index, instance, dry_run, shared_ledger)
     else:
         removed = purge_with_history(index, None, dry_run, shared_ledger)
         console.print(
-            "Dagster's storage is left alone, because DAGSTER_HOME is not set. If runs were recorded anywhere, by "
-            "`make dev` for one, set it and purge again: runs remember names and titles, and the sensor asks for "
-            "nothing twice, so a purged batch that comes back as it was would wait for `index`.",
+            "This index has no Dagster home, so no storage of Dagster was purged. If its runs were recorded elsewhere, "
+            "set DAGSTER_HOME and purge again: runs remember names and titles, and the sensor requests nothing twice, "
+            "so a purged batch that comes back as it was would wait for `index`.",
             highlight=False,
             soft_wrap=True,
         )

@@ -8,7 +8,8 @@ from http.client import HTTPException
 
 import dagster as dg
 
-from graphrag_assets.defs.checks import failed_check_messages
+from graphrag_assets.defs.checks import evaluations_of, failed_check_messages
+from graphrag_assets.defs.options import LAUNCHED_BY
 from graphrag_assets.errors import AlertError
 from graphrag_assets.llm.model_errors import without_secrets
 from graphrag_assets.settings import variable
@@ -25,29 +26,32 @@ def alert_url() -> str:
     return variable(VARIABLE)
 
 
-@dg.run_failure_sensor(
-    minimum_interval_seconds=15,
-    default_status=dg.DefaultSensorStatus.RUNNING if alert_url() else dg.DefaultSensorStatus.STOPPED,
-    description="Posts a message to the webhook of GRAPHRAG_ALERT_URL for every run that fails and is not retried.",
-)
-def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
-    """Report one failed run. A message that cannot be sent fails the tick; the error does not name the address."""
-    run, url = context.dagster_run, alert_url()
-    if run.tags.get(_WILL_RETRY) == "true":
-        return dg.SkipReason(f"Dagster retries run {run.run_id}.")
-    if not url:
-        return dg.SkipReason(f"{VARIABLE} is not set, so no alert is sent for run {run.run_id}.")
-    failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
-    reasons = failed_check_messages(_evaluations(context.instance, run.run_id))
-    # What Dagster raises for failed checks does not say what to do.
-    reasons += [(error.cause or error).message for error in failed if error and error.cls_name != _FAILED_CHECKS]
-    send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))
-    return None
+def failed_runs_alert() -> dg.SensorDefinition:
+    """The sensor, for all jobs of the code location; on if there is an address."""
 
+    @dg.run_failure_sensor(
+        name="failed_runs_alert",
+        minimum_interval_seconds=15,
+        default_status=dg.DefaultSensorStatus.RUNNING if alert_url() else dg.DefaultSensorStatus.STOPPED,
+        description="Posts a message to the webhook of GRAPHRAG_ALERT_URL for every run that fails and is not retried.",
+    )
+    def failed_runs_alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
+        """Report one failed run. A message that cannot be sent fails the tick; the error does not name the address."""
+        run, url = context.dagster_run, alert_url()
+        if LAUNCHED_BY in run.tags:
+            return dg.SkipReason(f"Run {run.tags[LAUNCHED_BY]} has launched run {run.run_id}, and fails with it.")
+        if run.tags.get(_WILL_RETRY) == "true":
+            return dg.SkipReason(f"Dagster retries run {run.run_id}.")
+        if not url:
+            return dg.SkipReason(f"{VARIABLE} is not set, so no alert is sent for run {run.run_id}.")
+        failed = [event.step_failure_data.error for event in context.get_step_failure_events()]
+        reasons = failed_check_messages(evaluations_of(context.instance, run.run_id))
+        # What Dagster raises for failed checks does not say what to do.
+        reasons += [(error.cause or error).message for error in failed if error and error.cls_name != _FAILED_CHECKS]
+        send(url, message(run, reasons or [context.failure_event.message or "It does not say why."]))
+        return None
 
-def _evaluations(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCheckEvaluation]:
-    entries = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
-    return [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
+    return failed_runs_alert
 
 
 def message(run: dg.DagsterRun, reasons: list[str]) -> str:

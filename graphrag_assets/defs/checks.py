@@ -1,36 +1,74 @@
 """Asset checks: the invariants of the index, one step per asset."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.reporting import markdown_table
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.indexing.checks import CHECKS, Check, offending_rows
-from graphrag_assets.indexing.index import Index
 
 SAMPLE_ROWS = 20
 
 
-def check_results(checks: Sequence[Check], index: Index) -> list[dg.AssetCheckResult]:
-    """The results of the checks, in order."""
-    return [_result(check, rows) for check, rows in zip(checks, offending_rows(checks, index), strict=True)]
+def check_keys(names: IndexNames) -> list[dg.AssetCheckKey]:
+    """The keys of all checks of an index."""
+    return [dg.AssetCheckKey(names.key(check.asset), check.name) for check in CHECKS]
 
 
-def _result(check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
+def asset_checks(names: IndexNames) -> list[dg.AssetChecksDefinition]:
+    """All checks, one step per asset.
+
+    Not one step for all: a blocking check that waits for a late asset must not hold up the assets before it.
+    """
+    return [_checks_of(names, asset) for asset in sorted({check.asset for check in CHECKS})]
+
+
+def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
+    own, key = [check for check in CHECKS if check.asset == asset], names.key(asset)
+
+    @dg.multi_asset_check(
+        name=names.name(f"check_{asset}"),
+        can_subset=True,  # so that the UI can run one
+        specs=[dg.AssetCheckSpec(c.name, asset=key, blocking=c.blocking, description=c.statement) for c in own],
+        required_resource_keys=needs(names),
+    )
+    def check_asset(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        asked_for = {check.name for check in context.selected_asset_check_keys}
+        checks = [check for check in own if check.name in asked_for]
+        found = offending_rows(checks, open_index(names, context.resources))
+        yield from (_result(key, check, rows) for check, rows in zip(checks, found, strict=True))
+
+    return check_asset
+
+
+def _result(key: dg.AssetKey, check: Check, rows: pl.DataFrame) -> dg.AssetCheckResult:
     metadata: dict[str, Any] = {"offending_rows": rows.height}
     if rows.height:
         metadata |= {"remedy": check.remedy, "sample": dg.MetadataValue.md(markdown_table(rows, SAMPLE_ROWS))}
     return dg.AssetCheckResult(
         check_name=check.name,
-        asset_key=check.asset,
+        asset_key=key,
         passed=rows.is_empty(),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.statement,
         metadata=metadata,
     )
+
+
+def evaluations_of(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetCheckEvaluation]:
+    """The evaluations of checks in a run."""
+    entries = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    return [entry.dagster_event.asset_check_evaluation_data for entry in entries if entry.dagster_event]
+
+
+def blocking_checks_passed(names: IndexNames, instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Whether all blocking checks of the index have run and passed in this run."""
+    passed = {(e.asset_key, e.check_name) for e in evaluations_of(instance, run_id) if e.passed}
+    return passed >= {(names.key(check.asset), check.name) for check in CHECKS if check.blocking}
 
 
 def failed_check_messages(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[str]:
@@ -41,26 +79,3 @@ def failed_check_messages(evaluations: Iterable[dg.AssetCheckEvaluation]) -> lis
         + (f" {check.metadata['remedy'].value}" if "remedy" in check.metadata else "")
         for check in failed
     ]
-
-
-def checks_of(asset: str) -> dg.AssetChecksDefinition:
-    """All checks of one asset, as one step.
-
-    One step per asset, not one for all: a blocking check that waits for a late asset must not hold up the assets
-    before it.
-    """
-    own = [check for check in CHECKS if check.asset == asset]
-
-    @dg.multi_asset_check(
-        name=f"check_{asset}",
-        can_subset=True,  # so that the UI can run one
-        specs=[dg.AssetCheckSpec(c.name, asset=asset, blocking=c.blocking, description=c.statement) for c in own],
-    )
-    def check_asset(context: dg.AssetCheckExecutionContext, index: GraphIndex) -> Iterator[dg.AssetCheckResult]:
-        asked_for = {key.name for key in context.selected_asset_check_keys}
-        yield from check_results([check for check in own if check.name in asked_for], index.open())
-
-    return check_asset
-
-
-ASSET_CHECKS = [checks_of(asset) for asset in sorted({check.asset for check in CHECKS})]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import CommunityOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -14,37 +15,53 @@ from graphrag_assets.defs.reporting import (
     table_metadata,
     usage_metadata,
 )
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.indexing import communities, reports
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
 
+_COMMUNITY_TABLES = {
+    schema.COMMUNITIES: ["entities", "relationships"],
+    schema.COMMUNITY_MEMBERS: ["communities"],
+    schema.COMMUNITY_HISTORY: ["communities"],
+    schema.ENTITY_POSITIONS: ["community_members"],
+}
+_REPORT_TABLES = {
+    schema.COMMUNITY_REPORTS: ["communities", "community_members", "entities", "relationships", "covariates"],
+    schema.CITATIONS: ["community_reports"],
+}
 
-@dg.multi_asset(
-    name="detect_communities",
-    can_subset=True,
-    specs=[
-        asset_spec(schema.COMMUNITIES, "communities", ["entities", "relationships"]),
-        asset_spec(schema.COMMUNITY_MEMBERS, "communities", ["communities"]),
-        asset_spec(schema.COMMUNITY_HISTORY, "communities", ["communities"]),
-        asset_spec(schema.ENTITY_POSITIONS, "communities", ["community_members"]),
-    ],
-)
-def detect_communities(
-    context: dg.AssetExecutionContext, config: CommunityOptions, index: GraphIndex
-) -> Iterator[dg.MaterializeResult]:
-    """Communities of the graph as it is now, with their members, their history and the map."""
-    own = config.apply_to(index.open(), None)
-    written = update_communities(own, context.run.run_id, config.from_scratch)
-    yield from selected_results(context, community_metadata(*written))
+
+def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
+    """The assets of communities, their members, their history and the map."""
+    version = communities.CODE_VERSION
+
+    @dg.multi_asset(
+        name=names.name("detect_communities"),
+        can_subset=True,
+        specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _COMMUNITY_TABLES.items()],
+        required_resource_keys=needs(names),
+    )
+    def detect_communities(
+        context: dg.AssetExecutionContext, config: CommunityOptions
+    ) -> Iterator[dg.MaterializeResult]:
+        """Communities of the graph as it is now, with their members, their history and the map."""
+        own = config.apply_to(open_index(names, context.resources), None)
+        written = communities.update_communities(own, context.run.run_id, config.from_scratch)
+        yield from selected_results(context, own, community_metadata(names, *written))
+
+    return detect_communities
 
 
 def community_metadata(
-    updated: StageResult, clustering: Reclustered, entities: pl.DataFrame, relationships: pl.DataFrame
+    names: IndexNames,
+    updated: StageResult,
+    clustering: Reclustered,
+    entities: pl.DataFrame,
+    relationships: pl.DataFrame,
 ) -> Metadata:
     """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes, the map."""
     frames = updated.frames
@@ -62,49 +79,47 @@ def community_metadata(
         "entity_positions": {"map": picture("The map of the graph", drawn)},
     }
     return {
-        name: table_metadata(name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
+        name: table_metadata(names, name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
         for name, frame in frames.items()
         if name != schema.CLUSTERED_EDGES.name  # which is no asset
     }
 
 
-@dg.multi_asset(
-    name="write_community_reports",
-    can_subset=True,
-    specs=[
-        asset_spec(
-            schema.COMMUNITY_REPORTS,
-            "communities",
-            ["communities", "community_members", "entities", "relationships", "covariates"],
-        ),
-        asset_spec(schema.CITATIONS, "communities", ["community_reports"]),
-    ],
-)
-def write_community_reports(
-    context: dg.AssetExecutionContext, config: ReportOptions, index: GraphIndex
-) -> Iterator[dg.MaterializeResult]:
-    """A report on each community, and what it cites."""
-    own, run = config.apply_to(index.open(), None), context.run
-    models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
-    written = update_reports(own, models, run.run_id, config.rerun is not Rerun.NOTHING)
-    yield from selected_results(context, report_metadata(*written))
+def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
+    """The assets of reports and citations."""
+    version = reports.CODE_VERSION
+
+    @dg.multi_asset(
+        name=names.name("write_community_reports"),
+        can_subset=True,
+        specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _REPORT_TABLES.items()],
+        required_resource_keys=needs(names, MODELS),
+    )
+    def write_community_reports(
+        context: dg.AssetExecutionContext, config: ReportOptions
+    ) -> Iterator[dg.MaterializeResult]:
+        """A report on each community, and what it cites."""
+        own, run = config.apply_to(open_index(names, context.resources), None), context.run
+        models = own.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
+        written = reports.update_reports(own, models, run.run_id, config.rerun is not Rerun.NOTHING)
+        yield from selected_results(context, own, report_metadata(names, *written))
+
+    return write_community_reports
 
 
-def report_metadata(updated: StageResult, n_kept: int) -> Metadata:
+def report_metadata(names: IndexNames, updated: StageResult, n_kept: int) -> Metadata:
     """Metadata of the reports and their citations."""
-    reports, citations = updated.frames["community_reports"], updated.frames["citations"]
-    more = {
-        "reports_written": reports.height - n_kept,
-        "reports_kept": n_kept,
-        **usage_metadata(updated.usage),
+    written, citations = updated.frames["community_reports"], updated.frames["citations"]
+    ranked = written.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
+    more: Metadata = {
+        "community_reports": {
+            "reports_written": written.height - n_kept,
+            "reports_kept": n_kept,
+            **usage_metadata(updated.usage),
+        },
+        "citations": {"unresolved": citations["cited_id"].null_count()},
     }
-    ranked = reports.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
-    unresolved = citations["cited_id"].null_count()
     return {
-        "community_reports": table_metadata(
-            "community_reports", updated.changes["community_reports"], updated.seconds, ranked, **more
-        ),
-        "citations": table_metadata(
-            "citations", updated.changes["citations"], updated.seconds, citations, unresolved=unresolved
-        ),
+        name: table_metadata(names, name, updated.changes[name], updated.seconds, preview, **more[name])
+        for name, preview in {"community_reports": ranked, "citations": citations}.items()
     }

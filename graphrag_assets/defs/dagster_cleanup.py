@@ -15,40 +15,47 @@ import dagster as dg
 import sqlalchemy as sa
 
 from graphrag_assets.defs.automation import UNFINISHED
-from graphrag_assets.defs.jobs import BATCH_ASSETS, GLOBAL_ASSETS
-from graphrag_assets.defs.partitions import document_batches
+from graphrag_assets.defs.dagster_home import report_contents
+from graphrag_assets.defs.index_names import (
+    DOCUMENT_BATCHES_SENSOR,
+    NIGHTLY_REFRESH,
+    REGISTER_BATCHES_SENSOR,
+    SOURCE_FILES,
+    IndexNames,
+)
 from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, purge
 
-_ASSETS = [*BATCH_ASSETS, *GLOBAL_ASSETS]
-_INSTIGATORS = {
-    "register_batches_sensor",
-    "document_batches_sensor",
-    "dead_runs_sensor",
-    "failed_runs_alert",
-    "nightly_refresh",
-}
+_ONLY_INDEX = IndexNames()
+_INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH)
+_INSTANCE_SENSORS = {"dead_runs_sensor", "failed_runs_alert"}
 _PARTITION = "dagster/partition"
 _FINISHED_BACKFILLS = {"COMPLETED", "FAILED", "CANCELED", "COMPLETED_SUCCESS", "COMPLETED_FAILED"}
 
 
 def purge_with_history(
-    index: Index, instance: dg.DagsterInstance | None, dry_run: bool = False, shared_ledger: bool = False
+    index: Index,
+    instance: dg.DagsterInstance | None,
+    dry_run: bool = False,
+    shared_ledger: bool = False,
+    names: IndexNames = _ONLY_INDEX,
 ) -> list[Removed]:
     """`purge`, and what Dagster's storage records of deleted documents; None leaves the storage alone.
+
+    `names`: what the index is called in Dagster.
 
     Raises:
         StoreError: as `purge`; or a run is in progress.
     """
     if instance is None:
         return purge(index, dry_run, shared_ledger)
-    if index.working.path.exists() and (runs := unfinished_runs(instance)):
+    if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
         raise StoreError(f"Run {runs[0]} is under way. Purge when it is over.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
-        records = records_to_forget(instance, last_removal, batches)
-        size = None if dry_run else forget_records(instance, records, batches)
+        records = records_to_forget(instance, names, last_removal, batches)
+        size = None if dry_run else forget_records(instance, names, index, records)
         runs, partitions, backfills = map(len, records)
         what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
         return Removed("Dagster's storage", what, runs + partitions + backfills, size)
@@ -67,42 +74,46 @@ class Records(NamedTuple):
         return len(self.runs) + len(self.partitions) + len(self.backfills)
 
 
-def unfinished_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Ids of unfinished runs of this project."""
-    jobs = _jobs()
-    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if _is_ours(run, jobs)]
+def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames = _ONLY_INDEX) -> list[str]:
+    """Ids of unfinished runs of this index."""
+    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]
 
 
-def records_to_forget(instance: dg.DagsterInstance, before: float, batches: Collection[str]) -> Records:
-    """Runs of this project that were created until `before`, or were of a batch that is not one of `batches`."""
-    jobs, runs = _jobs(), []
+def records_to_forget(
+    instance: dg.DagsterInstance, names: IndexNames, before: float, batches: Collection[str]
+) -> Records:
+    """Runs of this index that were created until `before`, or were of a batch that is not one of `batches`."""
+    runs = []
     for record in instance.get_run_records():
         batch = record.dagster_run.tags.get(_PARTITION)
         concerned = record.create_timestamp.timestamp() <= before or (batch is not None and batch not in batches)
-        if concerned and _is_ours(record.dagster_run, jobs):
+        if concerned and names.has_run(record.dagster_run):
             runs.append(record.dagster_run.run_id)
-    keys = instance.get_dynamic_partitions(str(document_batches.name))
+    keys = instance.get_dynamic_partitions(names.partitions_name)
     backfills = [
         backfill.backfill_id
         for backfill in instance.get_backfills()
         if backfill.status.name in _FINISHED_BACKFILLS
-        and {key.to_user_string() for key in backfill.asset_selection or ()} & set(_ASSETS)
+        and not names.all_keys.isdisjoint(backfill.asset_selection or ())
         and (backfill.backfill_timestamp <= before)
     ]
     return Records(runs, [key for key in keys if key not in batches], backfills)
 
 
-def forget_records(instance: dg.DagsterInstance, records: Records, batches: Collection[str]) -> int:
-    """Delete the records, and report the remaining materializations, and return the bytes freed."""
+def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
+    """Delete the records, report what the index still contains, and return the bytes freed."""
     before = _size(instance)
     if len(records):
-        _forget_assets(instance, batches)
+        # Events of materializations are kept a second time, by asset, with names of partitions beside them.
+        instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
+        report_contents(instance, names, index)
+        instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
         for state in instance.all_instigator_state():
-            if state.instigator_name in _INSTIGATORS:
+            if state.instigator_name in instigators:
                 # All ticks: the one that drops a partition comes after its batch has left the index.
                 instance.purge_ticks(state.instigator_origin_id, state.selector_id, time.time())
         for key in records.partitions:
-            instance.delete_dynamic_partition(str(document_batches.name), key)
+            instance.delete_dynamic_partition(names.partitions_name, key)
         if records.backfills:
             with instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
                 for table, column in (("backfill_tags", "backfill_id"), ("bulk_actions", "key")):
@@ -124,29 +135,6 @@ def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
     if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):  # a SQLite file per run
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)
-
-
-def _forget_assets(instance: dg.DagsterInstance, batches: Collection[str]) -> None:
-    """Events of materializations are kept a second time, by asset, with names of partitions beside them."""
-    instance.wipe_assets([dg.AssetKey(name) for name in (*_ASSETS, "source_files")])
-    for name in BATCH_ASSETS:
-        for batch in batches:
-            instance.report_runless_asset_event(dg.AssetMaterialization(name, partition=batch))
-    for name in GLOBAL_ASSETS:
-        instance.report_runless_asset_event(dg.AssetMaterialization(name))
-
-
-def _jobs() -> set[str]:
-    """The jobs with names of their own."""
-    from graphrag_assets.definitions import defs  # it loads this package
-
-    return {job.name for job in defs().get_repository_def().get_all_jobs() if not job.name.startswith("__")}
-
-
-def _is_ours(run: dg.DagsterRun, jobs: set[str]) -> bool:
-    """Whether a run is of this project; other projects may share the instance."""
-    selection = {key.to_user_string() for key in run.asset_selection or ()}
-    return run.job_name in jobs or bool(selection & set(_ASSETS))
 
 
 def _databases(instance: dg.DagsterInstance) -> list[Path]:

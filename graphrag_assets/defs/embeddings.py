@@ -1,27 +1,37 @@
 """Embeddings: what searching by similarity needs, computed for new and changed texts only."""
 
+from collections.abc import Iterator
+
 import dagster as dg
 
-from graphrag_assets.defs.reporting import Metadata, asset_spec, table_metadata, usage_metadata
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
+from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.store import schema
 
 
-@dg.multi_asset(
-    name="embed_texts",
-    specs=[asset_spec(schema.EMBEDDINGS, "retrieval", ["text_units", "entities", "community_reports"])],
-)
-def embed_texts(context: dg.AssetExecutionContext, index: GraphIndex) -> dg.MaterializeResult:
-    """A vector of each text unit, entity and report."""
-    own, run_id = index.open(), context.run.run_id
-    written = update_embeddings(own, own.models(run_id=run_id), run_id)
-    return dg.MaterializeResult(asset_key="embeddings", metadata=embedding_metadata(*written)["embeddings"])
+def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
+    """The asset of the embeddings."""
+    deps = ["text_units", "entities", "community_reports"]
+
+    @dg.multi_asset(
+        name=names.name("embed_texts"),
+        specs=[asset_spec(names, schema.EMBEDDINGS, "retrieval", deps, embeddings.CODE_VERSION)],
+        required_resource_keys=needs(names, MODELS),
+    )
+    def embed_texts(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+        """A vector of each text unit, entity and report."""
+        index, run_id = open_index(names, context.resources), context.run.run_id
+        written = embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
+        yield from selected_results(context, index, embedding_metadata(names, *written))
+
+    return embed_texts
 
 
-def embedding_metadata(updated: StageResult, n_embedded: int) -> Metadata:
+def embedding_metadata(names: IndexNames, updated: StageResult, n_embedded: int) -> Metadata:
     """Metadata of the embeddings."""
     more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
-    vectors = updated.frames["embeddings"]
-    return {"embeddings": table_metadata("embeddings", updated.changes["embeddings"], updated.seconds, vectors, **more)}
+    vectors, changes = updated.frames["embeddings"], updated.changes["embeddings"]
+    return {"embeddings": table_metadata(names, "embeddings", changes, updated.seconds, vectors, **more)}

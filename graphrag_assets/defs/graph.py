@@ -4,42 +4,48 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from graphrag_assets.defs.reporting import (
-    Metadata,
-    asset_spec,
-    selected_results,
-    table_metadata,
-    usage_metadata,
-)
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.options import GraphOptions, cache_not_before
+from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
+from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.store import schema
 
-
-@dg.multi_asset(
-    name="knowledge_graph",
-    can_subset=True,
-    specs=[
-        asset_spec(schema.ENTITY_ALIASES, "graph", ["entity_mentions"]),
-        asset_spec(schema.ENTITIES, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
-        asset_spec(schema.RELATIONSHIPS, "graph", ["entity_mentions", "relationship_mentions", "entity_aliases"]),
-    ],
-)
-def knowledge_graph(context: dg.AssetExecutionContext, index: GraphIndex) -> Iterator[dg.MaterializeResult]:
-    """Entities and relationships, merged from the mentions of all batches."""
-    own, run_id = index.open(), context.run.run_id
-    updated = merge_graph(own, own.models(run_id=run_id), run_id)
-    yield from selected_results(context, graph_metadata(updated))
+_DEPENDENCIES = {
+    schema.ENTITY_ALIASES: ["entity_mentions"],
+    schema.ENTITIES: ["entity_mentions", "relationship_mentions", "entity_aliases"],
+    schema.RELATIONSHIPS: ["entity_mentions", "relationship_mentions", "entity_aliases"],
+}
 
 
-def graph_metadata(updated: StageResult) -> Metadata:
+def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
+    """The assets of entities, relationships and aliases."""
+
+    @dg.multi_asset(
+        name=names.name("knowledge_graph"),
+        can_subset=True,
+        specs=[asset_spec(names, table, "graph", deps, stage.CODE_VERSION) for table, deps in _DEPENDENCIES.items()],
+        required_resource_keys=needs(names, MODELS),
+    )
+    def knowledge_graph(context: dg.AssetExecutionContext, config: GraphOptions) -> Iterator[dg.MaterializeResult]:
+        """Entities and relationships, merged from the mentions of all batches."""
+        index, run = open_index(names, context.resources), context.run
+        models = index.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
+        updated = stage.merge_graph(index, models, run.run_id)
+        yield from selected_results(context, index, graph_metadata(names, updated))
+
+    return knowledge_graph
+
+
+def graph_metadata(names: IndexNames, updated: StageResult) -> Metadata:
     """Metadata of the graph's tables; the entities' with the distribution of degrees."""
     entities = updated.frames["entities"]
     degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
     more = {"entities": {**degrees, **usage_metadata(updated.usage)}}
     return {
         name: table_metadata(
+            names,
             name,
             updated.changes[name],
             updated.seconds,

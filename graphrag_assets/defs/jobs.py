@@ -1,58 +1,100 @@
-"""Jobs to launch by hand: register batches, index batches, refresh the graph, run the checks."""
+"""Jobs of one step: register batches, preview the cost, go back to an earlier publication."""
 
 import dagster as dg
+import polars as pl
+from pydantic import Field
 
-from graphrag_assets.defs.partitions import document_batches
-from graphrag_assets.defs.resources import GraphIndex
-from graphrag_assets.indexing.index_batch import batch_digest
-from graphrag_assets.indexing.scan import claim_input_folder, record_unusable_names, scan
-from graphrag_assets.store import schema
+from graphrag_assets.defs.index_names import PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
+from graphrag_assets.defs.reporting import markdown_table
+from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.defs.runs import register_batches
+from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.store.publications import roll_back
 
-BATCH_ASSETS = [table.name for table in schema.BATCH_TABLES]
-GLOBAL_ASSETS = [*(table.name for table in schema.GLOBAL_TABLES), "published_index"]
 
+def register_batches_job(names: IndexNames) -> dg.JobDefinition:
+    """The job scan_input."""
 
-@dg.op(description="Register every entry of the input folder as a partition, and say which differ from the index.")
-def register_batches(context: dg.OpExecutionContext, index: GraphIndex) -> None:
-    own = index.open()
-    claim_input_folder(own)
-    found = scan(own)
-    record_unusable_names(own)
-    context.instance.add_dynamic_partitions(str(document_batches.name), found.known)
-    for batch in found.due:
-        tags = {"dagster/data_version": batch_digest(own.with_run_options(batch), batch)}
-        context.log_event(dg.AssetMaterialization("source_files", partition=batch, tags=tags))
-    context.log.info(
-        "%d batches to index (%s), %d unchanged, %d deleted from the folder (%s): materialize the deleted ones too to "
-        "remove their rows",
-        len(found.changed),
-        ", ".join(found.changed) or "-",
-        len(found.unchanged),
-        len(found.deleted),
-        ", ".join(found.deleted) or "-",
+    @dg.op(
+        name=names.name("register_batches"),
+        required_resource_keys=needs(names),
+        description="Register every entry of the input folder as a partition, and say which differ from the index.",
     )
+    def register(context: dg.OpExecutionContext) -> None:
+        found = scan_input(open_index(names, context.resources))
+        register_batches(names, context.instance, found)
+        context.log.info(
+            "%d batches to index (%s), %d unchanged, %d deleted from the folder (%s): materialize the deleted ones "
+            "too to remove their rows",
+            len(found.changed),
+            ", ".join(found.changed) or "-",
+            len(found.unchanged),
+            len(found.deleted),
+            ", ".join(found.deleted) or "-",
+        )
+
+    @dg.job(
+        name=names.name(SCAN_INPUT),
+        description="Register the batches of the input folder as partitions of document_batches.",
+    )
+    def scan_input_job() -> None:
+        register()
+
+    return scan_input_job
 
 
-@dg.job(description="Register the batches of the input folder as partitions of document_batches.")
-def scan_input() -> None:
-    register_batches()
+def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
+    """The job preview_cost."""
+
+    @dg.op(
+        name=names.name("preview"),
+        required_resource_keys=needs(names, MODELS),
+        description="A dry run of indexing what changed: the calls, tokens and dollars that are not in the ledger yet.",
+    )
+    def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
+        plan = plan_index(open_index(names, context.resources))
+        table = markdown_table(plan.by_task, 50)
+        total = plan.costs.select(pl.col("calls", "prompt_tokens", "completion_tokens", "cost_usd").sum())
+        context.log.info("%d batches to index\n\n%s\n\n%s", len(plan.batches), table, "\n".join(plan.notes))
+        metadata = {
+            "batches": len(plan.batches),
+            **total.row(0, named=True),
+            "by_task": dg.MetadataValue.md(table),
+            "notes": dg.MetadataValue.md("\n".join(f"- {note}" for note in plan.notes)),
+        }
+        return dg.Output(None, metadata=metadata)
+
+    @dg.job(
+        name=names.name(PREVIEW_COST),
+        description="The cost of indexing the changed batches, before anything is paid: see the op's output.",
+    )
+    def preview_cost() -> None:
+        preview()
+
+    return preview_cost
 
 
-index_batch_job = dg.define_asset_job(
-    "index_batches",
-    selection=dg.AssetSelection.assets(*BATCH_ASSETS).without_checks(),
-    description="Index one batch, or a backfill of many: documents, text units, mentions and claims.",
-)
+class Rollback(dg.Config):
+    """The publication to go back to."""
 
-refresh_graph_job = dg.define_asset_job(
-    "refresh_graph",
-    selection=dg.AssetSelection.assets(*GLOBAL_ASSETS) | dg.AssetSelection.all_asset_checks(),
-    description="From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
-)
+    publication: int = Field(description="Number of a publication that is still kept.")
 
 
-check_index_job = dg.define_asset_job(
-    "check_index",
-    selection=dg.AssetSelection.all_asset_checks(),
-    description="Run all checks on the present working database; recompute nothing.",
-)
+def rollback_job(names: IndexNames) -> dg.JobDefinition:
+    """The job rollback."""
+
+    @dg.op(
+        name=names.name("roll_back_publication"),
+        required_resource_keys=needs(names),
+        description="Point readers to an earlier publication. The next publication with new content replaces it.",
+    )
+    def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
+        roll_back(open_index(names, context.resources).settings.index_folder, config.publication)
+        context.log.info("readers see publication %d", config.publication)
+
+    @dg.job(name=names.name(ROLLBACK), description="Point readers to an earlier publication.")
+    def rollback() -> None:
+        roll_back_publication()
+
+    return rollback

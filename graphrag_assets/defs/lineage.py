@@ -5,6 +5,8 @@ Columns that do not depend on columns of other assets, such as the name of the m
 
 import dagster as dg
 
+from graphrag_assets.defs.index_names import IndexNames
+
 DESCRIPTIONS = {
     "documents": "Read from the files of a batch. An unreadable file or row stops no other: the metadata "
     "list it as skipped, with its remedy.",
@@ -142,19 +144,19 @@ _SOURCES: dict[str, dict[str, str]] = {
 }
 
 
-def column_lineage(asset: str) -> dg.TableColumnLineage | None:
+def column_lineage(names: IndexNames, asset: str) -> dg.TableColumnLineage | None:
     """The columns of other assets that each column of `asset` comes from; None where none does."""
     if asset not in _SOURCES:
         return None
     return dg.TableColumnLineage(
         {
-            column: [_column(name) for name in sources.split()]
+            column: [_column(names, name) for name in sources.split()]
             for columns, sources in _SOURCES[asset].items()
             for column in columns.split()
         }
     )
 
 
-def _column(name: str) -> dg.TableColumnDep:
+def _column(names: IndexNames, name: str) -> dg.TableColumnDep:
     table, _, column = name.partition(".")
-    return dg.TableColumnDep(dg.AssetKey(table), column)
+    return dg.TableColumnDep(names.key(table), column)

@@ -16,6 +16,8 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.settings import Settings
 
+LAUNCHED_BY = "graphrag/launched_by"
+"""Tag of a run that another run has launched: the first attempt of that run."""
 _STAYS = "Empty: as it is. A value stays with {what} until another run gives one."
 _BATCH, _GRAPH = _STAYS.format(what="these batches"), _STAYS.format(what="the index")
 
@@ -143,6 +145,17 @@ class BatchOptions(RerunOptions):
         return bool(self.given) or self.forget_earlier or self.rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING)
 
 
+class GraphOptions(RerunOptions):
+    """How this run merges the graph."""
+
+    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.EVERYTHING)
+
+    rerun: Rerun = Field(
+        default=Rerun.NOTHING,
+        description="NOTHING: descriptions whose mentions changed. EVERYTHING: for bypass_cache, all.",
+    )
+
+
 class CommunityOptions(RunOptions):
     """How this run detects communities."""
 
@@ -187,11 +200,12 @@ class RefreshOptions(CommunityOptions, ReportOptions):
 def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:
     """With `bypass_cache`, the time before which answers in the ledger are ignored (ISO, UTC).
 
-    It is the start of the run's first attempt, so that a retry does not pay again for answers it already has.
+    It is the start of the run's first attempt, or of the run that launched it, so that a retry does not pay again for
+    answers it already has.
     """
     if not options.bypass_cache:
         return None
-    record = instance.get_run_record_by_id(run.root_run_id or run.run_id)
+    record = instance.get_run_record_by_id(run.tags.get(LAUNCHED_BY) or run.root_run_id or run.run_id)
     began = record.create_timestamp.timestamp() if record else datetime.now(UTC).timestamp()
     return datetime.fromtimestamp(began, UTC).isoformat(timespec="microseconds")
 

@@ -7,9 +7,12 @@ from urllib.parse import quote
 import dagster as dg
 import polars as pl
 
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
+from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
 
@@ -52,24 +55,24 @@ Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 
 
-def asset_spec(table: Table, group: str, deps: Iterable[str], **more: Any) -> dg.AssetSpec:
+def asset_spec(names: IndexNames, table: Table, stage: str, deps: Iterable[str], code_version: str) -> dg.AssetSpec:
     """The spec of the asset that is `table`: description, columns and kinds come from the schema."""
     columns = [dg.TableColumn(c.name, c.type, description=c.comment) for c in table.columns]
     return dg.AssetSpec(
-        table.name,
-        deps=list(deps),
-        group_name=group,
+        names.key(table.name),
+        deps=names.keys(deps),
+        group_name=names.group_name(stage),
+        code_version=code_version,
         description=f"{table.comment}\n\n{DESCRIPTIONS[table.name]}",
         tags=_COSTS if table.name in _MADE_BY_MODELS else {},
         kinds={"duckdb", "polars"},
         skippable=True,
         metadata={"dagster/column_schema": dg.TableSchema(columns), "dagster/table_name": table.name},
-        **more,
     )
 
 
 def table_metadata(
-    name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
+    names: IndexNames, name: str, changes: Changes, seconds: float, preview: pl.DataFrame | None = None, **more: Any
 ) -> dict[str, Any]:
     """Metadata of the materialized table `name`: rows, changed rows, seconds, a preview without document text.
 
@@ -84,7 +87,7 @@ def table_metadata(
     }
     if preview is not None and preview.height:
         metadata["preview"] = dg.MetadataValue.md(markdown_table(preview))
-    if lineage := column_lineage(name):
+    if lineage := column_lineage(names, name):
         metadata["dagster/column_lineage"] = lineage
     return metadata
 
@@ -107,12 +110,13 @@ def _cell(value: object, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def errors_metadata(name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
+def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
     """The number of skipped rows of a batch as `name`, and a table of them with their remedies."""
     if errors.is_empty():
         return {name: 0}
     table = markdown_table(errors.select("source", "row_number", "stage", "error", "hint"), 50, REMEDY_CHARACTERS)
-    page = f"/assets/entity_mentions?view=partitions&partition={quote(batch, safe='')}"
+    path = "/".join(names.key("entity_mentions").path)
+    page = f"/assets/{path}?view=partitions&partition={quote(batch, safe='')}"
     again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
     return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
 
@@ -127,14 +131,23 @@ def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
     return {**numbers, "llm/by_task": dg.MetadataValue.md(markdown_table(table, table.height))}
 
 
-def selected_results(context: dg.AssetExecutionContext, metadata: Metadata) -> Iterator[dg.MaterializeResult]:
-    """The results of the assets this step was asked for. It writes all of its tables, and reports these."""
+def selected_results(
+    context: dg.AssetExecutionContext,
+    index: Index,
+    metadata: Mapping[str, dict[str, Any] | None],
+    batch: str | None = None,
+) -> Iterator[dg.MaterializeResult]:
+    """The results of the assets this step was asked for. It writes all tables of `metadata`, and reports these.
+
+    The data version of each is that of its contents; with `batch`, of that batch's rows.
+    """
     asked_for = selected(context)
-    for name, of_asset in metadata.items():
-        if name in asked_for:
-            yield dg.MaterializeResult(asset_key=name, metadata=of_asset)
+    versions = content_versions(index.working, asked_for, batch)
+    for name in (name for name in metadata if name in asked_for):
+        version = dg.DataVersion(versions[name])
+        yield dg.MaterializeResult(asked_for[name], metadata=metadata[name], data_version=version)
 
 
-def selected(context: dg.AssetExecutionContext) -> set[str]:
-    """Names of the assets this step was asked for."""
-    return {key.to_user_string() for key in context.selected_asset_keys}
+def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
+    """Keys of the assets this step was asked for, by the name of their table."""
+    return {key.path[-1]: key for key in context.selected_asset_keys}

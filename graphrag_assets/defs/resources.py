@@ -1,8 +1,8 @@
-"""The resource of all assets: an index."""
+"""The three resources of an index: its database, its settings, and how models are called."""
 
 import contextlib
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,35 +11,38 @@ import duckdb
 from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
-from graphrag_assets.errors import SettingsError
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing_models import Keys
-from graphrag_assets.settings import Settings, variable
-
-FROM_ENVIRONMENT = (
-    "chat_model",
-    "chat_base_url",
-    "chat_api_key",
-    "embedding_model",
-    "embedding_base_url",
-    "embedding_api_key",
-)
+from graphrag_assets.indexing_models import NO_KEYS, Keys
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.working import WorkingDatabase
 
 
-def _variable_of(field: str) -> str:
-    return f"GRAPHRAG_{field.upper()}"
+@dataclass(frozen=True)
+class IndexSettings:
+    """The settings of an index, read from the environment each time they are used.
+
+    It is no `ConfigurableResource`: a setting typed into the launchpad would hold for one run, and the next run would
+    undo it and pay again. Settings that stay with their output are options of the steps, see `options`.
+
+    Attributes:
+        overrides: settings that replace the environment's, by name.
+        keys: API keys; missing ones are looked up in the environment.
+    """
+
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    keys: Keys = NO_KEYS
+
+    def load(self) -> Settings:
+        """The settings in force now.
+
+        Raises:
+            SettingsError: a value does not fit.
+        """
+        return Settings.load(**self.overrides)
 
 
-def _as_set(field: str, shown: bool = True) -> Any:
-    """A field that only its variable sets."""
-    text = (
-        f"Set the variable {_variable_of(field)}. A value typed here is refused: it would be stored with the run, and "
-        "the next run would undo it."
-    )
-    return Field(default=None, description=text, repr=shown)
-
-
-class GraphIndex(DuckDBResource):
+class IndexDatabase(DuckDBResource):
     """The working database as a `DuckDBResource`, made safe for many processes.
 
     The stock `get_connection` leaves the file locked after an exception and retries on lock errors until some
@@ -47,46 +50,58 @@ class GraphIndex(DuckDBResource):
     """
 
     database: str = Field(description="Path of the working database: index/working.duckdb in GRAPHRAG_DATA.")
-    chat_model: str | None = _as_set("chat_model")
-    chat_base_url: str | None = _as_set("chat_base_url")
-    chat_api_key: str | None = _as_set("chat_api_key", shown=False)
-    embedding_model: str | None = _as_set("embedding_model")
-    embedding_base_url: str | None = _as_set("embedding_base_url")
-    embedding_api_key: str | None = _as_set("embedding_api_key", shown=False)
-
-    @classmethod
-    def of_settings(cls) -> "GraphIndex":
-        """The index of the settings as they are now."""
-        return cls(database=str(Settings.load().index_folder / "working.duckdb"))
-
-    @classmethod
-    def with_sources_shown(cls) -> "GraphIndex":
-        """The same for the UI: what is set in the environment shows as its variable, and is looked up in each run."""
-        variables = {field: _variable_of(field) for field in FROM_ENVIRONMENT}
-        shown: dict[str, Any] = {field: dg.EnvVar(name) for field, name in variables.items() if os.environ.get(name)}
-        return cls(database=cls.of_settings().database, **shown)
-
-    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Raises SettingsError for models, servers and keys typed into a run's config: only the environment's count."""
-        given = {field: value for field in FROM_ENVIRONMENT if (value := getattr(self, field)) is not None}
-        typed = [field for field, value in given.items() if value != variable(_variable_of(field))]
-        if typed:
-            variables = ", ".join(map(_variable_of, typed))
-            raise SettingsError(
-                f"Given in the run's config under resources: {', '.join(typed)}. That is stored with the run, and the "
-                f"next run would undo it. Set {variables} in the environment or in .env instead. A key that was typed "
-                "is in Dagster's storage now: revoke it. Nothing was done."
-            )
 
     @contextlib.contextmanager
     def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
-        with self.open().working.transaction() as connection:
+        with WorkingDatabase(Path(self.database)).transaction() as connection:
             yield connection
 
-    def open(self) -> Index:
-        """The index with the settings in force now."""
-        names = ("chat_model", "chat_base_url", "embedding_model", "embedding_base_url")
-        overrides = {name: value for name in names if (value := getattr(self, name)) is not None}
-        keys = Keys(self.chat_api_key, self.embedding_api_key)
-        return Index(Path(self.database), overrides, keys=keys)
+
+def _limit(what: str) -> Any:
+    return Field(default=None, description=f"{what}, in this run. Empty: as the settings say.")
+
+
+class ModelCalls(dg.ConfigurableResource):
+    """How models are called in a run. Nothing here changes what the index contains."""
+
+    concurrency: int | None = _limit("Maximum concurrent model calls, from 1")
+    requests_per_minute: int | None = _limit("Maximum model calls per minute, from 1")
+    tokens_per_minute: int | None = _limit("Maximum tokens per minute, from 1")
+    max_retries: int | None = _limit("Maximum retries of a call after a transient failure, from 0")
+    request_timeout: float | None = _limit("Timeout of a model call in seconds")
+    budget_usd: float | None = _limit("Maximum US dollars to spend on models")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The limits that were given to this run, by the name of the setting."""
+        return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Raises SettingsError for a value that does not fit, before any step begins."""
+        Settings.load(**self.given)
+
+
+SETTINGS, DATABASE, MODELS = "settings", "database", "models"
+"""Names of the resources; `IndexNames.name` makes them unique in a project with several indexes."""
+
+
+def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, object]:
+    """The resources of an index, by name."""
+    database = IndexDatabase(database=str(settings.load().index_folder / "working.duckdb"))
+    unchangeable = dg.ResourceDefinition(lambda _: settings, config_schema={}, description=IndexSettings.__doc__)
+    return {names.name(SETTINGS): unchangeable, names.name(DATABASE): database, names.name(MODELS): ModelCalls()}
+
+
+def needs(names: IndexNames, *resources: str) -> set[str]:
+    """`required_resource_keys` of a step, sensor or schedule that calls `open_index`."""
+    return {names.name(resource) for resource in (SETTINGS, DATABASE, *resources)}
+
+
+def open_index(names: IndexNames, resources: object) -> Index:
+    """The index that a step's `context.resources` describe, with the settings in force now."""
+    settings: IndexSettings = getattr(resources, names.name(SETTINGS))
+    database: IndexDatabase = getattr(resources, names.name(DATABASE))
+    models: ModelCalls | None = getattr(resources, names.name(MODELS), None)
+    overrides = {**settings.overrides, **(models.given if models else {})}
+    return Index(Path(database.database), overrides, keys=settings.keys)

@@ -107,7 +107,7 @@ CHECKS = (
     ),
     Check(
         "publication_is_up_to_date",
-        "published_index",
+        "publication",
         False,
         "The publication was made from the present input folder.",
         "Launch the job refresh_changed, or switch on document_batches_sensor.",

@@ -21,6 +21,10 @@ _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d 
 _IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports"
 
 
+CODE_VERSION = "1"
+"""Incremented when the same inputs give other rows."""
+
+
 class UpdatedCommunities(NamedTuple):
     """The tables written, the clustering, and the graph that it clusters."""
 

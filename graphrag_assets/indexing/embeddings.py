@@ -17,6 +17,10 @@ from graphrag_assets.store.working import replace_table
 log = logging.getLogger(__name__)
 
 
+CODE_VERSION = "1"
+"""Incremented when the same inputs give other rows."""
+
+
 class UpdatedEmbeddings(NamedTuple):
     """The table written, and the number of texts embedded."""
 

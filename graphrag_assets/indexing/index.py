@@ -49,7 +49,8 @@ class Index:
 
     @property
     def input_folder(self) -> InputFolder:
-        return InputFolder(self.settings.input_folder)
+        settings = self.settings
+        return InputFolder(settings.input_folder, int(settings.max_file_mb * 1_000_000), settings.outside_links)
 
     def on_copy(self, database: Path) -> "Index":
         """The same index with a copy of its working database."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
@@ -19,6 +20,7 @@ from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
+from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 CORPUS_VERSION = 2
 """Incremented when loading, chunking or contexts change for the same files."""
+CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
+"""Differs when the same files give other rows."""
 GONE = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
@@ -67,12 +71,15 @@ def deciding_options(index: Index) -> tuple[object, ...]:
     return load_options(settings), chunk_options(settings), models.extractor, contexts, converters, CORPUS_VERSION
 
 
-def batch_digest(index: Index, batch: str) -> str:
-    """Hash of the batch's files and of everything that determines its rows; `index` must have the batch's settings."""
+def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
+    """Hash of the batch's files and of everything that determines its rows; `index` must have the batch's settings.
+
+    Of files that were read it is the content that was read.
+    """
     folder = index.input_folder
     if not folder.has(batch):
         return stable_id(GONE)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch), *deciding_options(index))
+    return stable_id(folder.digest(batch, files), *deciding_options(index))
 
 
 def index_batch(
@@ -107,8 +114,7 @@ def _index_batch(
 ) -> IndexedBatch:
     started = time.monotonic()
     settings = index.settings
-    digest = batch_digest(index, batch)
-    files = index.input_folder.files(batch)
+    files = list(index.input_folder.files(batch))
     with_contexts = settings.text_unit_context != "none"
     documents, text_units, errors = read_corpus(
         batch, files, load_options(settings), chunk_options(settings), with_contexts
@@ -129,6 +135,7 @@ def _index_batch(
         done = pl.col("id").is_in(already_extracted(documents, text_units, known, models.extractor).implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
         frames = {"documents": documents, "text_units": text_units}
+    digest = batch_digest(index, batch, files)
     seconds = time.monotonic() - started
     used = usage_sums(models.usage)
     options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch

@@ -24,6 +24,10 @@ NUMBERED = {
 }
 
 
+CODE_VERSION = "1"
+"""Incremented when the same inputs give other rows."""
+
+
 @exclusive("knowledge_graph")
 def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResult:
     """Resolve aliases, merge mentions, number new rows, and write what differs."""

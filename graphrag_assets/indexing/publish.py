@@ -10,6 +10,7 @@ from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
+from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_records
@@ -19,14 +20,20 @@ from graphrag_assets.store.working import replace_table
 log = logging.getLogger(__name__)
 
 
-@exclusive("published_index")
-def update_publication(index: Index, run_id: str) -> Publication:
+CODE_VERSION = "1"
+"""Incremented when a publication of the same tables differs."""
+
+
+@exclusive("publication")
+def update_publication(index: Index, run_id: str, checked: bool = False) -> Publication:
     """Publish the working database, unless the newest publication has the same content.
 
+    The blocking checks run first, unless `checked` says that they have just passed and no batch was committed since.
+
     Raises:
-        CheckError: a blocking check failed. They run here whatever else the run did.
+        CheckError: a blocking check failed.
     """
-    if failed := failed_blocking_checks(index):
+    if (not checked or overtaken(index)) and (failed := failed_blocking_checks(index)):
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
         raise CheckError(f"Not published. Check failed: {reasons}")
     own = index.with_run_options(None)

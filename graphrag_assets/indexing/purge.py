@@ -31,7 +31,7 @@ from graphrag_assets.store.publication_writer import publish, remove_drafts
 from graphrag_assets.store.publications import current_number, kept_publications
 from graphrag_assets.store.schema import IMPORTED
 
-_STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "published_index")
+_STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
 _RUN = "purge"
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_assets.embedded import REPORTER
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
@@ -15,6 +16,10 @@ from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.working import replace_tables
 
 REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+
+
+CODE_VERSION = REPORTER
+"""Differs when the same inputs give other reports."""
 
 
 class UpdatedReports(NamedTuple):

@@ -1,8 +1,8 @@
 """Compares the input folder with the index: the batches to index, and names that cannot be batches."""
 
 import functools
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -11,6 +11,7 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 
@@ -71,13 +72,13 @@ def scan(index: Index) -> Scan:
         InputError: the input folder cannot be read. It is never taken for an empty one.
     """
     folder, settings = index.input_folder, index.settings
+    _refuse_overlap(settings)
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
     deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
-    settled = time.time() - settings.settle_seconds
     for batch in folder.batches():
         files = list(folder.files(batch))
         digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch))
-        if any(file.modified.timestamp() > settled for file in files):
+        if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
     cache.save()
     known = index.working.read(_STORED_BATCHES)
@@ -96,6 +97,29 @@ def scan(index: Index) -> Scan:
         settling=frozenset(settling),
         imported=tuple(known.filter("imported")["batch"]),
     )
+
+
+def _refuse_overlap(settings: Settings) -> None:
+    """An index within its own input folder would index itself, and one that holds its input could delete it."""
+    if "://" in settings.input_folder:
+        return
+    source, index = Path(settings.input_folder).resolve(), settings.index_folder.resolve()
+    if source == index or source in index.parents or index in source.parents:
+        raise InputError(
+            f"The input folder {source} and the index folder {index} contain one another, so the index would index "
+            "itself. Set GRAPHRAG_INPUT to a folder of documents alone, or GRAPHRAG_DATA to another folder."
+        )
+
+
+def scan_input(index: Index, replace: bool = False) -> Scan:
+    """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
+
+    Raises:
+        InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
+    """
+    claim_input_folder(index, replace)
+    record_unusable_names(index)
+    return scan(index)
 
 
 def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:

@@ -125,7 +125,8 @@ def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
         data = file.read()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        yield Problem(f"the file cannot be read: {reason}", "Check that it exists and who may read it.")
+        hint = getattr(error, "hint", "Check that it exists and who may read it.")
+        yield Problem(f"the file cannot be read: {reason}", hint)
         return
     if not data:
         yield Problem("the file is empty", "Delete it, or put text into it.")

@@ -1,4 +1,4 @@
-"""Caches the digests of batches by the sizes and times of their files, so that unchanged files are not read.
+"""Caches the digests of batches by their files' sizes, times and versions, so that unchanged files are not read.
 
 A file written at the moment it is read may change again without a new time, so recent files are not cached (git calls
 such entries racy). Losing the cache only costs time.
@@ -6,15 +6,26 @@ such entries racy). Losing the cache only costs time.
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 NAME = "input_digests.json"
 RACY_SECONDS = 2.0
+
+
+class _Entry(NamedTuple):
+    """What is known of a batch: the signature of its files, when it was first seen (Unix time), and the digest.
+
+    The digest is None while the files are too recent to be cached.
+    """
+
+    signature: str
+    first_seen: float
+    digest: str | None
 
 
 @dataclass
@@ -23,30 +34,39 @@ class DigestCache:
 
     path: Path
     location: str
-    _known: dict[str, list[str]] = field(default_factory=dict)
-    _used: dict[str, list[str]] = field(default_factory=dict)
+    _known: dict[str, _Entry] = field(default_factory=dict)
+    _used: dict[str, _Entry] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: Path, location: str) -> "DigestCache":
         """The cache of the input folder at `location`; empty if the file is missing or broken."""
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            known = dict(stored["batches"]) if stored["location"] == location else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            known = {}
-        return cls(path, location, known)
+            entries = stored["batches"] if stored["location"] == location else {}
+            return cls(path, location, {batch: _Entry(*entry) for batch, entry in entries.items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls(path, location)
 
     def digest(self, folder: InputFolder, batch: str, files: list[SourceFile]) -> str:
         """The digest of a batch that has these files."""
-        signature = _signature(files)
+        signature, now = _signature(files), time.time()
         known = self._known.get(batch)
-        if known and known[0] == signature:
-            self._used[batch] = known
-            return known[1]
-        digest = folder.digest(batch, files)
-        if all(0 < file.modified.timestamp() < time.time() - RACY_SECONDS for file in files):
-            self._used[batch] = [signature, digest]
+        if known is None or known.signature != signature:
+            known = _Entry(signature, now, None)
+        digest = known.digest or folder.digest(batch, files)
+        # A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen.
+        settled = (0 < file.modified.timestamp() < now - RACY_SECONDS for file in files)
+        cacheable = all(settled) or known.first_seen < now - RACY_SECONDS
+        self._used[batch] = known._replace(digest=digest if cacheable else None)
         return digest
+
+    def age(self, batch: str, files: list[SourceFile]) -> float:
+        """Seconds since the newest file was modified, or, if that is longer, since this state was first seen.
+
+        `digest` must have been called for the batch.
+        """
+        newest = max((file.modified.timestamp() for file in files), default=0.0)
+        return time.time() - min(newest, self._used[batch].first_seen)
 
     def save(self) -> None:
         """Write the digests used since `load`, if they differ; unused ones are dropped."""
@@ -54,8 +74,7 @@ class DigestCache:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_suffix(".new")
-        content: Mapping[str, object] = {"location": self.location, "batches": self._used}
-        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
         draft.replace(self.path)
         self._known = dict(self._used)
 
@@ -63,5 +82,5 @@ class DigestCache:
 def _signature(files: list[SourceFile]) -> str:
     hashed = blake2b(digest_size=16)
     for file in files:
-        hashed.update(f"{file.path}\x1f{file.size}\x1f{file.modified.timestamp():.6f}\x1e".encode())
+        hashed.update(f"{file.path}\x1f{file.size}\x1f{file.modified.timestamp():.6f}\x1f{file.version}\x1e".encode())
     return hashed.hexdigest()

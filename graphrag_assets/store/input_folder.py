@@ -2,34 +2,69 @@
 
 What belongs here: listing and reading, nothing about what a file holds. A folder that cannot be read is an
 error, never an empty folder: from an empty one it would follow that every document was deleted.
+
+Only regular files are read. A pipe or a device would block or never end. A link that leads out of the input folder
+could bring in any file of the machine. Both are refused, and so is a file above the size limit.
 """
 
+import os
+import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
+from pathlib import Path
 
 from upath import UPath
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, RefusedFileError
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
+_ESCAPE = re.compile(r"\\x[0-9a-f]{2}|[\udc80-\udcff]")
 # What Dagster refuses in a partition key.
 _REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file of a batch. `path` is relative to the input folder, in forward slashes; `modified` is UTC."""
+    """One file of a batch. `path` is relative to the input folder, in forward slashes; `modified` is UTC.
+
+    `version` differs when the file may have changed although size and time are the same: on a local disk inode and
+    change time, which programs that restore times (rsync -t, cp -p, tar) do not set. `refused`: why the file is not
+    read.
+    """
 
     path: str
     size: int
     modified: datetime
     location: UPath = field(repr=False)
+    version: str = ""
+    refused: RefusedFileError | None = None
+    _hashes: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def read(self) -> bytes:
-        """The file's content. Raises OSError."""
-        return self.location.read_bytes()
+        """The file's content. Raises OSError, for a file that is `refused` RefusedFileError."""
+        if self.refused:
+            raise self.refused
+        content = self.location.read_bytes()
+        self._hashes[:] = [blake2b(content, digest_size=16).hexdigest()]
+        return content
+
+    def content_hash(self) -> str:
+        """The hash of what `read` returned last, so that no file is read twice; before, of the content.
+
+        Raises OSError.
+        """
+        if self.refused:
+            raise self.refused
+        if not self._hashes:
+            digest = blake2b(digest_size=16)
+            with self.location.open("rb") as stream:
+                while chunk := stream.read(2**20):
+                    digest.update(chunk)
+            self._hashes[:] = [digest.hexdigest()]
+        return self._hashes[0]
 
 
 @dataclass(frozen=True)
@@ -47,9 +82,16 @@ class InputFolder:
 
     Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. Every method
     raises InputError when the folder is missing or cannot be listed.
+
+    Attributes:
+        location: a path or a URL.
+        max_file_bytes: larger files are refused.
+        outside_links: whether links that lead out of the folder are followed.
     """
 
     location: str
+    max_file_bytes: int = 1_000_000_000
+    outside_links: bool = False
 
     def batches(self) -> list[str]:
         """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
@@ -74,7 +116,7 @@ class InputFolder:
         if entry is None:
             return iter(())
         above = frozenset({str(UPath(self.location).resolve())})
-        return iter(sorted(_walk(entry, _printable(batch), above), key=lambda file: file.path))
+        return iter(sorted(self._walk(entry, _printable(batch), above), key=lambda file: file.path))
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed.
@@ -84,7 +126,9 @@ class InputFolder:
         digest = blake2b(digest_size=16)
         for file in self.files(batch) if files is None else files:
             try:
-                content = blake2b(file.read(), digest_size=16).hexdigest()
+                content = file.content_hash()
+            except RefusedFileError as error:  # it is indexed again when it is another file
+                content = f"refused: {error} {file.size} {file.version}"
             except OSError as error:  # it is indexed again when it can be read
                 content = f"unreadable: {type(error).__name__}"
             digest.update(f"{file.path}\x1f{content}\x1e".encode())
@@ -113,7 +157,47 @@ class InputFolder:
             there = not _is_ignored(batch) and "/" not in batch and (entry.exists() or entry.is_symlink())
         except OSError as error:
             raise _unreadable(root, error) from error
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"The input folder {root} cannot be read: {_first_line(error)}") from error
         return entry if there else None
+
+    def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
+        """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
+        if self._leads_out(entry):
+            why = RefusedFileError(
+                "it is a link to something outside of the input folder",
+                "Copy it into the input folder, or set GRAPHRAG_OUTSIDE_LINKS=true.",
+            )
+            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, refused=why)
+        elif not entry.is_dir():
+            yield self._source_file(entry, path)
+        elif (real := str(entry.resolve())) not in above:
+            for child in _children(entry):
+                yield from self._walk(child, f"{path}/{_printable(child.name)}", above | {real})
+
+    def _leads_out(self, entry: UPath) -> bool:
+        if self.outside_links or not entry.is_symlink():
+            return False
+        root = Path(self.location).resolve()
+        target = Path(os.path.realpath(str(entry)))
+        return target != root and root not in target.parents
+
+    def _source_file(self, location: UPath, path: str) -> SourceFile:
+        try:
+            status = location.stat()
+        except OSError:  # the reader of its content will say why
+            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location)
+        refused = None
+        version = f"{status.st_ino}:{status.st_ctime_ns}" if isinstance(location, Path) else ""
+        if isinstance(location, Path) and not stat.S_ISREG(status.st_mode):
+            refused = RefusedFileError("it is no regular file, but a pipe, a socket or a device", "Remove it.")
+        elif status.st_size > self.max_file_bytes:
+            sizes = f"it has {status.st_size / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
+            refused = RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        return SourceFile(path, status.st_size, modified, location, version, refused)
 
 
 def _children(folder: UPath) -> list[UPath]:
@@ -125,35 +209,18 @@ def _children(folder: UPath) -> list[UPath]:
         raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
     except OSError as error:
         raise _unreadable(folder, error) from error
+    except Exception as error:  # file systems of object stores raise errors of their own
+        raise InputError(f"The input folder {folder} cannot be read: {_first_line(error)}") from error
     return sorted(entries, key=lambda entry: entry.name)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
 def _unreadable(folder: UPath, error: OSError) -> InputError:
     reason = error.strerror or type(error).__name__
     return InputError(f"The input folder {folder} cannot be read: {reason}. Check who may read it.")
-
-
-def _walk(entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
-    """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
-    if not entry.is_dir():
-        # A broken link is a file that cannot be read. A pipe or a socket would block forever: no file.
-        if entry.is_file() or entry.is_symlink():
-            yield _source_file(entry, path)
-        return
-    real = str(entry.resolve())
-    if real in above:
-        return
-    for child in _children(entry):
-        yield from _walk(child, f"{path}/{_printable(child.name)}", above | {real})
-
-
-def _source_file(location: UPath, path: str) -> SourceFile:
-    try:
-        status = location.stat()
-        size, modified = status.st_size, status.st_mtime
-    except OSError:  # the reader of its content will say why
-        size, modified = 0, 0.0
-    return SourceFile(path, size, datetime.fromtimestamp(modified, UTC), location)
 
 
 def _is_ignored(name: str) -> bool:
@@ -165,11 +232,16 @@ def _name_error(name: str) -> str | None:
     if refused:
         shown = ", ".join(repr(part) for part in refused)
         return f"the name {name!r} contains {shown}, which a partition key must not"
-    if _printable(name) != name:
+    if any("\udc80" <= character <= "\udcff" for character in name):
         return f"the name {_printable(name)!r} is not valid Unicode"
     return None
 
 
 def _printable(name: str) -> str:
-    r"""`name` with bytes that are no UTF-8 written as \xff: such names exist on disk, but in no database."""
+    r"""`name` with bytes that are no UTF-8 written as \xff: such names exist on disk, but in no database.
+
+    Where a name has such bytes, or looks as if it had, its backslashes are doubled, so that no two names become one.
+    """
+    if _ESCAPE.search(name):
+        name = name.replace("\\", "\\\\")
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

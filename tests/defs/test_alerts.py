@@ -59,7 +59,7 @@ def webhook(monkeypatch) -> Iterator[Webhook]:
 def tick(project, cursor: str | None = None) -> dg.SensorEvaluationContext:
     """One evaluation of the sensor, as the daemon makes it; the context has its cursor and what it logged."""
     context = dg.build_sensor_context(instance=project.instance, repository_def=repository(), cursor=cursor)
-    context.result = alerts.failed_runs_alert.evaluate_tick(context)
+    context.result = alerts.failed_runs_alert().evaluate_tick(context)
     return context
 
 

@@ -8,13 +8,9 @@ import psutil
 import pytest
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.automation import (
-    REQUEST_TAG,
-    _failures,
-    document_batches_sensor,
-    fail_orphaned_runs,
-    register_batches_sensor,
-)
+from graphrag_assets.defs.automation import _failures, report_batches, request_runs
+from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs
 from tests.conftest import QUIET, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -30,8 +26,7 @@ def watched(project, monkeypatch):
 
 def tick(project) -> dg.SensorResult | dg.SkipReason:
     """One evaluation of the sensor; its partitions are registered, as the daemon does."""
-    context = dg.build_sensor_context(instance=project.instance, repository_def=repository())
-    result = document_batches_sensor(context, index=project.resource)
+    result = request_runs(IndexNames(), project.index, project.instance)
     if isinstance(result, dg.SensorResult):
         for request in result.dynamic_partitions_requests or []:
             if isinstance(request, dg.AddDynamicPartitionsRequest):
@@ -251,7 +246,7 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
 
 def test_requests_are_found_again_by_their_tag(watched):
     result = tick(watched)
-    assert all(request.tags[REQUEST_TAG] in request.run_key for request in result.run_requests)
+    assert all(request.tags[IndexNames().request_tag] in request.run_key for request in result.run_requests)
 
 
 def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
@@ -271,29 +266,44 @@ def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
 
 
 def test_new_batches_are_registered_without_automation(project):
-    def register() -> dg.SensorResult | dg.SkipReason:
-        return register_batches_sensor(dg.build_sensor_context(instance=project.instance), index=project.resource)
+    cursor = None
 
-    assert register_batches_sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    def register() -> dg.SensorResult | dg.SkipReason:
+        nonlocal cursor
+        result = report_batches(IndexNames(), project.index, project.instance, cursor)
+        cursor = result.cursor
+        return result
+
+    assert repository().get_sensor_def("register_batches_sensor").default_status is dg.DefaultSensorStatus.RUNNING
     project.write("a/text.txt", TEXT)
     project.write("b.csv", "text\nhello")
     result = register()
     assert [list(request.partition_keys) for request in result.dynamic_partitions_requests] == [["a", "b.csv"]]
     assert not result.run_requests
+    versions = {event.partition: event.tags["dagster/data_version"] for event in result.asset_events}
+    assert versions.keys() == {"a", "b.csv"}
     project.instance.add_dynamic_partitions("document_batches", ["a", "b.csv"])
-    assert register().skip_message == "All 2 batches of the input folder are registered."
+    result = register()
+    assert result.skip_reason.skip_message == "All 2 batches of the input folder are registered."
+    assert not result.asset_events
+    project.write("a/text.txt", TEXT + "More.")
+    (event,) = register().asset_events
+    assert (event.asset_key, event.partition) == (dg.AssetKey("source_files"), "a")
+    assert event.tags["dagster/data_version"] != versions["a"]
 
 
 def test_a_run_that_dagster_retried_counts_as_one_attempt(project):
     job = defs().get_repository_def().get_job("check_index")
 
     def failed_run(first: str | None = None) -> str:
-        run = project.instance.create_run_for_job(job, tags={REQUEST_TAG: "x"}, root_run_id=first, parent_run_id=first)
+        run = project.instance.create_run_for_job(
+            job, tags={"graphrag/request": "x"}, root_run_id=first, parent_run_id=first
+        )
         project.instance.report_run_failed(run)
         return run.run_id
 
     first = failed_run()
     failed_run(first)
-    assert _failures(project.instance, "x").n == 1
+    assert _failures(project.instance, "graphrag/request", "x").n == 1
     failed_run()
-    assert _failures(project.instance, "x").n == 2
+    assert _failures(project.instance, "graphrag/request", "x").n == 2

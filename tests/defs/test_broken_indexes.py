@@ -6,8 +6,8 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from graphrag_assets.defs.checks import checks_of
-from graphrag_assets.defs.publication import published_index
+from graphrag_assets.defs.checks import asset_checks
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.indexing.checks import CHECKS
 from tests.conftest import QUIET, Project
 
@@ -133,8 +133,9 @@ def copy(sample_index, project) -> Project:
 
 def check(project: Project, asset: str) -> dg.ExecuteInProcessResult:
     """The checks of an asset, as Dagster runs them."""
+    checks = [checks for checks in asset_checks(IndexNames()) if checks.op.name == f"check_{asset}"]
     job = dg.define_asset_job("check", dg.AssetSelection.all_asset_checks())
-    definitions = dg.Definitions(asset_checks=[checks_of(asset)], jobs=[job], resources={"index": project.resource})
+    definitions = dg.Definitions(asset_checks=checks, jobs=[job], resources=project.resources)
     run = definitions.resolve_job_def("check")
     return run.execute_in_process(instance=project.instance, raise_on_error=False, run_config=QUIET)
 
@@ -158,7 +159,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     assert str(named) in evaluation.metadata["sample"].value
     assert evaluation.metadata["remedy"].value.endswith(".")
     if broken.blocking:
-        refused = copy.run("refresh_graph", succeed=False, asset_selection=[published_index.key])
+        refused = copy.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("publication")])
         (failure,) = [event.step_failure_data for event in refused.all_events if event.is_step_failure]
         assert f"{broken_check.statement} {broken_check.remedy}" in failure.user_failure_data.description
         assert not (copy.root / "index" / "CURRENT").exists()

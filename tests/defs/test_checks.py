@@ -74,7 +74,7 @@ def test_a_blocking_failure_keeps_the_publication_as_it_is(indexed):
 def test_the_publication_itself_refuses_a_broken_index_when_no_check_was_run(indexed):
     before = indexed.sql("SELECT content_digest FROM publication")
     corrupt(indexed, "INSERT INTO entities SELECT * FROM entities LIMIT 1")
-    result = indexed.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("published_index")])
+    result = indexed.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("publication")])
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     assert "No table has two rows of one key. Launch the job index_everything" in failure.user_failure_data.description
     assert indexed.sql("SELECT content_digest FROM publication") == before

@@ -24,7 +24,7 @@ LINEAGE = {
     "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
-    "published_index": {"embeddings", "citations", "community_history", "entity_positions"},
+    "publication": {"embeddings", "citations", "community_history", "entity_positions"},
 }
 
 
@@ -51,7 +51,7 @@ def test_assets_have_descriptions_groups_and_column_schemas():
         node = graph.get(key)
         assert node.description, key
         assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
-        if key.to_user_string() not in {"source_files", "published_index"}:
+        if key.to_user_string() not in {"source_files", "publication"}:
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
 
 
@@ -59,8 +59,8 @@ def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_polic
     graph = defs().resolve_asset_graph()
     tagged = {key.to_user_string() for key in graph.get_all_asset_keys() if "graphrag/cost" in graph.get(key).tags}
     assert tagged >= {"text_units", "entity_mentions", "community_reports", "embeddings"}
-    assert tagged & {"documents", "communities", "published_index"} == set()
-    assert graph.get(dg.AssetKey("published_index")).freshness_policy is not None
+    assert tagged & {"documents", "communities", "publication"} == set()
+    assert graph.get(dg.AssetKey("publication")).freshness_policy is not None
 
 
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():

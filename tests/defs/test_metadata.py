@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs import lineage
+from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import column_lineage
 from graphrag_assets.defs.reporting import _PRIVATE, _USAGE, errors_metadata, markdown_table
 from graphrag_assets.store import schema
@@ -41,7 +42,7 @@ def pictures(metadata: dict[str, dg.MetadataValue]) -> dict[str, ElementTree.Ele
 def test_every_column_of_the_lineage_exists_and_is_upstream(asset):
     graph = defs().resolve_asset_graph()
     upstream = {key.to_user_string() for key in graph.get_ancestor_asset_keys(dg.AssetKey(asset))}
-    found = column_lineage(asset)
+    found = column_lineage(IndexNames(), asset)
     assert (found is None) == (asset == "documents")
     for column, sources in found.deps_by_column.items() if found else ():
         assert column in TABLES[asset].column_names
@@ -58,13 +59,13 @@ def test_the_lineage_names_no_column_twice():
         assert len(columns) == len(set(columns)), asset
 
 
-@pytest.mark.parametrize("asset", [*TABLES, "published_index"])
+@pytest.mark.parametrize("asset", [*TABLES, "publication"])
 def test_every_asset_links_to_its_code(asset):
     node = defs().resolve_asset_graph().get(dg.AssetKey(asset))
     (reference,) = node.metadata["dagster/code_references"].code_references
     with open(reference.file_path) as file:  # noqa: PTH123
         lines = file.read().splitlines()
-    assert lines[reference.line_number - 1].startswith(("@dg.multi_asset", "@dg.asset"))
+    assert lines[reference.line_number - 1].strip().startswith(("@dg.multi_asset", "@dg.asset"))
 
 
 def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):
@@ -75,7 +76,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
                 for name, value in metadata_of(project, asset).items()
                 if isinstance(value, dg.IntMetadataValue | dg.FloatMetadataValue)
             }
-            for asset in (*TABLES, "published_index")
+            for asset in (*TABLES, "publication")
         }
 
     project.write("one/a.txt", TEXT)
@@ -116,7 +117,7 @@ def test_the_numbers_of_models_are_those_of_the_meter():
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     labels = {text.text for text in pictures(metadata_of(sample_index, "entity_positions"))["map"].iter() if text.text}
     assert {"Great Eastern", "Cyrus Field", "William Thomson"} <= labels
-    assert set(pictures(metadata_of(sample_index, "published_index"))) == {"map"}
+    assert set(pictures(metadata_of(sample_index, "publication"))) == {"map"}
 
 
 def test_degrees_and_sizes_are_numbers_that_dagster_plots(sample_index):
@@ -127,7 +128,7 @@ def test_degrees_and_sizes_are_numbers_that_dagster_plots(sample_index):
 
 
 def test_an_event_stays_below_100_kb(sample_index):
-    for asset in (*TABLES, "published_index"):
+    for asset in (*TABLES, "publication"):
         size = sum(len(str(value.value)) for value in metadata_of(sample_index, asset).values())
         assert size < 100_000, asset
 
@@ -152,7 +153,7 @@ def test_cost_is_shown_by_task_and_day(project, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
         project.run_all()
-    metadata = metadata_of(project, "published_index")
+    metadata = metadata_of(project, "publication")
     costs = metadata["cost_by_task_and_day"].value
     assert "| extract_graph |" in costs
     assert "| extract_claims |" in costs
@@ -165,7 +166,7 @@ def test_cost_is_shown_by_task_and_day(project, monkeypatch):
 def test_what_to_do_about_an_error_is_shown_to_its_end():
     hint = "Save the file as UTF-8. " * 10
     row = {"source": "one/a.txt", "row_number": 3, "stage": "load", "error": "x" * 401, "hint": hint}
-    shown = errors_metadata("skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
+    shown = errors_metadata(IndexNames(), "skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
     assert f"| one/a.txt | 3 | load | {'x' * 399}… | {hint} |" in shown
     assert markdown_table(pl.DataFrame({"value": ["y" * 81]})).endswith(f"| {'y' * 79}… |")
 

@@ -6,10 +6,12 @@ import sqlite3
 import dagster as dg
 import duckdb
 import pytest
-from dagster._core.remote_representation.external_data import RepositorySnap, ResourceConfigEnvVarSnap
+from dagster._core.remote_representation.external_data import RepositorySnap
 
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import GraphIndex
+from graphrag_assets.defs.resources import IndexSettings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing_models import Keys
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from tests.conftest import Project
@@ -83,47 +85,46 @@ def test_the_search_finds_a_secret_where_there_is_one(recorded):
     assert {"input/one/a.md", "working.duckdb: documents"} <= found
 
 
-def test_the_ui_shows_variables_and_no_values(recorded):
-    (resource,) = [one for one in RepositorySnap.from_def(defs().get_repository_def()).resources if one.name == "index"]
-    shown = resource.configured_values
-    assert shown["chat_api_key"] == ResourceConfigEnvVarSnap(name="GRAPHRAG_CHAT_API_KEY")
-    assert shown["embedding_api_key"] == ResourceConfigEnvVarSnap(name="GRAPHRAG_EMBEDDING_API_KEY")
-    assert "planted" not in str(resource)
+def test_the_ui_shows_no_resource_with_a_key(recorded):
+    shown = str(RepositorySnap.from_def(defs().get_repository_def()).resources)
+    assert "planted" not in shown
+    assert "api_key" not in shown
 
 
-@pytest.mark.parametrize("field", ["chat_model", "chat_base_url", "chat_api_key", "embedding_api_key"])
-def test_what_is_typed_for_the_resource_of_a_run_is_refused_by_name_and_not_said(recorded, field):
+def test_a_key_cannot_be_typed_into_a_run(recorded):
     project, server = recorded
-    project.write("one/a.md", TEXT)
     job = defs().get_repository_def().get_job("refresh_changed")
-    config = {"resources": {"index": {"config": {"database": project.resource.database, field: "typed0123"}}}}
-    with pytest.raises(dg.DagsterResourceFunctionError) as refused:
-        job.execute_in_process(instance=project.instance, run_config=config)
-    said = str(refused.value.__cause__)
-    assert f"under resources: {field}." in said
-    assert f"Set GRAPHRAG_{field.upper()} in the environment" in said
-    assert "typed0123" not in said
+    for resource in ("settings", "models", "database"):
+        config = {"resources": {resource: {"config": {"chat_api_key": "typed0123"}}}}
+        with pytest.raises(dg.DagsterInvalidConfigError) as refused:  # before there is a run
+            job.execute_in_process(instance=project.instance, run_config=config)
+        assert "chat_api_key" in str(refused.value)
+    assert project.instance.get_runs_count() == 0
     assert not server.requests
 
 
-def test_what_the_environment_says_may_be_repeated_in_a_runs_config(recorded):
-    project, _ = recorded
-    job = defs().get_repository_def().get_job("scan_input")
-    config = {"resources": {"index": {"config": {"chat_api_key": {"env": "GRAPHRAG_CHAT_API_KEY"}}}}}
-    config["resources"]["index"]["config"]["database"] = project.resource.database
-    assert job.execute_in_process(instance=project.instance, run_config=config).success
+def test_a_limit_that_cannot_be_is_refused_before_any_step(recorded):
+    project, server = recorded
+    project.write("one/a.md", TEXT)
+    job = defs().get_repository_def().get_job("index_batches")
+    project.run("scan_input")
+    config = {"resources": {"models": {"config": {"concurrency": 0}}}}
+    with pytest.raises(dg.DagsterResourceFunctionError) as refused:
+        job.execute_in_process(instance=project.instance, run_config=config, partition_key="one")
+    said = str(refused.value.__cause__)
+    assert said == "Bad setting. GRAPHRAG_CONCURRENCY=0: Input should be greater than or equal to 1"
+    assert not server.requests
 
 
-def test_keys_of_the_resource_are_the_ones_that_are_sent(recorded, monkeypatch):
+def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
     project, server = recorded
     server.api_key = CHAT_KEY
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
     project.write("one/a.md", TEXT)
     project.run_all()
-    database = str(project.index.database)
-    resource = GraphIndex(database=database, chat_api_key="sk-wrong", embedding_api_key="sk-wrong")
-    index = resource.open()
-    assert "sk-wrong" not in repr(resource) + repr(index)
+    settings = IndexSettings(keys=Keys("sk-wrong", "sk-wrong"))
+    index = Index(project.index.database, settings.overrides, keys=settings.keys)
+    assert "sk-wrong" not in repr(settings) + repr(index)
     with pytest.raises(Exception, match="401"):
         index.models().embed(["a text that was not embedded yet"])
 

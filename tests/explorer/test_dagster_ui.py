@@ -29,7 +29,7 @@ def test_a_batch_is_materialized_in_the_ui_and_read_in_the_explorer(tmp_path):
         page.set_default_timeout(3 * MINUTES)
         register_batches(page, url)
         materialize_all(page, url)
-        path = explorer_of_published_index(page, url)
+        path = explorer_of_the_publication(page, url)
         assert path == tmp_path / "index" / "explorer.html"
         number, text = read_about(page, path, "Great Eastern")
     with duckdb.connect(str(tmp_path / "index" / "graphrag.duckdb"), read_only=True) as index:
@@ -71,8 +71,8 @@ def wait_for_green(page: Page) -> None:
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
 
 
-def explorer_of_published_index(page: Page, url: str) -> Path:
-    page.goto(f"{url}/assets/published_index")
+def explorer_of_the_publication(page: Page, url: str) -> Path:
+    page.goto(f"{url}/assets/publication")
     shown = page.get_by_text("explorer.html").first
     expect(shown).to_be_visible(timeout=3 * MINUTES)
     return Path(shown.inner_text().strip())

@@ -72,7 +72,7 @@ def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     (event,) = [
         event
         for event in result.get_asset_materialization_events()
-        if event.asset_key.to_user_string() == "published_index"
+        if event.asset_key.to_user_string() == "publication"
     ]
     assert event.materialization.metadata["explorer"].value == str(page)
     project.write("a/more.txt", SECRET)

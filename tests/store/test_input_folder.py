@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, RefusedFileError
 from graphrag_assets.store.input_folder import InputFolder
 
 
@@ -114,23 +114,29 @@ def test_missing_folder_is_an_error(tmp_path: Path) -> None:
         folder.has("b")
 
 
-def test_link_loops_end_and_links_to_other_folders_are_followed(tmp_path: Path) -> None:
+def test_link_loops_end_and_links_to_other_folders_are_followed_where_they_are_allowed(tmp_path: Path) -> None:
     folder = write(tmp_path / "input", "b/x.md")
     write(tmp_path, "elsewhere/y.md")
     (tmp_path / "input/b/again").symlink_to(tmp_path / "input/b")
     (tmp_path / "input/b/up").symlink_to(tmp_path / "input")
     (tmp_path / "input/b/other").symlink_to(tmp_path / "elsewhere")
-    assert paths(folder, "b") == ["b/other/y.md", "b/x.md"]
+    (tmp_path / "input/b/within").symlink_to(tmp_path / "input/c")
+    write(tmp_path / "input", "c/z.md")
+    everywhere = InputFolder(folder.location, outside_links=True)
+    assert paths(everywhere, "b") == ["b/other/y.md", "b/within/z.md", "b/x.md"]
+    assert [file.path for file in folder.files("b") if not file.refused] == ["b/within/z.md", "b/x.md"]
 
 
-def test_a_broken_link_is_a_file_that_cannot_be_read_and_a_pipe_is_none(tmp_path: Path) -> None:
+def test_a_broken_link_and_a_pipe_are_files_that_cannot_be_read(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md")
     (tmp_path / "b/broken.md").symlink_to(tmp_path / "nowhere.md")
     os.mkfifo(tmp_path / "b/pipe.md")
-    broken, _ = folder.files("b")
+    broken, pipe, _ = folder.files("b")
     assert broken.path == "b/broken.md"
     with pytest.raises(FileNotFoundError):
         broken.read()
+    with pytest.raises(RefusedFileError, match="no regular file"):
+        pipe.read()
 
 
 def test_digest_depends_on_contents_and_names_only(tmp_path: Path) -> None:
@@ -158,9 +164,9 @@ def test_the_digest_does_not_mix_up_names_and_contents(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_in_the_digest_until_it_can(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md")
-    (tmp_path / "b/late.md").symlink_to(tmp_path / "late.md")
+    (tmp_path / "b/late.md").symlink_to(tmp_path / "c/late.md")
     broken = folder.digest("b")
-    (tmp_path / "late.md").write_text("now it is here")
+    write(tmp_path, "c/late.md")
     assert folder.digest("b") != broken
 
 

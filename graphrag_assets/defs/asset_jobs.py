@@ -1,0 +1,63 @@
+"""The asset jobs: each materializes assets of one index and runs their checks."""
+
+from typing import Any
+
+import dagster as dg
+
+from graphrag_assets.defs.checks import check_keys
+from graphrag_assets.defs.index_names import (
+    BATCH_ASSETS,
+    CHECK_INDEX,
+    GLOBAL_ASSETS,
+    INDEX_BATCHES,
+    RECLUSTER,
+    REFRESH_GRAPH,
+    UPDATE_INDEX,
+    IndexNames,
+)
+
+
+def asset_jobs(names: IndexNames) -> dict[str, Any]:
+    """The jobs by name, as `dg.Definitions` resolves them."""
+    batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
+    global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
+    from_communities = global_assets - dg.AssetSelection.assets(
+        *names.keys(["entity_aliases", "entities", "relationships"])
+    )
+    checks = dg.AssetSelection.checks(*check_keys(names))
+
+    def job(name: str, selection: dg.AssetSelection, description: str, config: dict[str, Any] | None = None) -> Any:
+        return dg.define_asset_job(
+            names.name(name),
+            selection=selection,
+            description=description,
+            config=config,
+            # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
+            executor_def=dg.in_process_executor,
+        )
+
+    jobs = [
+        job(
+            INDEX_BATCHES,
+            batch_assets,
+            "Index one batch, or a backfill of many: documents, text units, mentions and claims.",
+        ),
+        job(
+            REFRESH_GRAPH,
+            global_assets | checks,
+            "From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
+        ),
+        job(
+            UPDATE_INDEX,
+            batch_assets | global_assets | checks,
+            "Index one batch, or a range of batches, and refresh everything up to the publication, in one run.",
+        ),
+        job(
+            RECLUSTER,
+            from_communities | checks,
+            "Communities from scratch instead of from the previous ones; their reports; publish.",
+            {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}},
+        ),
+        job(CHECK_INDEX, checks, "Run all checks on the present working database; recompute nothing."),
+    ]
+    return dict(zip((INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX), jobs, strict=True))

@@ -1,0 +1,126 @@
+"""`GraphRagComponent`: an index as a component of a Dagster project, one YAML file for each."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import dagster as dg
+from pydantic import Field
+
+from graphrag_assets.defs.index_definitions import index_definitions
+from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.resources import IndexSettings
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing_models import Keys
+from graphrag_assets.settings import Settings
+
+_FIELDS_OF_SETTINGS = {
+    "data": "data",
+    "input": "input",
+    "automation": "automation",
+    **dict.fromkeys(("chat_model", "chat_base_url", "embedding_model", "embedding_base_url"), "models"),
+    **dict.fromkeys(("chunking", "chunk_size", "chunk_overlap", "text_unit_context"), "chunking"),
+}
+
+
+class Models(dg.Model, dg.Resolvable):
+    """The models of an index; empty: the embedded default."""
+
+    chat_model: str = Field(default="", description="Chat model as litellm names it; unset: the embedded default.")
+    chat_base_url: str = Field(default="", description="OpenAI-compatible server of the chat model.")
+    chat_api_key: str | None = Field(
+        default=None,
+        description='A variable of the environment: "{{ env.OPENAI_API_KEY }}"; unset: GRAPHRAG_CHAT_API_KEY.',
+    )
+    embedding_model: str = Field(default="", description="Embedding model; unset: hashed n-grams, without a model.")
+    embedding_base_url: str = Field(default="", description="OpenAI-compatible server of the embedding model.")
+    embedding_api_key: str | None = Field(
+        default=None,
+        description="A variable of the environment, as for chat_api_key; unset: GRAPHRAG_EMBEDDING_API_KEY.",
+    )
+
+
+class Chunking(dg.Model, dg.Resolvable):
+    """How documents are split into text units."""
+
+    method: Literal["anchored", "tokens", "sentences"] = "anchored"
+    size: int = Field(default=1200, description="Maximum tokens per text unit, from 50.")
+    overlap: int = Field(default=100, description="Tokens shared by neighboring text units; method tokens only.")
+    context: Literal["headings", "none", "model"] = Field(
+        default="headings", description="Context that is searched and shown with a text unit."
+    )
+
+
+class _Scaffolder(dg.Scaffolder):
+    """Writes a defs.yaml that works as it is."""
+
+    def scaffold(self, request: dg.ScaffoldRequest) -> None:
+        dg.scaffold_component(request, {"data": f"data/{request.target_path.name}"})
+
+
+@dg.scaffold_with(_Scaffolder)
+class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
+    """A GraphRAG index of a folder of documents: every table an asset in DuckDB, searched by graphrag_assets.query.
+
+    A project may have several. Each has a data folder, asset keys, jobs, sensors and partitions of its own.
+    """
+
+    data: str = Field(description="Folder of the index, relative to the project. Each index needs one of its own.")
+    input: str = Field(default="", description="Input folder or URL (s3://…); default: input/ in the data folder.")
+    models: Models = Field(default=Models(), description="Chat and embedding model.")
+    chunking: Chunking = Field(default=Chunking(), description="How documents are split.")
+    settings: Mapping[str, Any] = Field(
+        default_factory=dict, description="Other settings by name, as in docs/settings.md without GRAPHRAG_."
+    )
+    key_prefix: str | list[str] | None = Field(
+        default=None,
+        description="Begins all asset keys, jobs and sensors; default: the name of the component's folder.",
+    )
+    group: str | None = Field(default=None, description="Group of all assets; default: one group per stage.")
+    automation: bool = Field(
+        default=False, description="true: the sensors run from the start; false: once switched on in the UI."
+    )
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The definitions of the index.
+
+        Raises:
+            SettingsError: a value does not fit.
+        """
+        names = IndexNames(self._prefix(context.path), self.group)
+        keys = Keys(self.models.chat_api_key, self.models.embedding_api_key)
+        return index_definitions(names, IndexSettings(self._overrides(context.project_root), keys))
+
+    def _prefix(self, path: Path) -> tuple[str, ...]:
+        if self.key_prefix is None:
+            folder = path if path.is_dir() else path.parent
+            return (re.sub(r"\W", "_", folder.name, flags=re.ASCII),)
+        prefix = (self.key_prefix,) if isinstance(self.key_prefix, str) else tuple(self.key_prefix)
+        for part in prefix:
+            if not re.fullmatch(r"\w+", part, flags=re.ASCII):
+                raise SettingsError(f"key_prefix: {part!r} may have letters, digits and underscores only.")
+        return prefix
+
+    def _overrides(self, root: Path) -> dict[str, Any]:
+        """The settings of the index: what is given here, and the environment's for the others."""
+        for name in self.settings:
+            if name not in Settings.model_fields:
+                raise SettingsError(f"settings: there is no {name!r}. See docs/settings.md for the names.")
+            if name in _FIELDS_OF_SETTINGS:
+                raise SettingsError(f"settings: {name!r} is set by {_FIELDS_OF_SETTINGS[name]} of the component.")
+        models, chunking = self.models, self.chunking
+        return {
+            "data": root / self.data,
+            "input": self.input if not self.input or "://" in self.input else str(root / self.input),
+            "chat_model": models.chat_model,
+            "chat_base_url": models.chat_base_url,
+            "embedding_model": models.embedding_model,
+            "embedding_base_url": models.embedding_base_url,
+            "chunking": chunking.method,
+            "chunk_size": chunking.size,
+            "chunk_overlap": chunking.overlap,
+            "text_unit_context": chunking.context,
+            "automation": "on" if self.automation else "off",
+            **self.settings,
+        }

@@ -1,0 +1,60 @@
+"""All definitions of one index."""
+
+import warnings
+
+import dagster as dg
+
+from graphrag_assets.defs.asset_jobs import asset_jobs
+from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
+from graphrag_assets.defs.checks import asset_checks
+from graphrag_assets.defs.communities import detect_communities, write_community_reports
+from graphrag_assets.defs.corpus import index_batch, source_files
+from graphrag_assets.defs.embeddings import embed_texts
+from graphrag_assets.defs.graph import knowledge_graph
+from graphrag_assets.defs.index_names import REFRESH_CHANGED, IndexNames
+from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
+from graphrag_assets.defs.operations import operations
+from graphrag_assets.defs.publication import publication
+from graphrag_assets.defs.resources import IndexSettings, index_resources
+
+
+def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definitions:
+    """The assets, checks, jobs, sensors, schedule and resources of one index.
+
+    Raises:
+        SettingsError: a setting has a bad value.
+    """
+    now = settings.load()
+    automated = now.automation == "on"
+    without_references: list[dg.AssetsDefinition | dg.AssetSpec] = [
+        source_files(names),
+        index_batch(names),
+        knowledge_graph(names),
+        detect_communities(names),
+        write_community_reports(names),
+        embed_texts(names),
+        publication(names, automated),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        assets = dg.with_source_code_references(without_references)
+    checks, resources, jobs = asset_checks(names), index_resources(names, settings), asset_jobs(names)
+
+    def get_job(name: str) -> dg.JobDefinition:
+        return launched.resolve_job_def(name)
+
+    # What the jobs that launch runs launch: the same assets, without those jobs themselves.
+    launched = dg.Definitions(assets=assets, asset_checks=checks, jobs=list(jobs.values()), resources=resources)
+    launching = operations(names, get_job)
+    return dg.Definitions(
+        assets=assets,
+        asset_checks=checks,
+        jobs=[
+            *jobs.values(),
+            *launching.values(),
+            *(make(names) for make in (register_batches_job, preview_cost_job, rollback_job)),
+        ],
+        schedules=[nightly_refresh(names, launching[REFRESH_CHANGED], now.nightly_cron, automated)],
+        sensors=[register_batches_sensor(names), document_batches_sensor(names, jobs, automated)],
+        resources=resources,
+    )

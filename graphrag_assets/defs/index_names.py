@@ -1,0 +1,80 @@
+"""Names of one index in a Dagster project: asset keys, steps, jobs, sensors, resources and partitions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import dagster as dg
+
+from graphrag_assets.store import schema
+
+PUBLICATION = "publication"
+SOURCE_FILES = "source_files"
+BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
+INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX = "index_batches", "refresh_graph", "update_index"
+RECLUSTER, CHECK_INDEX = "recluster", "check_index"
+REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS = "refresh_changed", "index_everything", "retry_failed_units"
+SCAN_INPUT, PREVIEW_COST, ROLLBACK = "scan_input", "preview_cost", "rollback"
+LAUNCHING_JOBS = (REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS)
+JOBS = (
+    *(INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
+    *LAUNCHING_JOBS,
+    *(SCAN_INPUT, PREVIEW_COST, ROLLBACK),
+)
+REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
+NIGHTLY_REFRESH = "nightly_refresh"
+GLOBAL_ASSETS = (*(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
+
+
+@dataclass(frozen=True)
+class IndexNames:
+    """Names that are unique in a project with several indexes.
+
+    Attributes:
+        key_prefix: begins every asset key, and every other name; empty for the only index of a project.
+        group: the group of all assets; None for one group per stage.
+    """
+
+    key_prefix: tuple[str, ...] = ()
+    group: str | None = None
+
+    def key(self, asset: str) -> dg.AssetKey:
+        """The key of an asset."""
+        return dg.AssetKey([*self.key_prefix, asset])
+
+    def keys(self, assets: Iterable[str]) -> list[dg.AssetKey]:
+        """The keys of assets."""
+        return [self.key(asset) for asset in assets]
+
+    def name(self, name: str) -> str:
+        """The name of a step, job, sensor, schedule, resource or partitions definition."""
+        return "_".join([*self.key_prefix, name])
+
+    def group_name(self, stage: str) -> str:
+        """The group of the assets of a stage."""
+        return self.group or stage
+
+    @cached_property
+    def all_keys(self) -> frozenset[dg.AssetKey]:
+        """The keys of all assets that are materialized."""
+        return frozenset(self.keys((*BATCH_ASSETS, *GLOBAL_ASSETS)))
+
+    @cached_property
+    def batches(self) -> dg.DynamicPartitionsDefinition:
+        """The partitions: one per batch, which is an entry directly under the input folder."""
+        return dg.DynamicPartitionsDefinition(name=self.name("document_batches"))
+
+    def has_run(self, run: dg.DagsterRun) -> bool:
+        """Whether a run is of this index; others may share the Dagster instance."""
+        jobs = {self.name(job) for job in JOBS}
+        return run.job_name in jobs or not self.all_keys.isdisjoint(run.asset_selection or ())
+
+    @property
+    def request_tag(self) -> str:
+        """The tag of runs that the sensor has requested, with the name of the request."""
+        return "/".join(["graphrag", *self.key_prefix, "request"])
+
+    @property
+    def partitions_name(self) -> str:
+        """The name of the partitions definition, by which an instance knows the batches."""
+        return self.name("document_batches")

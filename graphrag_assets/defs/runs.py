@@ -1,0 +1,101 @@
+"""Runs of an index's asset jobs in this process, one per batch and one for everything after them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dagster as dg
+
+from graphrag_assets.defs.checks import failed_check_messages
+from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import Scan, overtaken
+
+_INTERRUPTED = dg.DagsterExecutionInterruptedError.__name__
+
+
+class IndexRun(NamedTuple):
+    """A finished run: of the batch `batch`, or, for None, of the assets after all batches."""
+
+    batch: str | None
+    result: dg.ExecuteInProcessResult
+
+    @property
+    def reason(self) -> str:
+        """Why it failed: the blocking checks that did not pass, with their remedies, or the errors of its steps."""
+        if checks := failed_check_messages(self.result.get_asset_check_evaluations()):
+            return " ".join(checks)
+        errors = (e.step_failure_data.error for e in self.result.all_events if e.is_step_failure)
+        messages = [(error.cause or error).message.strip().partition("\n")[0] for error in errors if error]
+        return "; ".join(messages) or "see the log of the run"
+
+
+class Runner:
+    """Runs asset jobs of one index in this process.
+
+    The runs are recorded in `instance` like any others, with checks and data versions. A process of its own for each
+    would cost three seconds.
+    """
+
+    def __init__(
+        self,
+        names: IndexNames,
+        get_job: Callable[[str], dg.JobDefinition],
+        instance: dg.DagsterInstance,
+        config: Mapping[str, Any],
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """`config`: run config that all runs share; `tags`: tags of all runs."""
+        self.names, self.get_job, self.instance = names, get_job, instance
+        self.config, self.tags = dict(config), dict(tags or {})
+
+    def index(self, batch: str, ops: Mapping[str, Any] | None = None) -> IndexRun:
+        """Index one batch; `ops`: run config of its steps."""
+        return IndexRun(batch, self._run(INDEX_BATCHES, batch, ops or {}))
+
+    def refresh(self, index: Index, ops: Mapping[str, Any] | None = None, job: str = REFRESH_GRAPH) -> IndexRun:
+        """Refresh everything after the batches.
+
+        Checks may refuse a refresh that another process's batch has overtaken: it is made again.
+        """
+        with index.working.exclusive("refresh"):
+            result = self._run(job, None, ops or {})
+            while not result.success and overtaken(index):
+                result = self._run(job, None, ops or {})
+        return IndexRun(None, result)
+
+    def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
+        result = self.get_job(self.names.name(job)).execute_in_process(
+            partition_key=batch,
+            instance=self.instance,
+            raise_on_error=False,
+            run_config={**self.config, "ops": dict(ops)},
+            tags=self.tags,
+        )
+        errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+        if any(error and _INTERRUPTED in (error.cls_name, error.cause and error.cause.cls_name) for error in errors):
+            raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
+        return result
+
+
+def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan) -> None:
+    """Register the batches as partitions, and report the present versions of those that differ from the index."""
+    instance.add_dynamic_partitions(names.partitions_name, scan.known)
+    for event in source_versions(names, scan, scan.due):
+        instance.report_runless_asset_event(event)
+
+
+def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:
+    """Events that tell Dagster the present versions of batches of the input folder.
+
+    Observations: of an asset that something else makes, Dagster compares no materializations.
+    """
+    key = names.key(SOURCE_FILES)
+    return [
+        dg.AssetObservation(key, partition=batch, tags={"dagster/data_version": version_of(scan, batch)})
+        for batch in batches
+    ]
+
+
+def version_of(scan: Scan, batch: str) -> str:
+    """The version of a batch of the input folder: of its files, and of the settings that determine its rows."""
+    return scan.digests.get(batch, "deleted")

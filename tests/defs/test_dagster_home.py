@@ -1,0 +1,84 @@
+"""Each index has a Dagster home of its own: runs, partitions and what the UI shows of it."""
+
+import os
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from graphrag_assets.defs import dagster_home
+from graphrag_assets.defs.dagster_home import dagster_instance, home_of, make_home
+from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS
+from graphrag_assets.indexing.index import Index
+from tests.cli import run_command
+from tests.defs.test_versions import unsynced
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+@pytest.fixture
+def homeless(start_with, monkeypatch):
+    """An index that was made without Dagster's storage."""
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    return start_with({"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")})
+
+
+def test_an_index_has_no_home_until_its_ui_is_started(homeless):
+    assert home_of(homeless.index.settings) is None
+    with dagster_instance(homeless.index.settings) as instance:
+        assert instance.is_ephemeral
+    assert not (homeless.root / "dagster").exists()
+
+
+def test_the_home_shows_what_the_index_already_contains(homeless):
+    home = make_home(homeless.index)
+    assert home == homeless.root / "dagster"
+    with dagster_instance(homeless.index.settings) as instance:
+        assert instance.get_dynamic_partitions("document_batches") == ["a", "b"]
+        for asset in BATCH_ASSETS:
+            assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {"a", "b"}
+        for asset in GLOBAL_ASSETS:
+            assert instance.get_latest_materialization_event(dg.AssetKey(asset)) is not None
+        homeless.instance = instance
+        assert unsynced(homeless) == set()
+    assert make_home(homeless.index) == home  # and what is there stays
+
+
+def test_two_indexes_have_separate_runs(homeless, tmp_path_factory, monkeypatch):
+    make_home(homeless.index)
+    other = tmp_path_factory.mktemp("other")
+    (other / "input" / "c").mkdir(parents=True)
+    (other / "input" / "c" / "a.txt").write_text(TEXT)
+    homeless.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    for root in (homeless.root, other):
+        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+        monkeypatch.setenv("DAGSTER_HOME", "")
+        make_home(Index.from_environment())
+        run_command("index")
+    partitions = {}
+    for root in (homeless.root, other):
+        monkeypatch.setenv("GRAPHRAG_DATA", str(root))
+        monkeypatch.setenv("DAGSTER_HOME", "")
+        with dagster_instance(Index.from_environment().settings) as instance:
+            partitions[root] = {run.tags.get("dagster/partition") for run in instance.get_runs()}
+            assert instance.get_runs_count() == 2
+    assert partitions == {homeless.root: {"a", None}, other: {"c", None}}
+
+
+def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, tmp_path_factory):
+    chosen = tmp_path_factory.mktemp("chosen")
+    monkeypatch.setenv("DAGSTER_HOME", str(chosen))
+    assert make_home(homeless.index) == chosen
+    assert list(chosen.iterdir()) == []
+    assert not (homeless.root / "dagster").exists()
+
+
+def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless):
+    home = make_home(homeless.index)
+    own = yaml.safe_load((home / "dagster.yaml").read_text())
+    project = yaml.safe_load((Path(dagster_home.__file__).parents[2] / "dagster.yaml").read_text())
+    for section in ("storage", "compute_logs", "local_artifact_storage"):
+        assert os.fspath(home) in str(own.pop(section))
+        del project[section]
+    assert own == project

@@ -1,0 +1,143 @@
+"""What an input folder may hold by accident or by malice: each is a row of index_errors, and everything else is indexed."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.store.input_folder import InputFolder
+from tests.conftest import Project
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "x.txt")
+
+
+def linked_pipe(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "x.txt").symlink_to(folder / "pipe")
+
+
+def endless_device(folder: Path) -> None:
+    (folder / "x.txt").symlink_to("/dev/zero")
+
+
+def link_to_a_file_outside(folder: Path) -> None:
+    (folder / "x.txt").symlink_to("/etc/hostname")
+
+
+def link_to_a_folder_outside(folder: Path) -> None:
+    (folder.parents[1] / "private").mkdir()
+    (folder.parents[1] / "private" / "secret.txt").write_text("A secret of Robert Halpin.")
+    (folder / "x.txt").symlink_to(folder.parents[1] / "private")
+
+
+def link_through_the_parent(folder: Path) -> None:
+    (folder.parents[1] / "secret.txt").write_text("A secret of Robert Halpin.")
+    (folder / "x.txt").symlink_to("../../secret.txt")
+
+
+def broken_link(folder: Path) -> None:
+    (folder / "x.txt").symlink_to("nowhere.txt")
+
+
+def huge_sparse_file(folder: Path) -> None:
+    with (folder / "x.csv").open("wb") as file:
+        file.truncate(30 * 10**9)
+
+
+ZOO: dict[Callable[[Path], None], str] = {
+    pipe: "it is no regular file, but a pipe, a socket or a device",
+    linked_pipe: "it is no regular file, but a pipe, a socket or a device",
+    endless_device: "it is a link to something outside of the input folder",
+    link_to_a_file_outside: "it is a link to something outside of the input folder",
+    link_to_a_folder_outside: "it is a link to something outside of the input folder",
+    link_through_the_parent: "it is a link to something outside of the input folder",
+    broken_link: "No such file or directory",
+    huge_sparse_file: "it has 30,000 MB, the limit is 1,000 MB",
+}
+
+
+@pytest.mark.parametrize("make", ZOO, ids=lambda make: make.__name__)
+def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project, make: Callable[[Path], None]) -> None:
+    project.write("one/good.txt", TEXT)
+    make(project.input / "one")
+    project.index_all()
+    errors = project.sql("SELECT source, error, hint FROM index_errors WHERE source LIKE 'one/x.%'")
+    assert [ZOO[make] in error for _, error, _ in errors] == [True]
+    assert errors[0][2]
+    assert project.sql("SELECT source FROM documents") == [("one/good.txt",)]
+    assert scan(project.index).due == []  # and it is not indexed again
+
+
+def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monkeypatch, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "a.txt").write_text(TEXT)
+    (project.input / "linked").symlink_to(outside)
+    assert [file.refused is None for file in project.index.input_folder.files("linked")] == [False]
+    monkeypatch.setenv("GRAPHRAG_OUTSIDE_LINKS", "true")
+    project.index_all()
+    assert project.sql("SELECT source FROM documents") == [("linked/a.txt",)]
+
+
+def test_names_that_look_alike_stay_two_documents(project):
+    (project.input / "one").mkdir()
+    for name in (b"a\xff.txt", rb"a\xff.txt", rb"a\\xff.txt", rb"a\b.txt"):
+        Path(os.fsdecode(os.fsencode(project.input / "one") + b"/" + name)).write_text(TEXT)
+    project.index_all()
+    sources = {source for (source,) in project.sql("SELECT source FROM documents")}
+    assert sources == {r"one/a\xff.txt", r"one/a\\xff.txt", r"one/a\\\\xff.txt", r"one/a\b.txt"}
+
+
+def test_an_edit_that_keeps_size_and_time_is_found(project):
+    project.write("one/a.txt", TEXT)
+    file = project.input / "one/a.txt"
+    before = time.time() - 1000
+    os.utime(file, (before, before))
+    project.index_all()
+    assert scan(project.index).due == []
+    file.write_text(TEXT.replace("Cyrus", "Silas"))
+    os.utime(file, (before, before))
+    assert scan(project.index).due == ["one"]
+    project.index_all()
+    copy = project.root / "copy.txt"
+    copy.write_text(TEXT.replace("Cyrus", "Titus"))
+    os.utime(copy, (before, before))
+    copy.replace(file)  # as rsync puts a file in its place
+    assert scan(project.index).due == ["one"]
+
+
+def test_a_time_in_the_future_does_not_delay_a_batch_for_ever(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "1")
+    project.write("one/a.txt", TEXT)
+    tomorrow = time.time() + 86_400
+    os.utime(project.input / "one/a.txt", (tomorrow, tomorrow))
+    assert scan(project.index).settling == {"one"}
+    time.sleep(1.1)
+    assert scan(project.index).settling == set()
+
+
+@pytest.mark.parametrize("place", [".", "index", "..", "index/publications"])
+def test_an_index_never_indexes_itself(project, monkeypatch, place):
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(project.root / place))
+    with pytest.raises(InputError, match="contain one another, so the index would index itself"):
+        scan(project.index)
+
+
+def test_an_unreachable_object_store_is_one_sentence(monkeypatch):
+    from upath import UPath
+
+    def fail(self):
+        raise RuntimeError("EndpointConnectionError: Could not connect\nwith a long trace")
+
+    monkeypatch.setattr(type(UPath("memory://x")), "iterdir", fail)
+    with pytest.raises(InputError) as refused:
+        InputFolder("memory://bucket").batches()
+    assert "cannot be read: RuntimeError: EndpointConnectionError: Could not connect" in str(refused.value)
+    assert "trace" not in str(refused.value)

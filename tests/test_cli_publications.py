@@ -34,13 +34,13 @@ def publish_twice(project):
     project.write("a/glass.txt", GLASS)
     project.write("b/thomson.txt", THOMSON)
     project.write("c/moved.txt", "Samuel Canning sailed with Robert Halpin to Newfoundland.\n")
-    project.run("refresh_changed")
+    project.index_all()
     (project.input / "b/thomson.txt").unlink()
     (project.input / "a/elsewhere").mkdir()
     (project.input / "c/moved.txt").rename(project.input / "a/elsewhere/moved.txt")
     project.write("a/anderson.txt", ANDERSON + "Robert Halpin was the chief officer of James Anderson.\n")
     project.write("d/new.txt", "Isambard Brunel designed the Great Eastern. John Russell built the Great Eastern.\n")
-    project.run("refresh_changed")
+    project.index_all()
 
 
 def call(*arguments: str, status: int = 0) -> str:
@@ -97,7 +97,7 @@ def test_rollback_switches_readers_until_a_new_publication(changed):
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
     assert "Readers see publication 1" in call("rollback", "previous")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
-    changed.run("refresh_changed")  # nothing is new: readers stay at publication 1
+    changed.index_all()  # nothing is new: readers stay at publication 1
     assert "is the current one already" in call("rollback", "1")
     assert "Readers see publication 2" in call("rollback", "newest")
 
@@ -112,5 +112,5 @@ def test_without_two_publications_there_is_nothing_to_compare(project):
     assert "Nothing is published" in call("publications")
     assert "Nothing is published" in call("diff", status=1)
     project.write("a/anderson.txt", ANDERSON)
-    project.run("refresh_changed")
+    project.index_all()
     assert "only one publication so far" in call("diff", status=2)

@@ -66,7 +66,7 @@ def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path)
 
 def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     project.write("a/anderson.txt", ANDERSON)
-    result = project.run("refresh_changed")
+    result = project.run_all()
     page = project.root / "index" / "explorer.html"
     assert content_of(page)["publication"]["number"] == 1
     (event,) = [
@@ -76,14 +76,14 @@ def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     ]
     assert event.materialization.metadata["explorer"].value == str(page)
     project.write("a/more.txt", SECRET)
-    project.run("refresh_changed")
+    project.index_all()
     assert "Zyxquorv Blackwood" in content_of(page)["entities"]["title"]
 
 
 def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
     project.write("a/anderson.txt", ANDERSON)
     (project.root / "index" / "explorer.html" / "in the way").mkdir(parents=True)
-    project.run("refresh_changed")
+    project.index_all()
     assert project.sql("SELECT count(*) FROM documents") == [(1,)]
     assert "explorer.html" in caplog.text
     assert "graphrag-assets explore" in caplog.text
@@ -92,9 +92,9 @@ def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
 def test_page_after_a_purge_contains_nothing_deleted(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/secret.txt", SECRET)
-    project.run("refresh_changed")
+    project.index_all()
     (project.input / "a" / "secret.txt").unlink()
-    project.run("refresh_changed")
+    project.index_all()
     assert CliRunner().invoke(main, ["rollback", "previous"]).exit_code == 0
     run("--no-open")
     page = project.root / "index" / "explorer.html"

@@ -216,7 +216,7 @@ def test_names_in_use_are_rejected(imported, import_small):
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
     imported.write("mine/a.md", "Cyrus Field met Robert Halpin.")
-    imported.run("refresh_changed")
+    imported.index_all()
     with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
         import_small("mine")
     with pytest.raises(InputError, match=r"no imported batch 'mine'. Imported: imported-small"):
@@ -312,7 +312,7 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
 
 def test_purge_leaves_an_import_alone(imported):
     imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
-    imported.run("refresh_changed")
+    imported.index_all()
     before = contents(imported)
     purge_with_history(imported.index, imported.instance)
     assert contents(imported) == before

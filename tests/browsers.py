@@ -1,4 +1,4 @@
-"""The browser for tests and scripts: Debian's Chromium, or another one that is installed, driven by Playwright."""
+"""The browser for tests and scripts: an installed Chromium, driven by Playwright."""
 
 import importlib.util
 import os

@@ -26,6 +26,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.interop.importer import import_index
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -89,7 +90,7 @@ class Project:
         return self.run("refresh_graph")
 
     def index_all(self, *batches: str) -> None:
-        """The same by calling the stages, which takes less than half the time. Registers partitions, records no run."""
+        """The same by calling the stages, in less than half the time. Registers partitions, records no run."""
         index, run_id = self.index, uuid.uuid4().hex
         found = scan_input(index)
         self.instance.add_dynamic_partitions("document_batches", found.known)
@@ -125,7 +126,7 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """An empty project; nothing of the caller's environment reaches it."""
-    _use(tmp_path, monkeypatch)
+    default_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "input").mkdir()
@@ -133,7 +134,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         yield Project(tmp_path, instance)
 
 
-def _use(root: Path, patch: pytest.MonkeyPatch) -> None:
+def default_settings(root: Path, patch: pytest.MonkeyPatch) -> None:
     """The default settings, with the data folder `root`."""
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         patch.delenv(name)
@@ -144,7 +145,7 @@ def _use(root: Path, patch: pytest.MonkeyPatch) -> None:
 def indexed(root: Path, folder: Path) -> Iterator[Project]:
     """The index of a folder of documents, made in `root` with the default settings."""
     with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
-        _use(root, patch)
+        default_settings(root, patch)
         patch.setenv("GRAPHRAG_INPUT", str(folder))
         project = Project(root, instance)
         project.index_all()
@@ -161,7 +162,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
-    """A folder that the first process which needs it builds; the others wait for it."""
+    """A folder built by the first process that needs it; the others wait."""
     with FileLock(f"{folder}.lock"):
         if not (folder / ".built").exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -171,12 +172,33 @@ def build_once(folder: Path, build: Callable[[Path], object]) -> Path:
     return folder
 
 
+def index_once(folder: Path, documents: Path) -> Path:
+    """A data folder with the index of a folder of documents; built as by `build_once`."""
+
+    def build(root: Path) -> None:
+        with indexed(root, documents):
+            pass
+
+    return build_once(folder, build)
+
+
+def import_once(folder: Path, source: Path) -> Path:
+    """A data folder with the index that the import of `source` makes; built as by `build_once`."""
+
+    def build(root: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            default_settings(root, patch)
+            import_index(Index.from_environment(), source)
+
+    return build_once(folder, build)
+
+
 @pytest.fixture(scope="session")
 def sample_index(shared_folder: Path) -> Iterator[Project]:
     """The sample corpus of data/input, indexed by Dagster runs, once for all tests that only read it."""
     with pytest.MonkeyPatch.context() as patch:
         root = shared_folder / "sample"
-        _use(root, patch)
+        default_settings(root, patch)
         patch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
 
         def build(root: Path) -> None:
@@ -196,7 +218,7 @@ def start_with(project: Project, shared_folder: Path, monkeypatch: pytest.Monkey
 
         def build(root: Path) -> None:
             with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
-                _use(root, patch)
+                default_settings(root, patch)
                 for name, value in variables.items():
                     patch.setenv(name, value)
                 built = Project(root, instance)

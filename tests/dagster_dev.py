@@ -1,4 +1,4 @@
-"""`graphrag-assets dev` as people start it, webserver and daemon, for tests and scripts that need the real thing."""
+"""`graphrag-assets dev` with webserver and daemon, for tests and scripts that need real processes."""
 
 import os
 import signal

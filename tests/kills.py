@@ -1,4 +1,4 @@
-"""Killing an indexing process at chosen moments and indexing again to the end; what was asked for twice."""
+"""Kills an indexing process at chosen moments, indexes again to the end, and counts repeated requests."""
 
 import sqlite3
 import time
@@ -17,7 +17,7 @@ Due = Callable[[float, int], bool]
 
 @dataclass
 class Killed:
-    """What came of kills and the run after them.
+    """The result of kills and the run after them.
 
     Attributes:
         killed: how many processes were killed; the others had ended by then.
@@ -45,7 +45,7 @@ def index_once(server: OpenAIServer, folder: Path, documents: Path) -> tuple[Tab
 
 
 def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: Due) -> Killed:
-    """Index into an empty folder, kill -9 when it is due, begin again, and so on; at last index to the end."""
+    """Index into an empty folder, kill -9 when due and restart, for each of `dues`; at last index to the end."""
     made, found = ModelIndex(folder, server.url, documents), Killed()
     for due in dues:
         stored = _stored(made)
@@ -56,7 +56,7 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
             finish(process)
         else:
             kill(process)
-            while server.in_flight:  # the server answers into the void
+            while server.in_flight:  # nobody receives these answers
                 time.sleep(0.01)
             found.killed += 1
             found.in_flight += _unstored(server.requests[first:], stored, _stored(made))
@@ -68,7 +68,7 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
 
 
 def _stored(made: ModelIndex) -> set[tuple[str, str]]:
-    """Kind and key of all that the ledger holds."""
+    """Kind and key of all entries of the ledger."""
     ledger = made.folder / "index" / "ledger.sqlite"
     if not ledger.exists():
         return set()
@@ -90,7 +90,7 @@ def _embedding_key(text: str) -> str:
 
 
 def sent_twice(requests: list[Request]) -> list[str]:
-    """What was asked again although its answer had been there: messages of a chat, single texts of embeddings."""
+    """Requests repeated after their answer had arrived: messages of a chat, single texts of embeddings."""
     again, answered = [], dict[str, float]()
     starts = [request.at for request in requests]
     on_its_way = 1 + (max(starts) - min(starts)) / 10  # from the server to the ledger: longer on a busy machine

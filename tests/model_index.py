@@ -1,4 +1,4 @@
-"""Indexing by the command, in a process of its own, with the models of a test server; and what came of it.
+"""Indexing by the command in a separate process with the models of a test server, and the resulting tables.
 
 For tests and benchmarks that fault, kill or measure whole runs.
 """
@@ -20,7 +20,7 @@ from graphrag_assets.store import schema
 PROJECT = Path(__file__).resolve().parents[1]
 SAMPLE_INPUT = PROJECT / "data" / "input"
 
-# What tells of runs, times and addresses rather than of the index.
+# Tables and columns about runs, times and addresses rather than the index.
 _BOOKKEEPING = {schema.INDEX_RUNS.name, schema.PUBLICATIONS.name}
 _OF_THE_RUN = {"run_id", "committed_at", "first_seen"}
 _OF_THE_SERVER = ("chat_base_url", "embedding_base_url", "backoff_seconds")
@@ -53,7 +53,7 @@ class ModelIndex:
         return kept | {f"GRAPHRAG_{name}": value for name, value in (settings | self.more).items()}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """`graphrag-assets index`, begun, as the head of a process group of its own."""
+        """Start `graphrag-assets index` in a new process group."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return subprocess.Popen(
             [sys.executable, "-m", "graphrag_assets", "index", *arguments],
@@ -67,11 +67,11 @@ class ModelIndex:
         )
 
     def run(self, *arguments: str) -> str:
-        """What `index` prints; `AssertionError` when it does not succeed."""
+        """The output of `index`; `AssertionError` if it fails."""
         return finish(self.start(*arguments))
 
     def tables(self) -> Tables:
-        """The rows of every table of the working database, without what differs from run to run."""
+        """The rows of every table of the working database, without what differs between runs."""
         path = str(self.folder / "index" / "working.duckdb")
         found: Tables = {}
         with duckdb.connect(path, read_only=True) as connection:
@@ -87,20 +87,20 @@ class ModelIndex:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What the process prints until it ends; `AssertionError` when it does not succeed."""
+    """Wait for the process and return its output; `AssertionError` if it fails."""
     out, _ = process.communicate()
     assert process.returncode == 0, out
     return out
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """kill -9 for the process and all it has started."""
+    """kill -9 the process and its children."""
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
 def differences(first: Tables, second: Tables) -> list[str]:
-    """Which tables differ, by how many rows, with one row of each side."""
+    """The tables that differ, by how many rows, with one example of each side."""
 
     def told() -> Iterator[str]:
         for name in first.keys() | second.keys():
@@ -115,7 +115,7 @@ def differences(first: Tables, second: Tables) -> list[str]:
 
 @contextmanager
 def server_process(*options: str) -> Iterator[str]:
-    """Base URL of a test server in a process of its own."""
+    """Base URL of a test server in a separate process."""
     command = [sys.executable, "-m", "tests.openai_server", *options]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

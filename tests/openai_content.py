@@ -1,4 +1,4 @@
-"""What the test server says: content made from what is asked alone, so the same question has the same answer.
+"""The content of the test server's answers, made from the request alone: the same request has the same answer.
 
 With a schema (in `response_format`, or written in the prompt) it is an instance of that schema whose names and
 sentences come from the text of the last message; without one, sentences of that text.
@@ -38,7 +38,7 @@ def content_for(body: dict[str, Any]) -> str:
 
 
 def asked_of(body: dict[str, Any]) -> list[str]:
-    """What the user says: the data, and one demand for more per gleaning.
+    """The user's messages: the data, and one request for more per gleaning.
 
     Answers are left out, and so is being told that one was not valid: asked again, the answer is the one that the
     first question would have had.
@@ -54,19 +54,19 @@ def fenced_text(message: str) -> str:
 
 
 def task_of(body: dict[str, Any]) -> str:
-    """What a chat request is for: the name of its schema, else "json" or "text"."""
+    """The task of a chat request: the name of its schema, else "json" or "text"."""
     wanted = body.get("response_format") or {}
     return wanted.get("json_schema", {}).get("name") or ("json" if wanted else "text")
 
 
 def embedding_of(text: str | list[int], dimensions: int = DIMENSIONS) -> list[float]:
-    """A vector that depends on nothing but the text; not of unit length, so that normalising shows."""
+    """A vector that depends on nothing but the text; not of unit length, so that normalizing shows."""
     chance = random.Random(str(text))
     return [chance.gauss(0, 1) for _ in range(dimensions)]
 
 
 def schema_of(body: dict[str, Any]) -> Schema | None:
-    """The JSON schema asked for, by `response_format` or in words."""
+    """The requested JSON schema, by `response_format` or in words."""
     wanted = body.get("response_format") or {}
     if wanted.get("type") == "json_schema":
         return wanted["json_schema"]["schema"]

@@ -71,7 +71,7 @@ class FaultPlan:
 
 @dataclass
 class Request:
-    """One request as received, the fault it was given, and when it came and was answered."""
+    """One request as received, its fault, and when it was received and answered."""
 
     path: str
     body: Body
@@ -164,7 +164,7 @@ class OpenAIServer:
                 if not keep:
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client has gone, or the server stops
+            pass  # the client has disconnected, or the server stops
         finally:
             writer.close()
 
@@ -370,7 +370,7 @@ async def _close(listening: asyncio.Server) -> None:
 
 @contextmanager
 def running(**options: Any) -> Iterator[OpenAIServer]:
-    """A server in a thread of its own, for the time of the block."""
+    """A server in a thread for the duration of the block."""
     server = OpenAIServer(**options)
     loop = asyncio.new_event_loop()
     listening = loop.run_until_complete(server.serve())

@@ -1,4 +1,4 @@
-"""PostgreSQL as people run it: a cluster of its own, started from Debian's packages, for tests that need the real one."""
+"""A new PostgreSQL cluster from Debian's packages, for tests that need a real server."""
 
 import os
 import pwd

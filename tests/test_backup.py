@@ -1,4 +1,4 @@
-"""`deploy/backup.sh` while the index is written to: the copy is whole, and goes on where the index was."""
+"""`deploy/backup.sh` during writes: the copy is consistent and can be used as the index."""
 
 import os
 import re
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def backup(data: Path, target: Path) -> Path:
-    """The folder that the script says it made."""
+    """The folder that the script prints."""
     environment = {
         **os.environ,
         "GRAPHRAG_DATA": str(data),
@@ -42,7 +42,8 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "backups").iterdir()) == []
 
 
-def test_a_copy_of_an_index_in_use_is_whole_and_goes_on(sample_index, tmp_path, monkeypatch):
+@pytest.mark.extended
+def test_backup_of_an_index_in_use_is_consistent_and_usable(sample_index, tmp_path, monkeypatch):
     if shutil.which("flock") is None:
         pytest.skip("flock (util-linux) is not installed")
     data = tmp_path / "data"

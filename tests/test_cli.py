@@ -1,4 +1,4 @@
-"""The commands on real files: what they do and print."""
+"""The commands on real files."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field 
 
 
 def test_index_then_status_then_query(project):
-    def run(*arguments: str) -> str:
+    def run_process(*arguments: str) -> str:
         command = [sys.executable, "-m", "graphrag_assets", *arguments]
         return subprocess.run(
             command, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True, check=True
@@ -20,16 +20,16 @@ def test_index_then_status_then_query(project):
 
     project.write("one/a.txt", TEXT)
     project.write("two.txt", "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson.\n")
-    indexed = run("index")
+    indexed = run_process("index")
     assert "2 indexed, 0 unchanged" in indexed
     assert "graphrag.duckdb" in indexed
-    status = run("status")
+    status = run_command("status")
     assert "two.txt" in status
     assert "publications/graphrag-1.duckdb" in status
-    answer = run("query", "local", "Who commanded the Great Eastern?")
+    answer = run_process("query", "local", "Who commanded the Great Eastern?")
     assert "James Anderson commanded" in answer
     assert "one/a.txt" in answer
-    assert "-----Sources-----" in run("query", "basic", "galvanometer", "--context")
+    assert "-----Sources-----" in run_command("query", "basic", "galvanometer", "--context")
 
 
 def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_with):
@@ -43,7 +43,7 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
-def test_index_tells_of_documents_in_which_the_embedded_default_finds_no_names(project):
+def test_index_reports_documents_without_names_for_the_embedded_default(project):
     project.write("one/a.txt", TEXT)
     project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
     said = (
@@ -54,7 +54,7 @@ def test_index_tells_of_documents_in_which_the_embedded_default_finds_no_names(p
     assert "finds no names" not in run_command("index")
 
 
-def test_an_empty_input_folder_is_told_of(project):
+def test_empty_input_folder_is_reported(project):
     project.input.mkdir(exist_ok=True)
     assert f"The input folder {project.input} is empty." in run_command("index")
     project.write("one/a.txt", TEXT)
@@ -118,7 +118,7 @@ def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
 
 
-def test_a_model_whose_server_is_not_there_is_told_of(project):
+def test_unreachable_model_server_is_reported(project):
     project.write("one/a.txt", TEXT)
     nobody = {"GRAPHRAG_CHAT_MODEL": "openai/model", "GRAPHRAG_CHAT_BASE_URL": "http://127.0.0.1:9/v1"}
     printed = run_command("index", status=1, **nobody)
@@ -128,7 +128,7 @@ def test_a_model_whose_server_is_not_there_is_told_of(project):
     assert "0 of 1 text units" in printed
 
 
-def test_another_input_folder_does_not_replace_the_index_unasked(start_with, tmp_path):
+def test_another_input_folder_does_not_replace_the_index_without_the_option(start_with, tmp_path):
     project = start_with({"one/a.txt": TEXT})
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "b.txt").write_text(TEXT)
@@ -150,7 +150,7 @@ def test_names_with_markup_are_shown_as_they_are(project):
     assert "No batch '[/zz]'" in run_command("index", "--batch", "[/zz]", status=1)
 
 
-def test_nothing_is_called_published_when_a_check_fails(start_with):
+def test_failed_check_is_not_reported_as_published(start_with):
     project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:
         connection.execute(

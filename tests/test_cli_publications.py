@@ -1,11 +1,15 @@
-"""`snapshots`, `diff` and `rollback` on a real index that changes."""
+"""`publications`, `diff` and `rollback` on a real index that changes."""
 
+import shutil
+
+import dagster as dg
 import duckdb
 import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.query import GraphRAG
+from tests.conftest import Project, build_once, default_settings
 
 ANDERSON = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 THOMSON = "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.\n"
@@ -13,20 +17,30 @@ GLASS = "Richard Glass made the cable in Greenwich. Daniel Gooch owned the Great
 
 
 @pytest.fixture
-def changed(project):
-    """Two publications: one document added, one edited, one removed, one moved."""
+def changed(project, shared_folder):
+    """Two publications: one document added, one edited, one removed, one moved. A copy of an index built once."""
+
+    def build(root):
+        with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+            default_settings(root, patch)
+            publish_twice(Project(root, instance))
+
+    shutil.copytree(build_once(shared_folder / "changed", build), project.root, symlinks=True, dirs_exist_ok=True)
+    return project
+
+
+def publish_twice(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/glass.txt", GLASS)
     project.write("b/thomson.txt", THOMSON)
     project.write("c/moved.txt", "Samuel Canning sailed with Robert Halpin to Newfoundland.\n")
-    project.run("refresh_changed")
+    project.index_all()
     (project.input / "b/thomson.txt").unlink()
     (project.input / "a/elsewhere").mkdir()
     (project.input / "c/moved.txt").rename(project.input / "a/elsewhere/moved.txt")
     project.write("a/anderson.txt", ANDERSON + "Robert Halpin was the chief officer of James Anderson.\n")
     project.write("d/new.txt", "Isambard Brunel designed the Great Eastern. John Russell built the Great Eastern.\n")
-    project.run("refresh_changed")
-    return project
+    project.index_all()
 
 
 def call(*arguments: str, status: int = 0) -> str:
@@ -35,7 +49,7 @@ def call(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
-def test_publications_lists_what_is_kept_and_marks_the_current_one(changed):
+def test_publications_lists_kept_publications_and_marks_the_current_one(changed):
     lines = [line.strip("│ ") for line in call("publications").splitlines() if line.startswith("│")]
     assert [line.split()[0] for line in lines] == ["1", "2"]
     assert [line.split("│")[2].strip() for line in lines] == ["4", "4"]
@@ -44,18 +58,18 @@ def test_publications_lists_what_is_kept_and_marks_the_current_one(changed):
     assert "current" in lines[1]
 
 
-def test_diff_tells_in_words_what_changed_between_the_last_two(changed):
-    told = call("diff")
-    assert "Publication 1 (" in told
-    assert "→ Publication 2 (" in told
-    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in told
-    assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in told
-    assert "a/anderson.txt, " in told
-    assert "− William Thomson: PERSON (removed)" in told
-    assert "Communities: " in told
-    assert "Reports: " in told
-    assert told == call("diff", "1", "2")
-    assert told == call("diff", "previous", "current")
+def test_diff_describes_changes_between_the_last_two(changed):
+    printed = call("diff")
+    assert "Publication 1 (" in printed
+    assert "→ Publication 2 (" in printed
+    assert "Documents: 1 added, 1 edited, 1 moved, 1 removed, 1 unchanged" in printed
+    assert "c/moved.txt → a/elsewhere/moved.txt (moved)" in printed
+    assert "a/anderson.txt, " in printed
+    assert "− William Thomson: PERSON (removed)" in printed
+    assert "Communities: " in printed
+    assert "Reports: " in printed
+    assert printed == call("diff", "1", "2")
+    assert printed == call("diff", "previous", "current")
     assert "Documents: 1 added, 1 edited, 1 moved, 1 removed" in call("diff", "2", "1")
     assert "Documents: 4 unchanged\n" in call("diff", "2", "2")
 
@@ -78,17 +92,17 @@ def test_diff_as_sql_runs_in_a_plain_connection(changed):
             assert connection.execute(f"SELECT count(*) FROM changed_{view}").fetchone() > (0,)
 
 
-def test_rollback_switches_readers_and_stays_until_something_new_comes(changed):
+def test_rollback_switches_readers_until_a_new_publication(changed):
     rag = GraphRAG(changed.root / "index")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
     assert "Readers see publication 1" in call("rollback", "previous")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
-    changed.run("refresh_changed")  # nothing is new: people stay where they went
+    changed.index_all()  # nothing is new: readers stay at publication 1
     assert "is the current one already" in call("rollback", "1")
     assert "Readers see publication 2" in call("rollback", "newest")
 
 
-def test_a_publication_that_is_not_there_is_one_clear_line(changed):
+def test_missing_publication_is_a_one_line_error(changed):
     said = call("rollback", "7", status=1)
     assert "There is no publication '7'. Kept are 1, 2, the current one is 2" in said
     assert "There is no publication 'yesterday'" in call("diff", "yesterday", status=1)
@@ -98,5 +112,5 @@ def test_without_two_publications_there_is_nothing_to_compare(project):
     assert "Nothing is published" in call("publications")
     assert "Nothing is published" in call("diff", status=1)
     project.write("a/anderson.txt", ANDERSON)
-    project.run("refresh_changed")
+    project.index_all()
     assert "only one publication so far" in call("diff", status=2)

@@ -26,11 +26,11 @@ def run(index: Path, *arguments: str, piped: str = "", status: int = 0):
     return result
 
 
-def test_a_query_prints_csv_where_nobody_looks_on(index):
+def test_query_prints_csv_without_a_terminal(index):
     assert run(index, COUNT).stdout == "n\n20\n"
 
 
-def test_a_query_prints_a_table_when_asked_for(index):
+def test_query_prints_a_table_with_the_option(index):
     printed = run(index, "--format", "table", "SELECT title, 0.5 AS half FROM entities WHERE title = 'Cyrus Field'")
     lines = printed.stdout.splitlines()
     assert lines[1].split() == ["┃", "title", "┃", "half", "┃"]
@@ -38,7 +38,7 @@ def test_a_query_prints_a_table_when_asked_for(index):
     assert lines[-1] == "1 row"
 
 
-def test_a_row_of_a_table_is_one_line_and_json_has_every_value_whole(index):
+def test_row_of_a_table_is_one_line_and_json_has_complete_values(index):
     query = "SELECT title, text FROM documents LIMIT 1"
     assert len(run(index, "--format", "table", query).stdout.splitlines()) == 6
     ((title, text),) = PublishedIndex(index).reader().query(query).rows()
@@ -50,7 +50,7 @@ def test_nested_values_are_json_in_csv(index):
     assert printed == 'numbers,named,nothing\n"[1, 2]","{""a"": ""é""}",\n'
 
 
-def test_a_long_table_says_how_many_rows_it_leaves_out(index):
+def test_long_table_reports_the_number_of_omitted_rows(index):
     printed = run(index, "--format", "table", "SELECT * FROM range(1234)").stdout
     assert "1,234 rows, 200 shown; --format csv gives all" in printed
     assert len(run(index, "SELECT * FROM range(1234)").stdout.splitlines()) == 1235
@@ -64,12 +64,12 @@ def test_piped_queries_run_in_turn_up_to_the_first_that_fails(index):
 
 
 @pytest.mark.parametrize("query", ["DROP TABLE entities", "SELECT 'open", "COPY entities TO 'x.csv'"])
-def test_what_is_no_query_ends_with_status_1_and_says_why(index, query):
+def test_invalid_query_exits_with_status_1_and_the_reason(index, query):
     result = run(index, query, status=1)
     assert (result.stdout, result.stderr.startswith("Error: Cannot")) == ("", True)
 
 
-def test_an_index_that_is_not_there_is_an_error(tmp_path):
+def test_missing_index_is_an_error(tmp_path):
     result = CliRunner().invoke(main, ["sql", "--index", str(tmp_path), "SELECT 1"])
     assert result.exit_code == 1
     assert "Nothing is published" in result.stderr

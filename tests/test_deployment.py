@@ -1,4 +1,4 @@
-"""What `deploy/` holds works: the very commands of the units, with PostgreSQL, until a document answers and a failure rings."""
+"""`deploy/` works: the commands of the units, with PostgreSQL, up to an answered question and an alert."""
 
 import json
 import os
@@ -152,7 +152,7 @@ def runs(port: int, job: str, status: str) -> list[dict]:
 
 
 @pytest.mark.extended
-def test_documents_are_indexed_and_a_failed_run_is_told_of(tmp_path):
+def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
     pytest.importorskip("dagster_postgres", reason="dagster-postgres is not installed: pip install -e '.[postgres]'")
     home, documents = tmp_path / "dagster", tmp_path / "input"
     for folder in (home, documents / "letters"):
@@ -206,7 +206,7 @@ def test_documents_are_indexed_and_a_failed_run_is_told_of(tmp_path):
 
             wait_for(
                 lambda: rows("job_ticks t WHERE t::text LIKE '%failed_runs_alert%'"), tmp_path
-            )  # later runs are told
+            )  # later runs are reported
             config = {"ops": {"roll_back_publication": {"config": {"publication": 99}}}}
             assert launched(port, "rollback", config)
             ((failed,), (said,)) = wait_for(

@@ -1,4 +1,4 @@
-"""What the README shows works: its SQL and Python run on the sample corpus, its settings are all there are."""
+"""The README: its SQL and Python run on the sample corpus, and its settings are complete."""
 
 import importlib
 import os
@@ -42,7 +42,7 @@ def test_the_queries_on_spend_run(sample_index, query):
     assert sample_index.sql(query) == []  # no model was called
 
 
-def test_the_cost_preview_prints_what_its_guide_shows(tmp_path, monkeypatch):
+def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     models = {"CHAT": "openai/gpt-4.1-mini", "EMBEDDING": "openai/text-embedding-3-small"}

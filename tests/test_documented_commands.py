@@ -50,13 +50,13 @@ DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
 COVERED = {
     ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
-    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_the_guides_streamed_answers_are_real",
-    ("docs/query.md", "python"): "tests/query/test_docs.py::test_the_guides_python_runs_and_prints_what_it_says",
+    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_streamed_answers_of_the_guide_are_real",
+    ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
     ("docs/component.md", "python"): "tests/defs/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
-    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_the_guides_commands_print_what_it_shows",
+    ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {
@@ -74,14 +74,14 @@ ELSEWHERE = {
     ),
     ("docs/models.md", "export GRAPHRAG_EMBEDDING_MODEL=onnx:minilm"): (
         "it takes half a minute of a processor",
-        "tests/defs/test_local_embeddings.py::test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked",
+        "tests/defs/test_local_embeddings.py::test_index_of_the_packaged_model_is_queried_without_a_setting",
     ),
     (
         "docs/models.md",
         "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini GRAPHRAG_EMBEDDING_MODEL=openai/text-embedding-3-small",
     ): (
         "its output is compared, too",
-        "tests/test_docs.py::test_the_cost_preview_prints_what_its_guide_shows",
+        "tests/test_docs.py::test_cost_preview_prints_the_output_in_its_guide",
     ),
     ("docs/sql.md", "duckdb -readonly data/index/graphrag.duckdb"): (
         "it waits for input",
@@ -97,7 +97,7 @@ ELSEWHERE = {
         "# documents become files in the input folder",
     ): (
         "it needs the import before it",
-        "tests/interop/test_cli.py::test_an_import_is_shown_taken_apart_and_exported",
+        "tests/interop/test_cli.py::test_import_is_listed_removed_and_exported",
     ),
     ("docs/explorer.md", "cd graphrag_assets/explorer/web"): (
         "it needs node",
@@ -105,11 +105,11 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo apt-get install --yes postgresql python3-venv"): (
         "it changes the machine",
-        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_reported",
     ),
     ("docs/operations.md", "cd /opt/graphrag_assets"): (
         "it needs the machine above",
-        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_told_of",
+        "tests/test_deployment.py::test_documents_are_indexed_and_a_failed_run_is_reported",
     ),
     ("docs/operations.md", "cp deploy/.env.example .env"): (
         "it needs Docker",
@@ -117,11 +117,11 @@ ELSEWHERE = {
     ),
     ("docs/operations.md", "sudo install --directory --owner=graphrag --mode=700 /srv/backups"): (
         "it writes outside of the project",
-        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+        "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
     ),
     ("docs/operations.md", "sudo systemctl stop graphrag-daemon graphrag-webserver graphrag-code"): (
         "it writes outside of the project",
-        "tests/test_backup.py::test_a_copy_of_an_index_in_use_is_whole_and_goes_on",
+        "tests/test_backup.py::test_backup_of_an_index_in_use_is_consistent_and_usable",
     ),
     ("docs/operations.md", "docker compose --file deploy/compose.yaml --env-file .env up --detach --build"): (
         "it needs Docker",
@@ -155,9 +155,9 @@ RUN = [
 ]
 
 
-def test_every_block_is_run_or_accounted_for() -> None:
+def test_every_block_is_run_or_listed() -> None:
     known = [b for b in BLOCKS if b.is_shell or b.language in {"python", "sql", *PRINTED, *DATA}]
-    assert [b for b in BLOCKS if b not in known] == []  # a language that nobody has thought of
+    assert [b for b in BLOCKS if b not in known] == []  # an unknown language
     assert {(b.page, b.language) for b in BLOCKS} >= set(COVERED)
     assert {(b.page, b.first_line) for b in BLOCKS} >= set(ELSEWHERE)
     for test in {*COVERED.values(), *(test for _, test in ELSEWHERE.values())}:
@@ -165,8 +165,8 @@ def test_every_block_is_run_or_accounted_for() -> None:
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
 
 
-def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
-    """Blocks without a language are told apart by their first line; those that show output are listed here."""
+def test_commands_and_output_are_distinguished() -> None:
+    """Blocks without a language are classified by their first line; those that show output are listed here."""
     shown = {(b.page, b.first_line[:30]) for b in BLOCKS if not b.language and not b.is_shell}
     assert shown == {
         ("README.md", "Who commanded the Great Easter"),
@@ -179,7 +179,7 @@ def test_output_is_not_taken_for_commands_nor_commands_for_output() -> None:
 
 
 class Workshop:
-    """A project folder like a fresh clone, and somebody who types what the documents say."""
+    """A project folder like a fresh clone, and a shell for the commands of the documents."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self.root, self.patch = root, patch
@@ -187,7 +187,7 @@ class Workshop:
         self.session: duckdb.DuckDBPyConnection | None = None
 
     def prepare(self) -> None:
-        """What a clone has."""
+        """The files of a clone."""
         shutil.copytree(SAMPLE_INPUT, self.root / "data/input")
         for name in ("docs", "Makefile", "deploy"):
             (self.root / name).symlink_to(ROOT / name)
@@ -215,7 +215,7 @@ class Workshop:
                 self.command("graphrag-assets index")
 
     def run(self, block: Block) -> str:
-        """What the block printed."""
+        """The output of the block."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if block.language == "python":
                 exec(compile(block.text, block.page, "exec"), self.names)
@@ -262,17 +262,18 @@ class Workshop:
                 self.session = duckdb.connect()
                 self.session.execute(Path(script).read_text(encoding="utf-8"))
                 return ""
-        raise AssertionError(f"Nobody runs this: {line}. Teach it here, or account for the block in ELSEWHERE.")
+        raise AssertionError(f"No test runs this: {line}. Add it here, or list the block in ELSEWHERE.")
 
 
 def _recipe(target: str) -> list[str]:
-    """The commands of a target of the Makefile, without those that it rests on."""
+    """The commands of a target of the Makefile, without its prerequisites."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     (body,) = re.findall(rf"^{target}:[^\n]*\n((?:\t[^\n]*\n)+)", text, re.MULTILINE)
     return [line.strip().replace("$(BIN)", ".venv/bin") for line in body.splitlines()]
 
 
-def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch) -> None:
+@pytest.mark.extended
+def test_blocks_run_in_sequence(tmp_path, monkeypatch) -> None:
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "120")

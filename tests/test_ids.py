@@ -1,4 +1,4 @@
-"""Ids that SQL and Python agree on."""
+"""Ids are the same in SQL and Python."""
 
 import duckdb
 from hypothesis import given

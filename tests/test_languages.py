@@ -31,7 +31,7 @@ def test_too_little_text_has_no_language(text: str) -> None:
     assert language_of(text) == UNKNOWN
 
 
-def test_language_is_judged_by_the_beginning_of_a_long_text() -> None:
+def test_language_is_detected_from_the_beginning_of_a_long_text() -> None:
     assert language_of("\n" * 5_000 + TEXTS["de"] * 20 + TEXTS["en"] * 1_000) == "de"
 
 

@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs, and shows what it showed when it was stored."""
+"""docs/notebook.ipynb runs and prints its stored output."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ import make_notebook
 
 
 @pytest.mark.extended
-def test_the_notebook_runs_and_shows_what_is_stored_in_it(sample_index, monkeypatch):
+def test_notebook_runs_and_prints_its_stored_output(sample_index, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))

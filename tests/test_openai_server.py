@@ -1,4 +1,4 @@
-"""The test server as a process of its own, as benchmarks and people use it."""
+"""The test server as a separate process, as benchmarks use it."""
 
 import json
 import urllib.error
@@ -23,7 +23,7 @@ def get(url: str) -> dict:
         return json.load(answer)
 
 
-def test_the_test_server_runs_as_a_process_and_tells_what_it_counted() -> None:
+def test_test_server_runs_as_a_process_and_reports_its_counts() -> None:
     with server_process("--fault", "500=1.0") as url:
         with pytest.raises(urllib.error.HTTPError, match="500"):
             post(url, {"model": "m", "messages": []})
@@ -31,7 +31,7 @@ def test_the_test_server_runs_as_a_process_and_tells_what_it_counted() -> None:
         assert get(f"{url}/models")["data"][0]["id"] == "test-model"
 
 
-def test_it_answers_repeated_requests_from_memory_and_counts_them() -> None:
+def test_repeated_requests_are_answered_from_memory_and_counted() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Ada met Charles in London, it is said."}]}
     with server_process("--remember") as url:
         assert post(url, body) == post(url, body)
@@ -39,7 +39,7 @@ def test_it_answers_repeated_requests_from_memory_and_counts_them() -> None:
         assert (counts["requests"], counts["task text"]) == (2, 2)
 
 
-def test_its_answer_depends_on_what_is_asked_and_not_on_answers_that_were_not_valid() -> None:
+def test_answer_depends_on_the_request_and_not_on_invalid_answers() -> None:
     first = [{"role": "system", "content": "Be exact."}, {"role": "user", "content": "Ada met Charles. She wrote him."}]
     more = [*first, {"role": "assistant", "content": "{}"}, {"role": "user", "content": "What was missed?"}]
     wanted = {"type": "object", "properties": {"name": {"type": "string"}, "text": {"type": "string"}}}

@@ -1,4 +1,4 @@
-"""The command line as a program: what becomes of its status and of what is to be done at its end."""
+"""The command line as a process: exit status and exit handlers."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def test_the_process_ends_with_the_status_of_the_command(tmp_path, arguments, st
 @pytest.mark.parametrize(
     ("ending", "status"), [("sys.exit(3)", 3), ("sys.exit()", 0), ("sys.exit('so')", 1), ("1 / 0", 1), ("pass", 0)]
 )
-def test_what_others_do_at_the_end_is_done_and_nothing_is_printed_but_what_they_print(tmp_path, ending, status):
+def test_exit_handlers_run_and_nothing_else_is_printed(tmp_path, ending, status):
     program = f"""
 import atexit, sys, threading, time
 from graphrag_assets import __main__, cli

@@ -1,4 +1,4 @@
-"""Long stages say how far they are: done and total, rate, tokens, cost, and when they may end."""
+"""Long stages report progress: done and total, rate, tokens, cost and remaining time."""
 
 import logging
 import queue
@@ -12,7 +12,7 @@ from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
 
 
-def test_a_line_tells_done_and_total_rate_tokens_cost_and_the_rest():
+def test_line_shows_done_total_rate_tokens_cost_and_remaining_time():
     meter = UsageMeter()
     meter.add("earlier", Usage(prompt_tokens=99, cost_usd=5.0))
     progress = Progress("text units", 1200, lambda: meter.total)
@@ -51,7 +51,7 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.progress.time.monotonic", lambda: now[0])
 
     class Slow:
-        """A queue whose first result comes after three waits of as long as one waits for it, the second at once."""
+        """A queue whose first result comes after three timeouts, the second immediately."""
 
         waits = 3
 
@@ -69,7 +69,7 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
     assert [record.message for record in caplog.records] == ["0 of 4 community reports; 0.0 per second"] * 3
 
 
-def test_the_embedded_default_tells_its_progress(monkeypatch, caplog):
+def test_embedded_default_reports_its_progress(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO):
         list(embedded_models().extract([TextUnit("u1", "Ada Bell met Ben Roe."), TextUnit("u2", "Nothing.")]))

@@ -1,4 +1,4 @@
-"""The sample corpus is ground truth: what the embedded default makes of it must be worth using."""
+"""The embedded default on the sample corpus compared with ground truth."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.conftest import SAMPLE_INPUT
 
 TRUTH = json.loads((Path(__file__).parent / "ground_truth.json").read_text(encoding="utf-8"))
 
-# Judged by hand: people, ships, places, companies and things of the subject.
+# Chosen by hand: people, ships, places, companies and things of the subject.
 SUBJECT = {
     "William Thomson", "Charles Bright", "Samuel Canning", "Cyrus Field", "Field", "Newfoundland", "Niagara",
     "Great Eastern", "Valentia", "Richard Glass", "London", "Daniel Gooch", "Atlantic Telegraph Company",
@@ -79,7 +79,7 @@ def test_every_report_has_a_title_a_rating_and_citations_that_resolve(sample_ind
     assert 5 <= fewest <= most <= 10
 
 
-def test_ground_truth_stands_in_the_documents_it_names():
+def test_ground_truth_is_in_the_documents_it_names():
     for item in TRUTH:
         texts = " ".join(
             " ".join((SAMPLE_INPUT / name).read_text(encoding="utf-8").split()) for name in item["documents"]
@@ -114,7 +114,7 @@ def test_the_context_of_local_search_joins_documents_for_questions_over_several(
     assert len(found) >= 0.8 * len(hops), [i["question"] for i in hops if i["question"] not in found]
 
 
-def test_a_small_local_context_holds_what_answers_the_questions(sample_index):
+def test_small_local_context_contains_the_answers(sample_index):
     held = answers_held(GraphRAG(sample_index.root / "index"), 1_500)
     assert sum(held["fact"]) >= 20
     assert sum(held["multi_hop"]) >= 8

@@ -1,4 +1,4 @@
-"""The documentation builds as a site: every page has its place, every link leads somewhere, nothing is fetched."""
+"""The documentation builds as a site: every page is in the navigation, every link resolves, nothing is fetched."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def test_files_outside_of_the_guides_are_there_too(site):
     assert 'href="prompts.html"' in (site / "models.html").read_text(encoding="utf-8")
 
 
-def test_links_lead_to_files_of_the_site(site):
+def test_links_resolve_to_files_of_the_site(site):
     broken = []
     for page in site.glob("*.html"):
         if page.name == "404.html":  # it is shown at any address
@@ -51,7 +51,7 @@ def test_links_lead_to_files_of_the_site(site):
     assert broken == []
 
 
-def test_pages_ask_nothing_of_other_servers(site):
+def test_pages_request_nothing_from_other_servers(site):
     for page in site.glob("*.html"):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=\"(https?:[^\"]+)", text)

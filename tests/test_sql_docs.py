@@ -1,4 +1,4 @@
-"""docs/sql.md: its answers are what the queries give, in Python and in DuckDB's own shell."""
+"""docs/sql.md: its queries give the answers shown, in Python and in DuckDB's shell."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def test_the_guides_answers_are_real(rag):
     assert examples.answered(guide, rag) == guide, again
 
 
-def test_all_but_the_cost_has_an_answer(rag):
+def test_every_query_but_those_of_cost_has_an_answer(rag):
     assert [query for query in examples.queries() if rag.sql(query).is_empty()] == ["FROM spend_by('task');\n"]
 
 

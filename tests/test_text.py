@@ -41,7 +41,7 @@ def test_a_blank_line_ends_a_sentence_and_a_paragraph() -> None:
     assert paragraph_ends(text) == ["STAVE ONE", "No doubt."]
 
 
-def test_a_heading_is_one_sentence_of_its_own() -> None:
+def test_heading_is_one_sentence() -> None:
     text = "Before\n## 1. What broke? A story\nText."
     assert split(text) == ["Before\n", "## 1. What broke? A story\n", "Text."]
     assert paragraph_ends(text) == ["Before", "## 1. What broke? A story"]

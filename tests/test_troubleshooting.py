@@ -1,4 +1,4 @@
-"""The messages that the guide explains are those that are really raised."""
+"""The messages in the guide are the ones raised."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def pattern(message: str) -> str:
 
 
 def literal(node: ast.AST) -> str | None:
-    """A text as it stands in code, with … for what is filled in."""
+    """A text as in code, with … for inserted values."""
     if isinstance(node, ast.JoinedStr):
         return "".join(value.value if isinstance(value, ast.Constant) else "…" for value in node.values)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -156,13 +156,13 @@ def test_the_guide_has_messages_and_each_once():
 
 
 @pytest.mark.parametrize("message", [m for m in MESSAGES if m not in {*BROUGHT_ABOUT, *IN_MODULES, *IN_BINARY}])
-def test_the_message_stands_in_the_code(message):
+def test_message_is_in_the_code(message):
     assert max(map(len, message.split("…"))) >= 10, "too little of it to be found by"
     assert [text for text in ours() if re.search(pattern(message), text, re.DOTALL)]
 
 
 @pytest.mark.parametrize("message", BROUGHT_ABOUT)
-def test_the_message_is_what_happens(message, monkeypatch, tmp_path):
+def test_message_is_raised(message, monkeypatch, tmp_path):
     with pytest.raises(Exception, match=pattern(message)):
         BROUGHT_ABOUT[message](monkeypatch, tmp_path)
 

@@ -1,4 +1,4 @@
-"""Bad input through the whole index: each has its row in index_errors or simply works; the rest is indexed."""
+"""Bad input files: each has a row in index_errors or works; the rest is indexed."""
 
 import os
 
@@ -52,14 +52,14 @@ def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
     ]
 
 
-def test_documents_with_the_same_text_are_two_documents_with_units_of_their_own(mess):
+def test_documents_with_the_same_text_are_two_documents_with_separate_units(mess):
     twins = mess.sql(
         "SELECT count(DISTINCT d.id), count(DISTINCT t.id) FROM documents d JOIN text_units t ON t.document_id = d.id WHERE d.source LIKE '%twin%'"
     )
     assert twins == [(2, 2)]
 
 
-def test_a_mended_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
+def test_repaired_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
     mess.index_all()
     seen = "SELECT source, first_seen FROM index_errors ORDER BY source"
     before = dict(mess.index.working.read(seen).iter_rows())
@@ -92,9 +92,8 @@ def test_a_batch_whose_name_cannot_be_a_partition_key_is_reported(project):
     assert project.sql("SELECT source FROM documents") == [("good.txt",)]
 
 
-def test_an_input_folder_that_is_not_there_is_an_error_and_deletes_nothing(project):
-    project.write("good.txt", GOOD)
-    project.index_all()
+def test_missing_input_folder_is_an_error_and_deletes_nothing(start_with):
+    project = start_with({"good.txt": GOOD})
     project.input.rename(project.root / "moved")
     project.run("scan_input", succeed=False)
     project.run("index_batches", "good.txt", succeed=False)

@@ -1,4 +1,4 @@
-"""Each check by a broken index of its own: Dagster reports it failed, with the row, the cure, and what it holds up."""
+"""Each check fails on an index broken for it: Dagster reports the row, the remedy and whether it blocks publishing."""
 
 import shutil
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tests.conftest import QUIET, Project
 
 
 class Break(NamedTuple):
-    """How an index is broken, a query for what the sample must name (run before), and whether it may be published."""
+    """How an index is broken, a query (run before) for what the sample must name, and whether the check blocks."""
 
     statement: str
     named: str
@@ -113,7 +113,7 @@ BREAKS = {
         "SELECT '999999'",
         blocking=False,
     ),
-    # The copy's input folder is empty, so all of its batches are gone.
+    # The copy's input folder is empty, so all of its batches are deleted.
     "publication_is_up_to_date": Break("SELECT 1", "SELECT '4-great-eastern'", blocking=False),
     "documents_have_a_yield": Break(
         "DELETE FROM text_units WHERE document_id = (SELECT min(id) FROM documents)",
@@ -145,7 +145,7 @@ def test_there_is_a_broken_index_for_every_check():
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
+def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
     (broken_check,), broken = [c for c in CHECKS if c.name == name], BREAKS[name]
     with copy.index.working.transaction() as connection:
         (named,) = connection.execute(broken.named).fetchone()
@@ -175,7 +175,7 @@ def test_a_broken_index_fails_its_check_with_the_row_and_the_cure(copy, name):
         ("communities_have_the_members_listed", "refresh_graph"),
     ],
 )
-def test_the_cure_heals_the_index(start_with, name, job):
+def test_remedy_repairs_the_index(start_with, name, job):
     project = start_with(
         {
             "one/cable.md": "Cyrus Field sailed with Samuel Canning. William Thomson met Cyrus Field in Valentia.",

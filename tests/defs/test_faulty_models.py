@@ -1,4 +1,4 @@
-"""An index made with faults, broken answers among them, is the clean index; each fault costs one request."""
+"""An index made with server faults and invalid answers equals the clean one; each fault costs one request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The index through Dagster: real files in, published tables out."""
+"""Indexing by Dagster: from real files to published tables."""
 
 import random
 
@@ -99,46 +99,42 @@ def test_every_span_gives_the_text_of_its_unit_and_every_claim_quotes_its_unit(i
     assert claims[0][0] == claims[0][1] > 0
 
 
-def test_two_runs_from_scratch_in_different_batch_order_give_the_same_rows(cables, tmp_path, monkeypatch):
-    cables.index_all("one", "two")
-    first = contents(cables)
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(cables.input))
+def test_batches_in_another_order_give_the_same_rows(indexed, tmp_path, monkeypatch):
+    first = contents(indexed)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-    cables.root = tmp_path / "other"
-    cables.index_all("two", "one")
-    assert contents(cables) == first
+    indexed.root = tmp_path / "other"
+    indexed.index_all("two", "one")
+    assert contents(indexed) == first
 
 
-def test_a_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(cables):
-    cables.index_all()
-    before = cables.index.working.read("SELECT max(committed_at) AS at FROM index_runs").item()
-    cables.index_all()
-    after = cables.index.working.read(
+def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
+    before = indexed.index.working.read("SELECT max(committed_at) AS at FROM index_runs").item()
+    indexed.index_all()
+    after = indexed.index.working.read(
         "SELECT sum(inserted) AS i, sum(deleted) AS d FROM index_runs WHERE committed_at > $before",
         {"before": before},
     )
     assert after.row(0) == (0, 0)
-    assert cables.index.working.read("SELECT batch, revision FROM batch_state ORDER BY ALL").rows() == [
+    assert indexed.index.working.read("SELECT batch, revision FROM batch_state ORDER BY ALL").rows() == [
         ("one", 1),
         ("two", 1),
     ]
-    assert [path.name for path in (cables.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
+    assert [path.name for path in (indexed.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
 
 
-def test_deleting_a_document_gives_the_index_that_never_had_it(cables, tmp_path, monkeypatch):
-    (cables.input / "one" / "money.txt").rename(tmp_path / "money.txt")
-    cables.index_all()
-    never = contents(cables, "community_history")
-    (tmp_path / "money.txt").rename(cables.input / "one" / "money.txt")
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(cables.input))
+def test_deleting_a_document_gives_the_index_that_never_had_it(indexed, tmp_path, monkeypatch):
+    assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
+    (indexed.input / "one" / "money.txt").unlink()
+    indexed.index_all()
+    assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(0,)]
+    deleted = contents(indexed, "community_history")
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-    cables.root = tmp_path / "other"
-    cables.index_all()
-    assert cables.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
-    (tmp_path / "input" / "one" / "money.txt").unlink()
-    cables.index_all()
-    assert cables.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(0,)]
-    assert without_numbers(contents(cables, "community_history")) == without_numbers(never)
+    indexed.root = tmp_path / "other"
+    indexed.index_all()
+    never = contents(indexed, "community_history")
+    assert without_numbers(deleted) == without_numbers(never)
 
 
 NUMBERED = {
@@ -155,9 +151,9 @@ NUMBERED |= {"full_content_json", "fingerprint", "context_tokens", "vector"}
 
 
 def without_numbers(tables):
-    """Rows without human_readable_ids and what cites them: numbers once given to a gone row are not given again.
+    """Rows without human_readable_ids and what cites them: numbers of deleted rows are never reused.
 
-    Communities keep the id they were born with, so theirs are left out too.
+    Communities keep their first id, so theirs are left out too.
     """
     born = {"communities", "community_reports"}
     return {
@@ -171,7 +167,7 @@ def without_numbers(tables):
     }
 
 
-def test_a_batch_that_is_gone_from_the_folder_leaves_every_table(indexed):
+def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     (indexed.input / "two" / "letters.csv").unlink()
     (indexed.input / "two").rmdir()
     indexed.run("scan_input")
@@ -211,7 +207,7 @@ def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     assert 1 <= len(after - before) == len(extracted) <= 3
 
 
-def test_materialising_only_text_units_drops_facts_of_units_that_are_gone(indexed):
+def test_materializing_only_text_units_deletes_facts_of_deleted_units(indexed):
     indexed.write("one/cable.md", "# The cable\n\nNothing is left of it.\n")
     indexed.run("index_batches", "one", asset_selection=[dg.AssetKey("documents"), dg.AssetKey("text_units")])
     working = indexed.index.working
@@ -270,7 +266,7 @@ def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(ca
     assert "Zoë O'Brien" in titles
 
 
-def test_metadata_tells_rows_and_keeps_document_text_out_of_the_event_log(cables):
+def test_metadata_counts_rows_and_keeps_document_text_out_of_the_event_log(cables):
     cables.run("scan_input")
     cables.run("index_batches", "one")
     event = cables.instance.get_latest_materialization_event(dg.AssetKey("documents")).asset_materialization

@@ -1,4 +1,4 @@
-"""Indexing processes that are killed, or run at once: real processes, one ledger, one working database."""
+"""Killed and concurrent indexing processes: real processes, one ledger, one working database."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def write(folder: Path, documents: dict[str, str]) -> Path:
 
 
 @pytest.mark.extended
-def test_killed_processes_pay_again_only_for_what_was_in_flight_and_leave_the_same_tables(tmp_path: Path) -> None:
+def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(tmp_path: Path) -> None:
     documents = write(tmp_path / "input", DOCUMENTS)
     with running(latency=0.1) as server:
         clean, undisturbed, _ = index_once(server, tmp_path / "clean", documents)
@@ -39,7 +39,7 @@ def test_killed_processes_pay_again_only_for_what_was_in_flight_and_leave_the_sa
 
 
 @pytest.mark.extended
-def test_two_processes_over_batches_with_shared_texts_send_nothing_twice_but_what_is_in_flight(tmp_path: Path) -> None:
+def test_two_processes_with_shared_texts_repeat_only_in_flight_calls(tmp_path: Path) -> None:
     names = ["Wildman Whitehouse", "Samuel Canning", "Robert Halpin"]
     documents = {f"{batch}/{name[:3]}.md": SHARED.format(name) for batch in ("one", "two") for name in names}
     documents |= {"one/own.md": DOCUMENTS["one/a.md"], "two/own.md": DOCUMENTS["two/c.md"]}

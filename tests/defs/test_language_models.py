@@ -1,10 +1,14 @@
-"""The index made by a language model: a real server that speaks the OpenAI protocol, with faults."""
+"""Indexing with language models: a real server that speaks the OpenAI protocol, with faults."""
 
+import hashlib
 import re
+import shutil
 
+import dagster as dg
 import pytest
 
 from graphrag_assets.store import schema
+from tests.conftest import Project, build_once, default_settings
 from tests.openai_server import FaultPlan, OpenAIServer, running
 
 BATCHES = {
@@ -23,11 +27,56 @@ def server():
 
 @pytest.fixture
 def modelled(project, server, monkeypatch):
-    """A project with documents whose models are the test server's."""
+    """A project with documents and the models of the test server."""
     use(monkeypatch, server)
     for path, text in BATCHES.items():
         project.write(path, text)
     return project
+
+
+@pytest.fixture
+def indexed(modelled, shared_folder):
+    """The same, indexed: `server` has no requests yet."""
+    return copy_index(modelled, shared_folder)
+
+
+def copy_index(project, shared_folder, documents=BATCHES, **settings):
+    """Give the project documents and a copy of their index, built once by the models of another server."""
+
+    def build(root):
+        with dg.DagsterInstance.ephemeral() as instance:
+            index_by_models(Project(root, instance), Project.index_all, documents, **settings)
+
+    name = hashlib.sha256(repr((documents, settings)).encode()).hexdigest()[:16]
+    built = build_once(shared_folder / f"by-models-{name}", build)
+    shutil.copytree(built, project.root, symlinks=True, dirs_exist_ok=True)
+    batches = sorted({path.partition("/")[0] for path in documents})
+    project.instance.add_dynamic_partitions("document_batches", batches)
+    return project
+
+
+@pytest.fixture
+def dagster_index(shared_folder):
+    """The index of BATCHES by Dagster runs with the models of a server that has ended. For reading."""
+
+    def build(root):
+        with dg.DagsterInstance.local_temp(str(root)) as instance:
+            index_by_models(Project(root, instance), Project.run_all)
+
+    root = build_once(shared_folder / "by-models-and-dagster", build)
+    with dg.DagsterInstance.local_temp(str(root)) as instance:
+        yield Project(root, instance)
+
+
+def index_by_models(project, index, documents=BATCHES, **settings):
+    with pytest.MonkeyPatch.context() as patch, running() as server:
+        default_settings(project.root, patch)
+        use(patch, server)
+        for name, value in settings.items():
+            patch.setenv(f"GRAPHRAG_{name.upper()}", value)
+        for path, text in documents.items():
+            project.write(path, text)
+        index(project)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
@@ -42,58 +91,53 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
-def test_every_stage_is_made_by_the_models(modelled, server):
-    modelled.run_all()
-    assert {request.task for request in server.chats} >= {"ExtractGraph", "ExtractClaims", "CommunityReport"}
-    assert modelled.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions") == [("openai/test-chat",)]
-    assert modelled.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
-    assert modelled.sql("SELECT count(*) FROM entities")[0][0] > 0
-    assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
+def test_every_stage_is_made_by_the_models(dagster_index):
+    tasks = {task for (task,) in dagster_index.sql("SELECT DISTINCT task FROM llm_calls")}
+    assert tasks >= {"extract_graph", "extract_claims", "community_report"}
+    extractors = dagster_index.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions")
+    assert extractors == [("openai/test-chat",)]
+    assert dagster_index.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
+    assert dagster_index.sql("SELECT count(*) FROM entities")[0][0] > 0
+    assert dagster_index.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
-def test_a_second_run_sends_no_request_and_writes_no_row(modelled, server):
-    modelled.index_all()
-    before, tables = len(server.requests), contents(modelled)
-    modelled.index_all()
-    assert len(server.requests) == before
-    assert contents(modelled) == tables
+def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
+    tables = contents(indexed)
+    indexed.index_all()
+    assert server.requests == []
+    assert contents(indexed) == tables
 
 
-def test_a_lost_database_is_made_again_from_the_ledger_without_a_request(modelled, server):
-    modelled.index_all()
-    before, tables = len(server.requests), contents(modelled)
-    (modelled.root / "index" / "working.duckdb").unlink()
-    modelled.index_all()
-    assert len(server.requests) == before
-    assert contents(modelled) == tables
+def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, server):
+    tables = contents(indexed)
+    (indexed.root / "index" / "working.duckdb").unlink()
+    indexed.index_all()
+    assert server.requests == []
+    assert contents(indexed) == tables
 
 
-def test_faults_change_no_table(modelled, server, tmp_path, monkeypatch):
-    modelled.index_all()
-    clean = contents(modelled)
+def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
+    clean = contents(indexed)
     with running(faults=FaultPlan({"429": 0.05, "500": 0.04, "closed": 0.04}, seed=7)) as faulty:
         use(monkeypatch, faulty)
-        monkeypatch.setenv("GRAPHRAG_INPUT", str(modelled.input))
+        monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
         monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
-        modelled.root = tmp_path / "other"
-        modelled.index_all()
-        assert len(faulty.requests) > len(server.requests)
-    assert contents(modelled) == clean
+        indexed.root = tmp_path / "other"
+        indexed.index_all()
+        assert any(request.fault for request in faulty.requests)
+    assert contents(indexed) == clean
 
 
-def test_an_edit_pays_for_its_text_unit_and_what_depends_on_it(modelled, server):
-    modelled.index_all()
-    before = len(server.chats)
-    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    modelled.index_all("two")
-    extractions = [request for request in server.chats[before:] if request.task in ("ExtractGraph", "ExtractClaims")]
+def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
+    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    indexed.index_all("two")
+    extractions = [request for request in server.chats if request.task in ("ExtractGraph", "ExtractClaims")]
     assert 0 < len(extractions) <= 4  # one text unit: graph and claims, each with one gleaning
     assert all("Liverpool" in str(request.body["messages"]) for request in extractions)
 
 
-def test_a_wrong_key_fails_at_once_with_one_clear_error(modelled, server):
+def test_wrong_key_fails_immediately_with_one_clear_error(modelled, server):
     server.api_key = "sk-other"
-    result = None
     modelled.run("scan_input")
     result = modelled.run("index_batches", "one", succeed=False)
     (failure,) = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
@@ -102,7 +146,7 @@ def test_a_wrong_key_fails_at_once_with_one_clear_error(modelled, server):
     assert modelled.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
-def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled, server, monkeypatch):
+def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
@@ -117,20 +161,21 @@ def test_the_budget_stops_the_run_and_raising_it_pays_for_the_rest_only(modelled
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
     modelled.index_all()
     sent = [str(request.body) for request in server.chats]
-    assert len(sent) == len(set(sent))  # nothing was asked twice
+    assert len(sent) == len(set(sent))  # no request was sent twice
     assert len(sent) > paid
 
 
-def test_the_key_is_nowhere_in_database_ledger_or_event_log(modelled):
-    modelled.run_all()
-    for path in (modelled.root / "index").rglob("*"):
+def test_key_is_not_in_database_ledger_or_event_log(dagster_index):
+    for path in (dagster_index.root / "index").rglob("*"):
         if path.is_file():
             assert b"sk-planted-secret" not in path.read_bytes(), path
-    for run in modelled.instance.get_runs():
-        assert "sk-planted-secret" not in str(modelled.instance.all_logs(run.run_id))
+    runs = dagster_index.instance.get_runs()
+    assert len(runs) == 4
+    for run in runs:
+        assert "sk-planted-secret" not in str(dagster_index.instance.all_logs(run.run_id))
 
 
-def test_a_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
+def test_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
     server.api_key = "sk-in-the-file"
     monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY")
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_API_KEY")
@@ -143,11 +188,9 @@ def test_a_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
         monkeypatch.delenv(name)  # loaded from the file, and not to reach other tests
 
 
-def test_usage_is_metadata_of_the_materializations(modelled):
-    import dagster as dg
-
-    modelled.run_all()
-    event = modelled.instance.get_latest_materialization_event(dg.AssetKey("entity_mentions")).asset_materialization
+def test_usage_is_metadata_of_the_materializations(dagster_index):
+    key = dg.AssetKey("entity_mentions")
+    event = dagster_index.instance.get_latest_materialization_event(key).asset_materialization
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0
     assert "extract_graph" in event.metadata["llm/by_task"].value
@@ -172,28 +215,24 @@ def test_spend_is_sql(modelled, server):
     )
 
 
-def test_another_embedding_model_embeds_everything_again_and_says_so(modelled, server, monkeypatch, caplog):
-    modelled.index_all()
-    before = len(server.embeddings)
+def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
     with caplog.at_level("WARNING"):
-        modelled.run("refresh_graph")
+        indexed.run("refresh_graph")
     (said,) = [record.message for record in caplog.records if "embedding model changed" in record.message]
     assert "openai/other-embedding" in said
     assert "openai/test-embedding" in said
-    assert len(server.embeddings) > before
-    assert modelled.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]
+    assert server.embeddings
+    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]
 
 
-def test_questions_are_embedded_and_answered_by_the_models_of_the_index(modelled, server, monkeypatch):
+def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed, server, monkeypatch):
     from graphrag_assets.errors import QueryError
     from graphrag_assets.query import GraphRAG
 
-    modelled.index_all()
-    before = len(server.requests)
     answer = GraphRAG().local("Who commanded the Great Eastern?")
     assert answer.model == "openai/test-chat"
-    assert len(server.requests) == before + 2  # one embedding, one answer
+    assert len(server.requests) == 2  # one embedding, one answer
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     with pytest.raises(QueryError, match="openai/test-embedding"):
         GraphRAG().local("Who commanded the Great Eastern?")

@@ -1,4 +1,4 @@
-"""An index whose vectors are made on this machine, and questions to it."""
+"""Indexing and queries with a local embedding model."""
 
 import pytest
 
@@ -18,15 +18,19 @@ def documents(project):
     return project
 
 
+@pytest.fixture
+def packaged(start_with):
+    """The documents, indexed with the vectors of the packaged model."""
+    return start_with(BATCHES, embedding_model="onnx:minilm")
+
+
 def models(project) -> set[tuple]:
     return set(project.sql("SELECT DISTINCT model, len(vector) FROM embeddings"))
 
 
-def test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked(documents, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
-    documents.index_all()
-    assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
-    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in documents.sql(
+def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monkeypatch):
+    assert models(packaged) == {("onnx:minilm#5a7a7440b437", 384)}
+    assert ("embedding_model", "onnx:minilm#5a7a7440b437") in packaged.sql(
         "SELECT name, value FROM operations.index_settings"
     )
     for setting in ("onnx:minilm", "", "openai/another", "onnx:/nowhere"):
@@ -35,19 +39,17 @@ def test_the_packaged_model_embeds_and_its_index_needs_no_setting_to_be_asked(do
         assert "galvanometer" in found.frames["sources"]["text"].item()
 
 
-def test_a_second_run_embeds_nothing_and_writes_no_row(documents, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
-    documents.index_all()
-    before = contents(documents)
-    documents.index_all()
-    assert contents(documents) == before
-    written = documents.index.working.read(
+def test_second_run_embeds_nothing_and_writes_no_row(packaged):
+    before = contents(packaged)
+    packaged.index_all()
+    assert contents(packaged) == before
+    written = packaged.index.working.read(
         "SELECT inserted + deleted AS n FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at"
     )
     assert written["n"].to_list()[1:] == [0]
 
 
-def test_an_index_of_a_folder_is_asked_by_the_model_of_that_content_wherever_it_is(documents, monkeypatch, tmp_path):
+def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(documents, monkeypatch, tmp_path):
     folder = write_export(tmp_path / "colors")
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
     documents.index_all()
@@ -63,15 +65,15 @@ def test_an_index_of_a_folder_is_asked_by_the_model_of_that_content_wherever_it_
             GraphRAG().basic(QUESTION)
 
 
-def test_an_index_with_hashed_vectors_is_asked_with_them_whatever_is_set(documents, monkeypatch):
-    documents.index_all()
+def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_with, monkeypatch):
+    documents = start_with(BATCHES)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
     assert GraphRAG().basic(QUESTION).answer
     documents.run("refresh_graph")
     assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
 
 
-def test_a_changed_model_embeds_everything_again_and_says_so(documents, monkeypatch, tmp_path, caplog):
+def test_changed_model_embeds_everything_again_with_a_warning(documents, monkeypatch, tmp_path, caplog):
     folder = write_export(tmp_path / "colors")
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
     documents.index_all()
@@ -84,7 +86,7 @@ def test_a_changed_model_embeds_everything_again_and_says_so(documents, monkeypa
     assert any(before[0] in record.message and after[0] in record.message for record in caplog.records)
 
 
-def test_a_missing_model_stops_indexing_before_anything_is_paid_for(documents, monkeypatch):
+def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:/nowhere")
@@ -93,7 +95,7 @@ def test_a_missing_model_stops_indexing_before_anything_is_paid_for(documents, m
         assert server.requests == []
 
 
-def test_chat_by_a_server_goes_with_vectors_made_here(documents, monkeypatch):
+def test_chat_model_of_a_server_works_with_local_vectors(documents, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")

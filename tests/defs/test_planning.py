@@ -1,4 +1,4 @@
-"""The cost preview against what is really asked."""
+"""The cost preview compared with the requests that indexing sends."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 from tests import openai_server
 from tests.conftest import SAMPLE_INPUT
-from tests.defs.test_language_models import BATCHES, TABLES, contents, use
+from tests.defs.test_language_models import BATCHES, TABLES, contents, copy_index, use
 from tests.openai_server import running
 
 EXTRACTION = ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]
@@ -20,7 +20,7 @@ SUMS = ["calls", "prompt_tokens", "completion_tokens", "cost_usd"]
 
 @pytest.fixture
 def server(monkeypatch):
-    """It counts tokens as OpenAI does: by the tokenizer, and four more per message."""
+    """Counts tokens as OpenAI does: by the tokenizer, plus four per message."""
     monkeypatch.setattr(openai_server, "_tokens", lambda text: count_tokens([text])[0])
     with running() as server:
         yield server
@@ -42,15 +42,22 @@ def small(priced):
     return priced
 
 
+@pytest.fixture
+def indexed(priced, shared_folder):
+    """The same documents, indexed: `server` has no requests yet."""
+    return copy_index(priced, shared_folder)
+
+
 def paid() -> pl.DataFrame:
-    """What the ledger's books say was paid: a row per task, with the columns of the preview."""
-    books = ledger_of(Settings.load()).frame()
-    return books.group_by("task").agg(
+    """What was paid by the ledger: a row per task, with the columns of the preview."""
+    calls = ledger_of(Settings.load()).frame()
+    return calls.group_by("task").agg(
         calls=pl.len(), **{name: pl.col(name).sum() for name in ("prompt_tokens", "completion_tokens", "cost_usd")}
     )
 
 
-def test_the_preview_of_the_sample_corpus_holds(priced, server, monkeypatch):
+@pytest.mark.extended
+def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     planned = plan_index(priced.index).by_task
     assert server.requests == []
@@ -71,41 +78,37 @@ def test_the_preview_of_the_sample_corpus_holds(priced, server, monkeypatch):
     assert len(server.requests) == calls
 
 
-def test_a_preview_sends_nothing_and_changes_no_table(small, server):
-    small.index_all()
-    before, sent = contents(small), len(server.requests)
-    small.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    plan = plan_index(small.index)
+def test_preview_sends_nothing_and_changes_no_table(indexed, server):
+    before = contents(indexed)
+    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan = plan_index(indexed.index)
     assert plan.batches == ["two"]
-    assert contents(small) == before
-    assert len(server.requests) == sent
+    assert contents(indexed) == before
+    assert server.requests == []
     assert set(before) == set(TABLES)
 
 
-def test_after_an_edit_only_its_text_unit_is_to_be_extracted(small, server):
-    small.index_all()
-    before = len(server.chats)
-    small.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
-    plan = plan_index(small.index)
+def test_preview_after_an_edit_extracts_only_its_text_unit(indexed, server):
+    indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    plan = plan_index(indexed.index)
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
-    small.index_all("two")
-    sent = Counter(request.task for request in server.chats[before:])
+    indexed.index_all("two")
+    sent = Counter(request.task for request in server.chats)
     assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 2
     assert planned["extract_claims"] + planned["extract_claims_continue"] == sent["ExtractClaims"] == 2
     extraction = plan.costs.filter(pl.col("task").is_in(EXTRACTION))
     assert extraction["batch"].unique().to_list() == ["two"]
 
 
-def test_what_the_ledger_has_is_not_to_be_paid_again(small, server):
-    small.index_all()
-    (small.root / "index" / "working.duckdb").unlink()
-    plan = plan_index(small.index)
+def test_preview_does_not_count_answers_in_the_ledger(indexed):
+    (indexed.root / "index" / "working.duckdb").unlink()
+    plan = plan_index(indexed.index)
     assert plan.costs["calls"].sum() == 0
     assert plan.costs["in_ledger"].sum() >= 12  # three text units, graph and claims, each with a gleaning
     assert plan.costs["exact"].all()
 
 
-def test_a_text_in_two_documents_is_paid_for_once(small, server):
+def test_text_in_two_documents_is_paid_for_once(small, server):
     small.write("three/again.md", BATCHES["two/c.md"])
     planned = dict(plan_index(small.index).by_task.select("task", "calls").iter_rows())
     small.index_all()
@@ -113,7 +116,7 @@ def test_a_text_in_two_documents_is_paid_for_once(small, server):
     assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 6
 
 
-def test_it_says_what_the_numbers_rest_on(small, monkeypatch):
+def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "7.5")
     notes = " ".join(plan_index(small.index).notes)
     assert "a rule of thumb" in notes
@@ -124,7 +127,7 @@ def test_it_says_what_the_numbers_rest_on(small, monkeypatch):
     assert "no price is known" in " ".join(plan_index(small.index).notes)
 
 
-def test_the_embedded_default_costs_nothing(project):
+def test_embedded_default_costs_nothing(project):
     project.write("one/a.md", BATCHES["one/a.md"])
     plan = plan_index(project.index)
     assert plan.batches == ["one"]
@@ -132,7 +135,7 @@ def test_the_embedded_default_costs_nothing(project):
     assert plan.notes == ("No model is set, so nothing is paid for.",)
 
 
-def test_vectors_made_on_this_machine_cost_nothing_and_reach_no_server(small, server, monkeypatch):
+def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")  # the base URL of the embedding server stays set
     plan = plan_index(small.index)
     assert server.requests == []
@@ -145,7 +148,7 @@ def test_vectors_made_on_this_machine_cost_nothing_and_reach_no_server(small, se
     assert plan.notes == ("onnx:minilm runs on this machine, so nothing is paid for.",)
 
 
-def test_plan_tells_of_documents_in_which_the_embedded_default_finds_no_names(project):
+def test_preview_reports_documents_without_names_for_the_embedded_default(project):
     project.write("one/a.md", BATCHES["one/a.md"])
     project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
     assert plan_index(project.index).notes[1:] == (
@@ -154,7 +157,7 @@ def test_plan_tells_of_documents_in_which_the_embedded_default_finds_no_names(pr
     )
 
 
-def test_the_job_shows_the_preview_as_metadata_of_its_output(small):
+def test_job_shows_the_preview_as_metadata_of_its_output(small):
     result = small.run("preview_cost")
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]
     assert output.metadata["calls"].value > 12

@@ -1,4 +1,4 @@
-"""An instruction planted in a document reaches models only as data: between the marks of a fence, in every task."""
+"""An instruction planted in a document reaches models only as fenced data, in every task."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _FENCE = re.compile(r'<(\w+) id="([0-9a-f]{8})">\n.*?\n</\1 \2>', re.DOTALL)
 
 @pytest.fixture
 def planted(project, monkeypatch):
-    """The server that has seen the whole indexing, and goes on to answer questions."""
+    """The server that received all requests of indexing; it also answers questions."""
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
@@ -34,7 +34,7 @@ def planted(project, monkeypatch):
 
 
 def outside_fences(request: Request) -> str:
-    """What a model is told by anybody but a document: system and user messages without their data."""
+    """The instructions of a request: system and user messages without their data."""
     told = (message["content"] for message in request.body["messages"] if message["role"] != "assistant")
     return "\n".join(_FENCE.sub("", content) for content in told)
 
@@ -51,7 +51,7 @@ def test_a_planted_instruction_reaches_models_only_as_data(planted):
         assert any(holds(request) for request in indexing if request.task == task), f"{task} was not put to the test"
     assert any(map(holds, gleanings))
     assert not [request.task for request in indexing if "Xyzzy" in outside_fences(request)]
-    for request in gleanings:  # what the model has said itself comes back as the JSON it is, not as prose
+    for request in gleanings:  # the model's own answer comes back as JSON, not as prose
         (said,) = (message["content"] for message in request.body["messages"] if message["role"] == "assistant")
         assert isinstance(json.loads(said), dict)
 

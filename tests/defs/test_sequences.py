@@ -1,4 +1,4 @@
-"""Whatever was added, edited and deleted, in whatever order: the index is the one of what is there now.
+"""After any additions, edits and deletions in any order, the index equals one built from the present documents.
 
 `SEQUENCES=50 python -m pytest tests/defs/test_sequences.py` tries more of them, and more orders and groupings.
 """
@@ -28,7 +28,7 @@ from tests.conftest import SAMPLE_INPUT
 
 SEQUENCES = int(os.environ.get("SEQUENCES", "4"))
 GROUPINGS = 5 if "SEQUENCES" in os.environ else 2
-# What a table says, apart from numbers and from which run said it.
+# Content of the tables without numbers and run ids.
 FACTS = {
     "documents": "id, title, text, batch, source, content_hash",
     "text_units": "id, document_id, text, n_tokens, start_char, end_char, ordinal, batch",
@@ -54,7 +54,7 @@ changes = st.lists(st.tuples(paths, st.none() | texts), min_size=2, max_size=6)
 
 
 def index_all(index: Index, only: list[str] | None = None) -> None:
-    """Everything that changed, through to the publication, without Dagster."""
+    """Index everything that changed and publish, without Dagster."""
     found = scan(index)
     for batch in only or [*found.changed, *found.deleted]:
         index_batch(index, batch, index.models(batch), "test")
@@ -89,7 +89,7 @@ def facts(index: Index) -> dict[str, list[dict]]:
 
 
 def modularity(index: Index) -> float:
-    """Of the top level, by igraph."""
+    """Modularity of the top level, computed by igraph."""
     entities, edges = index.working.read_tables("entities", "relationships")
     members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
     community = dict(members.iter_rows())
@@ -139,7 +139,7 @@ def test_batches_in_any_order_give_the_same_mentions_entities_and_relationships(
     for seed in range(GROUPINGS):
         index = index_at(tmp_path / str(seed), monkeypatch)
         order = random.Random(seed).sample(batches, len(batches))
-        for batch in order[: seed % len(order) + 1]:  # some with a graph made in between, the rest at once
+        for batch in order[: seed % len(order) + 1]:  # some with a graph made in between, the rest together
             index_all(index, [batch])
         index_all(index, order[seed % len(order) + 1 :] or None)
         results.append(facts(index))
@@ -156,8 +156,8 @@ SAID = {
 
 
 @pytest.mark.extended
-def test_documents_grouped_into_batches_in_any_way_say_the_same(tmp_path, monkeypatch):
-    """Ids of documents and text units hang on their paths, so what is compared is what the rows say."""
+def test_grouping_documents_into_batches_does_not_change_the_index(tmp_path, monkeypatch):
+    """Ids of documents and text units depend on their paths, so the content of the rows is compared."""
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
     documents = sorted(path for path in SAMPLE_INPUT.rglob("*") if path.suffix in {".md", ".txt"})

@@ -1,4 +1,4 @@
-"""Communities over re-indexing: what an edit did not concern keeps its id, its members and its report."""
+"""Communities over re-indexing: those unaffected by an edit keep their ids, members and reports."""
 
 import random
 
@@ -19,8 +19,10 @@ def person(number: int) -> str:
 
 
 def documents() -> dict[str, list[str]]:
-    """200 documents as sentences. They go round a ring of people, each about those near its place and a few others:
-    a graph without clear borders, which can be divided in many ways that are equally good."""
+    """200 documents as sentences about a ring of people, each about those near its place and a few others.
+
+    The graph has no clear borders: many partitions are equally good.
+    """
     rng = random.Random(1)
 
     def somebody(place: int) -> str:
@@ -35,16 +37,9 @@ def documents() -> dict[str, list[str]]:
     }
 
 
-def indexed(project, texts):
-    for path, sentences in texts.items():
-        project.write(path, " ".join(sentences))
-    project.run_all()
-    return project
-
-
 @pytest.fixture
-def small(project):
-    return indexed(project, dict(list(documents().items())[:24]))
+def small(start_with):
+    return start_with({path: " ".join(sentences) for path, sentences in list(documents().items())[:24]})
 
 
 def communities(project) -> dict[str, tuple]:
@@ -58,9 +53,11 @@ def metadata(project, asset: str) -> dict[str, object]:
 
 
 @pytest.mark.extended
-def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(project):
+def test_edit_of_one_sentence_keeps_nearly_all_communities_and_reports(project):
     texts = documents()
-    indexed(project, texts)
+    for path, sentences in texts.items():
+        project.write(path, " ".join(sentences))
+    project.run_all()
     before = communities(project)
     assert metadata(project, "communities")["clustered_from_scratch"] == 1
     path = "batch-2/document-042.txt"
@@ -68,10 +65,10 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
     project.write(path, " ".join(edited))
     project.run_all("batch-2")
     after = communities(project)
-    told = metadata(project, "communities")
-    assert told["clustered_from_scratch"] == 0
-    assert 0 < told["entities_free_to_move"] < 30
-    assert told["modularity"] >= 0.99 * told["modularity_of_fresh_run"]
+    reported = metadata(project, "communities")
+    assert reported["clustered_from_scratch"] == 0
+    assert 0 < reported["entities_free_to_move"] < 30
+    assert reported["modularity"] >= 0.99 * reported["modularity_of_fresh_run"]
     assert len(before.keys() & after.keys()) >= 0.98 * len(before)
     assert len(set(before.items()) & set(after.items())) >= 0.95 * len(before)
     reports = metadata(project, "community_reports")
@@ -81,19 +78,19 @@ def test_after_an_edit_of_one_sentence_nearly_all_communities_and_reports_stay(p
     assert len(set(before.items()) & set(communities(project).items())) < kept
 
 
-def test_a_new_document_keeps_the_communities_of_the_others(small):
+def test_new_document_keeps_the_communities_of_the_others(small):
     before = communities(small)
     small.write("batch-9/new.txt", "Xaver Quint met Yves Quorn in Quebec. Yves Quorn wrote to Xaver Quint in Quebec.")
-    small.run_all("batch-9")
+    small.index_all("batch-9")
     after = communities(small)
     assert before.items() <= after.items()
     assert 1 <= len(after) - len(before) <= 2
     (small.input / "batch-9" / "new.txt").unlink()
-    small.run_all("batch-9")
+    small.index_all("batch-9")
     assert communities(small) == before
 
 
-def test_a_forced_fresh_run_replaces_the_partition_and_is_the_next_start(small):
+def test_forced_fresh_run_replaces_the_partition_and_starts_the_next(small):
     assert not update_communities(small.index, "run").clustering.fresh
     forced = update_communities(small.index, "run", from_scratch=True)
     assert forced.clustering.fresh

@@ -1,4 +1,4 @@
-"""A run that is stopped in the middle keeps what it has got; the next one does the rest, and says how far it is."""
+"""A terminated run keeps its completed calls; the next one does the rest and reports progress."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from tests.openai_server import running
 NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
 
 
-def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(project, monkeypatch, caplog):
+def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeypatch, caplog):
     asked = []
 
     def content(body):
@@ -37,7 +37,7 @@ def test_a_terminated_extraction_goes_on_where_it_was_and_tells_its_progress(pro
         assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
         stopped = len(asked)
         project.run("index_batches", "one")
-    assert len(asked) - len(set(asked)) <= 1  # only the call that was under way is made a second time
+    assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
     assert len(set(asked)) == 4 * len(NAMES)  # graph and claims, each with one gleaning
     assert len(asked) > stopped
     assert re.search(r"4 of 6 text units; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text)

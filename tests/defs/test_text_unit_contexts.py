@@ -1,4 +1,4 @@
-"""Contexts of text units through Dagster: what is searched, embedded and shown, and what is done again when."""
+"""Contexts of text units: how they are searched, embedded and shown, and when they are recomputed."""
 
 from collections import Counter
 
@@ -7,11 +7,12 @@ import pytest
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.indexing.purge import purge
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
-from tests.defs.test_language_models import use
+from tests.defs.test_language_models import copy_index, use
 from tests.openai_server import OpenAIServer, running
 
 LOG = """# The voyage
@@ -74,8 +75,8 @@ def test_a_text_unit_knows_its_document_and_headings(indexed):
     assert found["Robert Halpin was honoured in London."] == "The voyage › Ashore"
 
 
-def test_what_only_a_heading_says_is_found_and_shown_but_never_quoted(indexed):
-    # "August" stands in a heading only, with another text unit for the heading itself.
+def test_text_of_a_heading_is_found_and_shown_but_never_quoted(indexed):
+    # "August" is only in a heading, which is a text unit of its own.
     hits = [text for (text,) in indexed.sql("SELECT text FROM search_text('August', 10)")]
     assert "William Thomson read the signals in the testing room." in hits
     index = GraphRAG(indexed.root / "index")
@@ -142,7 +143,7 @@ def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
     assert "\n0||# The voyage" in GraphRAG(indexed.root / "index").context("basic", "voyage").text
 
 
-def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(indexed):
+def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
     expected, facts = contexts(indexed), rows(indexed, *FACTS)
     vectors = indexed.sql("SELECT id, vector FROM embeddings ORDER BY id")
     path = indexed.root / "index" / "working.duckdb"
@@ -150,7 +151,7 @@ def test_an_index_from_before_there_were_contexts_gets_them_without_extracting(i
         for column in ("context", "context_fingerprint"):
             connection.execute(f"ALTER TABLE text_units DROP COLUMN {column}")
         connection.execute("UPDATE batch_state SET digest = 'of the former version'")
-    # A process that has the file open already must not take it for a complete one.
+    # This process completed the file before; it must check again.
     from graphrag_assets.store import working
 
     working._completed.discard(path)
@@ -171,25 +172,36 @@ def modelled(voyage, server, monkeypatch):
     return voyage
 
 
+@pytest.fixture
+def modelled_index(modelled, shared_folder):
+    """The same, indexed: `server` has no requests yet."""
+    return copy_index(modelled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="model")
+
+
+@pytest.fixture
+def heading_index(modelled, shared_folder, monkeypatch):
+    """The same, indexed by the models with the headings as contexts."""
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
+    return copy_index(modelled, shared_folder, {"ship/log.md": LOG}, chunking="sentences", text_unit_context="headings")
+
+
 def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
     return Counter(request.task for request in server.requests[since:])
 
 
-def test_the_chat_model_is_asked_once_for_each_text_unit(modelled, server):
-    modelled.index_all()
-    found = contexts(modelled)
-    assert sent(server)["UnitContext"] == len(found)
+def test_contexts_are_written_below_the_headings(modelled_index):
+    found = contexts(modelled_index)
     written = found["The cable parted in deep water."]
     assert written.startswith("The voyage › Out at sea › July: ")
     assert len(written) > len("The voyage › Out at sea › July: ")
-    assert modelled.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
-    assert modelled.sql("SELECT count(*) FROM llm_calls WHERE task = 'text_unit_context' AND batch = 'ship'") == [
-        (len(found),)
-    ]
+    assert modelled_index.sql("SELECT count(*) FROM text_units WHERE context_fingerprint IS NULL") == [(0,)]
+    calls = "SELECT count(*) FROM llm_calls WHERE task = 'text_unit_context' AND batch = 'ship'"
+    assert modelled_index.sql(calls) == [(len(found),)]
 
 
-def test_the_document_is_the_same_in_all_requests_and_the_passage_comes_last(modelled, server):
+def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the_passage_last(modelled, server):
     modelled.index_all()
+    assert sent(server)["UnitContext"] == len(contexts(modelled))
     asked = [request.body["messages"] for request in server.chats if request.task == "UnitContext"]
     assert len({messages[0]["content"] for messages in asked}) == 1
     parts = [messages[1]["content"].partition("\n\n<passage ") for messages in asked]
@@ -198,38 +210,35 @@ def test_the_document_is_the_same_in_all_requests_and_the_passage_comes_last(mod
     assert len({passage for _, _, passage in parts}) == len(asked)
 
 
-def test_a_second_run_asks_nothing_and_a_lost_database_asks_the_ledger(modelled, server):
-    modelled.index_all()
-    before, found = len(server.requests), rows(modelled, *FACTS, "text_units", "embeddings")
-    modelled.index_all()
-    modelled.run("index_everything")
-    (modelled.root / "index" / "working.duckdb").unlink()
-    modelled.index_all()
-    assert len(server.requests) == before
-    assert rows(modelled, *FACTS, "text_units", "embeddings") == found
+def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modelled_index, server):
+    found = rows(modelled_index, *FACTS, "text_units", "embeddings")
+    modelled_index.index_all()
+    modelled_index.run("index_everything")
+    (modelled_index.root / "index" / "working.duckdb").unlink()
+    modelled_index.index_all()
+    assert server.requests == []
+    assert rows(modelled_index, *FACTS, "text_units", "embeddings") == found
 
 
-def test_switching_embeds_again_and_never_extracts_again(modelled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
-    modelled.index_all()
-    facts, units, before = rows(modelled, *FACTS), len(contexts(modelled)), len(server.requests)
+def test_switching_embeds_again_and_never_extracts_again(heading_index, server, monkeypatch):
+    facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
-    modelled.index_all()
-    assert set(sent(server, before)) == {"UnitContext", "embedding"}
-    assert sent(server, before)["UnitContext"] == units
-    assert rows(modelled, *FACTS) == facts
+    heading_index.index_all()
+    assert set(sent(server)) == {"UnitContext", "embedding"}
+    assert sent(server)["UnitContext"] == units
+    assert rows(heading_index, *FACTS) == facts
     before = len(server.requests)
-    for mode in ("headings", "model"):  # all is known: even the vectors are in the ledger
+    for mode in ("headings", "model"):  # everything is known: even the vectors are in the ledger
         monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", mode)
-        modelled.index_all()
+        heading_index.index_all()
     assert len(server.requests) == before
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
-    modelled.index_all()
+    heading_index.index_all()
     assert set(sent(server, before)) == {"embedding"}
-    assert rows(modelled, *FACTS) == facts
+    assert rows(heading_index, *FACTS) == facts
 
 
-def test_an_edit_asks_for_the_contexts_of_its_document_and_extracts_what_was_edited(modelled, server):
+def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modelled, server):
     modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
     modelled.index_all()
     before, units = len(server.requests), modelled.sql("SELECT count(*) FROM text_units WHERE context LIKE 'The voy%'")
@@ -240,7 +249,7 @@ def test_an_edit_asks_for_the_contexts_of_its_document_and_extracts_what_was_edi
     assert asked["ExtractGraph"] == 2  # one text unit, with a gleaning
 
 
-def test_a_failed_context_leaves_the_headings_and_is_asked_for_by_the_next_run(modelled, server, monkeypatch):
+def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
     answer = server.content
 
@@ -265,7 +274,7 @@ def test_a_failed_context_leaves_the_headings_and_is_asked_for_by_the_next_run(m
     assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
-def test_the_preview_counts_contexts(modelled, server):
+def test_preview_counts_contexts(modelled, server):
     plan = plan_index(modelled.index)
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
     exact = dict(plan.by_task.select("task", "exact").iter_rows())
@@ -278,23 +287,20 @@ def test_the_preview_counts_contexts(modelled, server):
     assert plan_index(modelled.index).costs["calls"].sum() == 0
 
 
-def test_purge_keeps_the_answers_that_contexts_rest_on(modelled, server):
-    from graphrag_assets.indexing.purge import purge
-
-    modelled.index_all()
-    modelled.write("ship/log.md", LOG.replace("at once", "at dawn"))
-    modelled.index_all()
-    before, found = len(server.requests), rows(modelled, *FACTS, "text_units")
-    purge(modelled.index)
-    (modelled.root / "index" / "working.duckdb").unlink()
-    modelled.index_all()
+def test_purge_keeps_the_answers_that_contexts_depend_on(modelled_index, server):
+    modelled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
+    modelled_index.index_all()
+    before, found = len(server.requests), rows(modelled_index, *FACTS, "text_units")
+    purge(modelled_index.index)
+    (modelled_index.root / "index" / "working.duckdb").unlink()
+    modelled_index.index_all()
     assert not sent(server, before).keys() & {"UnitContext", "ExtractGraph", "ExtractClaims"}
-    assert rows(modelled, *FACTS, "text_units") == found
-    books = modelled.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
-    assert dict(books)["purged"] > 0
+    assert rows(modelled_index, *FACTS, "text_units") == found
+    calls = modelled_index.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
+    assert dict(calls)["purged"] > 0
 
 
-def test_written_contexts_without_a_chat_model_are_an_error_that_says_so(project, monkeypatch):
+def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
     with pytest.raises(
         SettingsError, match=r"GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model.*GRAPHRAG_CHAT_MODEL"
@@ -302,12 +308,10 @@ def test_written_contexts_without_a_chat_model_are_an_error_that_says_so(project
         Settings.load()
 
 
-def test_a_run_can_be_given_another_context_which_stays_with_its_batches(modelled, server, monkeypatch):
-    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "headings")
-    modelled.index_all()
+def test_context_option_of_a_run_stays_with_its_batches(heading_index):
     ops = {"index_selected": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
-    modelled.run("refresh_changed", ops=ops)
-    assert set(contexts(modelled).values()) == {""}
-    modelled.index_all()
-    assert set(contexts(modelled).values()) == {""}
-    assert rows(modelled, schema.INDEX_OPTIONS.name)["index_options"] == [("ship", "text_unit_context", "none")]
+    heading_index.run("refresh_changed", ops=ops)
+    assert set(contexts(heading_index).values()) == {""}
+    heading_index.index_all()
+    assert set(contexts(heading_index).values()) == {""}
+    assert rows(heading_index, schema.INDEX_OPTIONS.name)["index_options"] == [("ship", "text_unit_context", "none")]

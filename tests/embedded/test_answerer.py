@@ -42,7 +42,7 @@ def test_the_sentence_that_answers_is_quoted_with_all_rows_that_hold_it() -> Non
     assert f"{BROOKE} [Data: Sources (12); Entities (5); Reports (3)]" in answer
 
 
-def test_sentences_stand_in_reading_order_each_with_a_citation() -> None:
+def test_sentences_are_in_reading_order_each_with_a_citation() -> None:
     answer = respond("Who devised the sounding apparatus, and for how much was the Great Eastern sold?")
     assert answer.index(BROOKE) < answer.index(SOLD)
     parts = re.findall(r"(.+?) \[Data: [^\]]+\]", answer)
@@ -61,7 +61,7 @@ def test_sentences_stand_in_reading_order_each_with_a_citation() -> None:
         ("Where did the ship anchor?", "The ship anchored off Valentia.", "The ship anchored very late again."),
     ],
 )
-def test_a_sentence_with_the_kind_of_thing_asked_for_is_preferred(question: str, right: str, wrong: str) -> None:
+def test_sentence_with_the_expected_kind_of_answer_is_preferred(question: str, right: str, wrong: str) -> None:
     passages = (Passage("Sources", 1, "", wrong), Passage("Sources", 2, "", right))
     points = answerer.map_(question, Evidence("", passages)).points
     assert points[0].text == f"{right} [Data: Sources (2)]"
@@ -83,7 +83,7 @@ def test_without_a_common_word_nothing_is_found(question: str) -> None:
     assert answerer.map_(question, Evidence("", SOURCES[:2])).points == ()
 
 
-def test_what_the_evidence_does_not_tell_is_answered_by_the_closest_passages() -> None:
+def test_closest_passages_are_shown_when_the_evidence_has_no_answer() -> None:
     question = "Did Napoleon buy the Great Northern?"
     assert respond(question) == f"{CLOSEST}\n- {SOLD} [Data: Sources (15)]"
     points = answerer.map_(question, Evidence("", SOURCES[:2])).points
@@ -118,7 +118,7 @@ def test_headings_references_and_fragments_are_never_sentences_of_an_answer() ->
                      "She was broken up in 1889."]  # fmt: skip
 
 
-def test_a_heading_says_what_the_sentences_under_it_are_about() -> None:
+def test_heading_is_the_subject_of_the_sentences_under_it() -> None:
     found = candidates(
         [Passage("Sources", 1, "Document", "# One\n\nFirst of all things.\n\n## Two\n\nSecond of all things.")]
     )
@@ -157,7 +157,7 @@ def test_the_reduction_does_not_depend_on_the_order_of_the_points() -> None:
     assert answer.count("\n") < MAX_POINTS
 
 
-def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
+def test_follow_ups_apply_the_question_to_new_names() -> None:
     mapped = answerer.map_("Who devised the sounding apparatus?", Evidence("", SOURCES[:1]), follow_ups=2)
     assert mapped.follow_ups[0].question == "John Mercer Brooke — Who devised the sounding apparatus?"
     assert len(mapped.follow_ups) <= 2
@@ -165,7 +165,7 @@ def test_follow_ups_ask_the_question_of_names_that_came_up() -> None:
     assert all(follow_up.question.count(" — ") == 1 for follow_up in again.follow_ups)
 
 
-def test_a_question_is_taken_apart() -> None:
+def test_question_is_parsed() -> None:
     asked = Asked.of("When did the Great Eastern leave Valentia in 1866, and who commanded her?")
     assert asked.terms == ("great", "eastern", "leav", "valentia", "1866", "command")
     assert asked.named == {"great", "eastern", "valentia", "1866"}
@@ -269,7 +269,7 @@ def test_a_question_mostly_about_something_else_is_not_answered() -> None:
         ("Who commanded the Niagara?", None),
     ],
 )
-def test_what_is_asked_about_is_known_when_nothing_else_is_asked(question: str, subject: str | None) -> None:
+def test_subject_of_a_bare_overview_question_is_recognized(question: str, subject: str | None) -> None:
     assert Asked.of(question).subject == subject
 
 
@@ -285,11 +285,11 @@ def test_what_is_asked_about_is_known_when_nothing_else_is_asked(question: str, 
         ("The field was green.", 0, 0),
     ],
 )
-def test_definitions_are_told_from_mentions(text: str, least: float, most: float) -> None:
+def test_definitions_are_distinguished_from_mentions(text: str, least: float, most: float) -> None:
     assert least <= definition("Cyrus Field", text) <= most
 
 
-def test_who_somebody_was_is_answered_by_definitions_and_links() -> None:
+def test_question_about_a_person_is_answered_by_definitions_and_links() -> None:
     passages = (
         Passage(
             "Sources", 1, "", "Matthew Field was an engineer. Cyrus Field was a paper merchant of New York. It rained."
@@ -310,7 +310,7 @@ def test_a_name_in_lower_case_is_the_name_of_the_texts() -> None:
     )
 
 
-def test_an_overview_begins_with_what_its_subject_is() -> None:
+def test_overview_begins_with_a_definition_of_its_subject() -> None:
     text = 'Spirit of Tiny Tim! Tiny Tim sang to them. Tim Cratchit ("Tiny Tim"), a cripple, was the youngest son.'
     assert respond("Give me an overview of Tiny Tim", Passage("Sources", 1, "", text)).startswith("Tim Cratchit")
 
@@ -330,7 +330,7 @@ def test_the_language_of_a_question_is_known_by_its_stop_words(question: str, la
     assert language_of_question(question) == language
 
 
-def test_a_question_too_short_to_tell_is_read_as_the_text_is() -> None:
+def test_short_question_is_read_in_the_language_of_the_text() -> None:
     assert language_of_question("Altmoor", "Die Bürger von Altmoor sammelten Geld für den Wiederaufbau.") == "de"
 
 
@@ -345,11 +345,11 @@ def test_a_question_too_short_to_tell_is_read_as_the_text_is() -> None:
         ("What were the biggest problems?", ("trouble",)),
     ],
 )
-def test_question_words_tell_the_kind_of_answer(question: str, kinds: tuple[str, ...]) -> None:
+def test_question_words_decide_the_kind_of_answer(question: str, kinds: tuple[str, ...]) -> None:
     assert Asked.of(question).kinds == kinds
 
 
-def test_problems_are_whatever_went_wrong() -> None:
+def test_problem_questions_match_sentences_about_failures() -> None:
     text = "The boxes were brown. The glass was cracked on arrival. Nobody sang. The parcel was delayed for days."
     points = answerer.map_("What were the biggest problems?", Evidence("", (Passage("Reports", 1, "", text),))).points
     assert {point.text.split(" [")[0] for point in points} == {
@@ -373,7 +373,7 @@ def test_why_prefers_the_sentence_that_gives_a_cause() -> None:
         ("However, it burnt well.", "… However, it burnt well. {}"),  # nothing else, and nothing before it
     ],
 )
-def test_no_extract_begins_with_a_word_that_means_something_before_it(text: str, shown: str) -> None:
+def test_no_extract_begins_with_a_reference_to_an_earlier_sentence(text: str, shown: str) -> None:
     answer = respond("What burnt?", Passage("Sources", 1, "", text))
     assert answer.removeprefix(f"{CLOSEST}\n- ") == shown.replace("{}", "[Data: Sources (1)]")
 
@@ -412,7 +412,7 @@ MAIL = Passage(
         ("What do the mails say?", "the glass of it was broken. [Data: Sources (4)]"),
     ],
 )
-def test_what_only_a_header_or_a_heading_names_is_shown_as_closest(question: str, shown: str) -> None:
+def test_subject_named_only_in_a_heading_is_shown_as_closest(question: str, shown: str) -> None:
     assert respond(question, MAIL) == f"{CLOSEST}\n- {shown}"
     (point,) = answerer.map_(question, Evidence("", (MAIL,))).points
     assert point.text == shown
@@ -421,7 +421,7 @@ def test_what_only_a_header_or_a_heading_names_is_shown_as_closest(question: str
 
 
 @pytest.mark.parametrize("question", ["Who is Robert Halpin?", "How deep is the sea?"])
-def test_what_no_line_names_is_not_answered(question: str) -> None:
+def test_subject_in_no_line_is_not_answered(question: str) -> None:
     assert respond(question, MAIL) == NO_ANSWER
 
 
@@ -440,7 +440,7 @@ def pieces_of(stream) -> list:
     return asyncio.run(read())
 
 
-def test_an_answer_comes_sentence_by_sentence_and_lastly_whole() -> None:
+def test_answer_is_streamed_by_sentence_with_the_full_text_last() -> None:
     question = "Who devised the sounding apparatus, and for how much was the Great Eastern sold?"
     *pieces, whole = pieces_of(ANSWERER.stream_response(question, Evidence("", SOURCES)))
     assert whole == Reply(respond(question), whole.usage)
@@ -456,11 +456,11 @@ def test_an_answer_comes_sentence_by_sentence_and_lastly_whole() -> None:
     assert len(pieces) == 2
 
 
-def test_without_an_answer_one_piece_says_so() -> None:
+def test_missing_answer_is_one_piece() -> None:
     assert pieces_of(ANSWERER.stream_response("Who?", Evidence("", ())))[0] == NO_ANSWER
 
 
-def test_a_question_that_names_nothing_is_about_what_was_named_last() -> None:
+def test_question_without_a_name_is_about_the_last_named_subject() -> None:
     said = AnswerOptions(history="user: Who was Whitehouse?\nassistant: The electrician of Thomson.")
     passages = (
         Passage("Sources", 1, "", "Whitehouse was dismissed on 17 August by the board of the company."),
@@ -473,7 +473,7 @@ def test_a_question_that_names_nothing_is_about_what_was_named_last() -> None:
     assert in_conversation("When was he dismissed?", "") == "When was he dismissed?"
 
 
-def test_reports_are_rated_by_what_they_have_of_the_question() -> None:
+def test_reports_are_rated_by_their_share_of_the_question() -> None:
     question = "Who paid for the cable of Newfoundland?"
     near, _ = rate(question, "Cyrus Field paid for the cable that was laid to Newfoundland.")
     part, _ = rate(question, "The cable was laid in deep water by two ships.")
@@ -537,7 +537,7 @@ def test_a_question_in_chinese_that_shares_no_word_with_the_passages_is_not_answ
     assert respond("谁发明电话？", WANG, QINGCHUAN) == NO_ANSWER
 
 
-def test_sentences_in_scripts_without_spaces_are_candidates_of_their_own() -> None:
+def test_sentences_in_scripts_without_spaces_are_separate_candidates() -> None:
     text = "青川大学\n\n学校成立于1921年。他说：「我毕业了。」图书馆很大！很好。"
     found = [(candidate.text, candidate.heading) for candidate in candidates([Passage("Sources", 1, "", text)], "zh")]
     assert [text for text, _ in found] == ["学校成立于1921年。", "他说：「我毕业了。」", "图书馆很大！"]
@@ -551,7 +551,7 @@ def test_words_of_a_question_are_bigrams_beside_names_in_capitals() -> None:
     assert names_in("Vera Molina学习物理") == ["Vera Molina"]
 
 
-def test_a_sentence_stands_once_among_the_closest_passages() -> None:
+def test_sentence_appears_once_among_the_closest_passages() -> None:
     text = "Anke Müller leads the workshop in Gifhorn. She was trained by Karl Weiß."
     passage = Passage("Sources", 1, "Notes", text, 1.0)
     answer = respond("Who trained the leader of the workshop, and which river rises near his town?", passage)

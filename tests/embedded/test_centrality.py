@@ -46,13 +46,13 @@ def test_a_single_description_is_kept_as_it_is():
     assert summarize(described(("a", "A", "Only this."), ("a", "A", "Only this."))).rows() == [("a", "Only this.")]
 
 
-def test_of_several_the_central_ones_are_kept_and_the_odd_one_is_not():
+def test_central_descriptions_are_kept_and_outliers_are_not():
     summary = summarize(described(*(("cable", "xyz", text) for text in TEXTS)), max_sentences=2)["description"].item()
     assert "Potatoes" not in summary
     assert summary.count(".") == 2
 
 
-def test_a_description_that_opens_with_the_name_goes_first():
+def test_description_that_begins_with_the_name_is_first():
     rows = described(
         ("v", "Valentia", "Cables were landed near the island of Valentia."),
         ("v", "Valentia", "Valentia is the island where cables were landed."),

@@ -1,4 +1,4 @@
-"""The embedded default extraction on small texts, with what a reader would extract from them."""
+"""Extraction by the embedded default on small texts, compared with what a reader would extract."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def test_people_lose_their_honorifics_and_the_surname_alone_means_the_same_perso
     }
 
 
-def test_a_surname_borne_by_two_people_of_the_unit_stays_itself() -> None:
+def test_surname_of_two_people_is_not_resolved() -> None:
     titles = types_of("Cyrus Field and Matthew Field were brothers. The scheme pleased Field.")
     assert set(titles) == {"Cyrus Field", "Matthew Field", "Field"}
 
@@ -169,7 +169,7 @@ def test_a_capital_at_a_sentence_start_is_believed_when_the_unit_or_the_title_co
         ("It rained.", "", []),
     ],
 )
-def test_what_the_title_names_is_an_entity(text: str, title: str, expected: list[str]) -> None:
+def test_name_in_the_title_is_an_entity(text: str, title: str, expected: list[str]) -> None:
     titles = types_of(text, title)
     assert [name for name in (title, title.split(" (")[0]) if name in titles] == expected + expected * (
         len(expected) == 1

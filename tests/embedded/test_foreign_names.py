@@ -168,7 +168,7 @@ def test_nothing_is_found_in_languages_without_capitals(language: str, text: str
     assert extract_unit(text, "Anna Bell", language) == UnitExtraction()
 
 
-def test_documents_without_names_are_told_by_language() -> None:
+def test_documents_without_names_are_counted_by_language() -> None:
     assert without_names(["en", "de", "und", None]) == ""
     assert without_names(["zh", "en", "ar", "zh"]) == (
         "1 document in Arabic, 2 documents in Chinese: the embedded default finds no names there; "

@@ -57,7 +57,7 @@ def test_word_order_makes_a_small_difference() -> None:
     assert 0.9 < similarity("great eastern ship", "eastern great ship") < 0.9999
 
 
-def test_case_does_not_change_what_a_text_is_about() -> None:
+def test_case_does_not_change_the_vector_much() -> None:
     assert similarity("Cyrus Field crossed the ocean", "cyrus field crossed the ocean") > 0.95
 
 

@@ -19,7 +19,7 @@ def test_a_report_names_its_leading_members_and_rates_by_text_units():
     assert "9 text units" in report.rating_explanation
 
 
-def test_a_summary_says_what_the_central_entities_are_and_how_they_are_related():
+def test_summary_defines_the_central_entities_and_relates_them():
     rows = (*CABLE, ReportRow("Relationships", 6, ("Valentia", "Great Eastern"), "The Great Eastern left Valentia."))
     report = write_reports([ReportMaterial(3, 9, ("Great Eastern", "James Anderson", "Valentia"), rows, "")])[0]
     assert report.summary == (
@@ -30,14 +30,14 @@ def test_a_summary_says_what_the_central_entities_are_and_how_they_are_related()
     )
 
 
-def test_a_summary_ends_with_what_else_the_first_entity_is_connected_with():
+def test_summary_ends_with_other_connections_of_the_first_entity():
     names = ("Ada", "Ben", "Cai", "Dora", "Emil")
     rows = tuple(ReportRow("Relationships", i, ("Ada", name), f"Ada met {name}.") for i, name in enumerate(names[1:]))
     summary = write_reports([ReportMaterial(5, 1, names, rows, "")])[0].summary
     assert summary.endswith("Ada is also connected with Dora and Emil. [Data: Relationships (2, 3)]")
 
 
-def test_a_summary_says_no_sentence_twice():
+def test_summary_repeats_no_sentence():
     alone = "The clerks of Sark read the Queen's message."
     continued = f"{alone} It had ninety words."
     rows = (

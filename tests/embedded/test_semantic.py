@@ -1,4 +1,4 @@
-"""Vectors by ONNX exports: pooling and prompts by hand, whatever is embedded together, and damaged files."""
+"""Vectors of ONNX exports: pooling and prompts computed by hand, independence of the batch, damaged files."""
 
 import json
 import subprocess
@@ -75,14 +75,14 @@ def test_questions_and_passages_have_their_own_prompts(tmp_path):
     assert vector(folder, TEXT) == pytest.approx(unit(3, 2 + 1, 3))
 
 
-def test_prompts_are_left_out_of_pooling_where_the_export_says_so(tmp_path):
+def test_prompts_are_excluded_from_pooling_if_the_export_says_so(tmp_path):
     pooling = {"pooling_mode_mean_tokens": True, "include_prompt": False}
     folder = write_export(tmp_path, pooling=pooling, prompts={"query": "blue "})
     assert encoder(folder).embed_questions([TEXT])[0] == pytest.approx(unit(1, 2, 3))  # without [CLS] and blue
     assert vector(folder, TEXT) == pytest.approx(unit(3, 2, 3))  # no prompt: nothing is left out
 
 
-def test_texts_are_lower_cased_where_the_export_says_so(tmp_path):
+def test_texts_are_lower_cased_if_the_export_says_so(tmp_path):
     folder = write_export(tmp_path, do_lower_case=True)
     assert np.array_equal(vector(folder, "RED Green green"), vector(folder, TEXT))
 
@@ -120,14 +120,14 @@ def test_a_word_without_end_is_cut(tmp_path):
 
 @pytest.fixture(scope="module")
 def quantized(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    """Its vectors of a text depend on the largest number of the run: 8 bits for all."""
+    """A model quantized to 8 bits per run: a text's vector depends on the largest number of the run."""
     table = TABLE.copy()
     table[WORDS["blue"]] = (0, 0, 1000)
     return encoder(write_export(tmp_path_factory.mktemp("quantized"), table=table, quantized=True))
 
 
 @given(st.lists(st.lists(st.sampled_from(["red", "green", "blue"]), max_size=9).map(" ".join), max_size=70))
-def test_a_vector_is_the_same_to_the_last_bit_with_whatever_it_is_embedded(quantized: Encoder, texts: list[str]):
+def test_vector_is_bit_identical_in_any_batch(quantized: Encoder, texts: list[str]):
     together = quantized.embed_passages(texts, threads=2)
     assert together.shape == (len(texts), 3)
     for text, row in zip(texts, together, strict=True):
@@ -157,7 +157,7 @@ def test_the_name_of_the_packaged_model_is_that_of_the_indexes_made_with_it():
     assert read_export("onnx:minilm").name == "onnx:minilm#5a7a7440b437"  # another one embeds every index again
 
 
-def test_a_name_changes_with_all_that_shapes_the_vectors_and_with_nothing_else(tmp_path):
+def test_model_name_changes_exactly_with_inputs_of_the_vectors(tmp_path):
     def name(folder: Path) -> str:
         return read_export(f"onnx:{folder}").name.removeprefix("onnx:model#")
 
@@ -244,7 +244,7 @@ def test_files_that_do_not_fit_each_other_are_named(tmp_path):
         encoder(write_export(tmp_path / "e", max_tokens=8, prompts={"query": "red red red "}))
 
 
-def test_a_model_of_another_kind_is_refused(tmp_path):
+def test_model_of_another_kind_is_rejected(tmp_path):
     folder = write_export(tmp_path)
     model = onnx.load(folder / "model.onnx")
     model.graph.input.append(
@@ -310,7 +310,7 @@ def test_the_model_of_an_index_is_the_packaged_one_or_the_folder_of_the_setting(
     assert encoder_of_index(own, f"onnx:{tmp_path / 'renamed'}").export.is_model_of(own)
 
 
-def test_another_model_than_that_of_the_index_is_refused(tmp_path):
+def test_model_other_than_the_one_of_the_index_is_rejected(tmp_path):
     folder = write_export(tmp_path / "colors")
     index_model = read_export(f"onnx:{folder}").name
     with pytest.raises(QueryError, match=rf"embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is not set"):
@@ -326,7 +326,7 @@ def test_another_model_than_that_of_the_index_is_refused(tmp_path):
         encoder_of_index(index_model, f"onnx:{tmp_path / 'gone'}")
 
 
-def test_nothing_is_loaded_before_it_is_needed_and_nothing_connects():
+def test_model_is_loaded_on_first_use_and_nothing_connects():
     code = """
 import sys
 from graphrag_assets.embedded import semantic

@@ -1,4 +1,4 @@
-"""A browser, and pages of the explorer opened in it: each is watched for errors and for requests."""
+"""A browser and pages of the explorer in it, watched for errors and requests."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ MINUTE = 60_000
 
 @pytest.fixture(scope="module")
 def browser(sample_index) -> Iterator:
-    """Chromium. After the index: while it runs, nothing can be indexed in this process."""
+    """Chromium. Needs the index first: while it runs, nothing can be indexed in this process."""
     if WHY_NOT:
         pytest.skip(WHY_NOT)
     with chromium() as running:
@@ -24,7 +24,7 @@ def browser(sample_index) -> Iterator:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """Opens a file at a `hash` and waits until it can be used. Whatever it asks for, or fails at, fails the test."""
+    """Opens a file at a `hash` and waits until it is ready. Any request or error fails the test."""
     contexts, wrong = [], []
 
     def open_file(path: Path, hash: str = "", script: str = "", **options):

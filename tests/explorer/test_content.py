@@ -1,4 +1,4 @@
-"""What goes on the page, against the tables it is from."""
+"""The content of the page compared with the tables."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def columns(frame, *names: str) -> set[tuple]:
     return set(frame.select(names).iter_rows())
 
 
-def test_an_index_within_the_limits_is_on_the_page_whole(sample_index, whole):
+def test_index_within_the_limits_is_complete_on_the_page(sample_index, whole):
     assert whole.left_out == {}
     tables = {
         "entities": "entities",
@@ -50,7 +50,7 @@ def test_relationships_mentions_and_claims_are_those_of_the_lists_in_the_index(s
     assert columns(whole.tables["claims"], "number", "unit") == set(sample_index.sql(claimed))
 
 
-def test_a_mention_tells_the_other_names_that_its_text_unit_has(sample_index, whole):
+def test_mention_lists_the_other_names_in_its_text_unit(sample_index, whole):
     ((entity, unit),) = sample_index.sql(
         "SELECT e.human_readable_id, m.text_unit_number FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number WHERE e.title = 'Agamemnon' AND m.title = 'HMS Agamemnon' ORDER BY ALL LIMIT 1"
     )
@@ -58,7 +58,7 @@ def test_a_mention_tells_the_other_names_that_its_text_unit_has(sample_index, wh
     assert "HMS Agamemnon" in found["names"].to_list()[0]
 
 
-def test_the_best_connected_entities_are_kept_and_what_hangs_on_them(sample_index, reader):
+def test_best_connected_entities_are_kept_with_their_rows(sample_index, reader):
     content = page_content(reader, Limits(entities=20, relationships=15, claims=5))
     best = [
         n

@@ -1,4 +1,4 @@
-"""From documents to their text in the explorer, as a person does it: by clicks in Dagster's UI, then in the page."""
+"""From documents to their text in the explorer by clicks: in Dagster's UI, then in the page."""
 
 import re
 import shutil

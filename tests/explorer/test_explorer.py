@@ -40,9 +40,7 @@ def search(page, words: str) -> None:
     expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
 
 
-def test_an_entity_is_found_by_keyboard_and_leads_to_its_relationships_and_to_its_text(
-    sample_index, sample_page, open_page
-):
+def test_entity_found_by_keyboard_links_to_its_relationships_and_text(sample_index, sample_page, open_page):
     page = open_page(sample_page)
     search(page, "great eastern")
     page.keyboard.press("Enter")
@@ -83,9 +81,7 @@ def test_a_relationship_shows_the_texts_that_state_it(sample_index, sample_page,
     expect(panel(page).locator(".passage mark").first).to_be_visible()
 
 
-def test_the_tree_of_communities_leads_to_reports_and_their_citations_to_what_they_cite(
-    sample_index, sample_page, open_page
-):
+def test_community_tree_links_to_reports_and_their_cited_rows(sample_index, sample_page, open_page):
     ((parent, child, title, size),) = sample_index.sql(
         "SELECT q.title, c.community, r.title, c.size FROM communities c JOIN communities p ON p.community = c.parent JOIN community_reports r ON r.community = c.community JOIN community_reports q ON q.community = p.community WHERE p.level = 0 ORDER BY p.size DESC, p.community, c.size DESC, c.community LIMIT 1"
     )
@@ -143,7 +139,7 @@ def test_links_open_where_they_point_and_back_returns(sample_index, sample_page,
 
 
 @pytest.mark.parametrize(("scheme", "background"), [("light", "rgb(244, 245, 247)"), ("dark", "rgb(18, 22, 28)")])
-def test_it_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
+def test_page_follows_the_color_scheme_and_fits_a_narrow_window(sample_page, open_page, scheme, background):
     page = open_page(sample_page, "#community=0", color_scheme=scheme, viewport={"width": 390, "height": 800})
     assert page.evaluate(DARK) == background
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -165,7 +161,7 @@ def test_the_map_draws_every_entity_and_a_click_selects_one(sample_index, sample
     assert colored > 10
 
 
-def test_without_webgl_it_says_so_and_the_rest_works(sample_page, open_page):
+def test_missing_webgl_is_reported_and_the_rest_works(sample_page, open_page):
     page = open_page(sample_page, script=NO_WEBGL)
     expect(page.locator("#graph")).to_contain_text("no WebGL")
     search(page, "cyrus field")
@@ -199,7 +195,7 @@ def test_a_graph_larger_than_the_map_is_shown_by_community_and_opened_one_by_one
     expect(page.locator(".place")).to_have_text(f"{roots} communities")
 
 
-def test_what_was_left_out_is_said_where_it_is_missed(small_page, open_page):
+def test_omitted_rows_are_reported_where_they_would_appear(small_page, open_page):
     page = open_page(small_page(entities=100, characters=5000))
     expect(page.locator(".about")).to_contain_text("part of the index")
     expect(page.locator("#left-out")).to_contain_text("150 of 250 entities")

@@ -64,9 +64,9 @@ def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path)
     assert again.bytes == sample_page.stat().st_size
 
 
-def test_publication_writes_it_beside_the_index_and_its_metadata_lead_there(project):
+def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     project.write("a/anderson.txt", ANDERSON)
-    result = project.run("refresh_changed")
+    result = project.run_all()
     page = project.root / "index" / "explorer.html"
     assert content_of(page)["publication"]["number"] == 1
     (event,) = [
@@ -76,25 +76,25 @@ def test_publication_writes_it_beside_the_index_and_its_metadata_lead_there(proj
     ]
     assert event.materialization.metadata["explorer"].value == str(page)
     project.write("a/more.txt", SECRET)
-    project.run("refresh_changed")
+    project.index_all()
     assert "Zyxquorv Blackwood" in content_of(page)["entities"]["title"]
 
 
 def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
     project.write("a/anderson.txt", ANDERSON)
     (project.root / "index" / "explorer.html" / "in the way").mkdir(parents=True)
-    project.run("refresh_changed")
+    project.index_all()
     assert project.sql("SELECT count(*) FROM documents") == [(1,)]
     assert "explorer.html" in caplog.text
     assert "graphrag-assets explore" in caplog.text
 
 
-def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):
+def test_page_after_a_purge_contains_nothing_deleted(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/secret.txt", SECRET)
-    project.run("refresh_changed")
+    project.index_all()
     (project.input / "a" / "secret.txt").unlink()
-    project.run("refresh_changed")
+    project.index_all()
     assert CliRunner().invoke(main, ["rollback", "previous"]).exit_code == 0
     run("--no-open")
     page = project.root / "index" / "explorer.html"
@@ -104,7 +104,7 @@ def test_after_a_purge_it_holds_nothing_of_what_is_gone(project):
     assert "Zyxquorv" not in json.dumps(content_of(page))
 
 
-def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_path, monkeypatch):
+def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
     output = tmp_path / "new" / "page.html"
@@ -118,7 +118,7 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(sample_index, tmp_p
     assert content_of(output)["max_nodes"] == 7
 
 
-def test_the_command_says_how_much_is_left_out(sample_index, tmp_path, monkeypatch):
+def test_command_reports_the_number_of_omitted_rows(sample_index, tmp_path, monkeypatch):
     monkeypatch.setattr("graphrag_assets.cli.explore.Limits", partial(Limits, entities=100))
     said = run("--index", str(sample_index.root / "index"), "--output", str(tmp_path / "page.html"), "--no-open")
     assert "Left out: 150 of 250 entities" in said
@@ -140,7 +140,7 @@ def test_the_guides_commands_run(sample_index, tmp_path, monkeypatch):
     assert content_of(tmp_path / "map.html")["max_nodes"] == 20000
 
 
-def test_the_guide_tells_the_limits(sample_index):
+def test_guide_states_the_limits(sample_index):
     guide = " ".join((ROOT / "docs/explorer.md").read_text(encoding="utf-8").split())
     limits = Limits()
     assert f"up to {limits.nodes:,} entities at once" in guide

@@ -1,13 +1,15 @@
-"""Imports for tests: the small index, imported once for those that only read it."""
+"""Imports for tests: the small index, imported once for those that read it or work on a copy of it."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dagster as dg
+import polars as pl
 import pytest
 
 from graphrag_assets.interop.importer import Imported, import_index
-from tests.conftest import Project
+from tests.conftest import Project, build_once, default_settings
 from tests.interop.small_index import write_small_index
 
 
@@ -22,17 +24,31 @@ def import_small(project: Project) -> Callable[..., Imported]:
 
 
 class SmallIndex(Project):
-    """The small index, imported, and what the import told."""
+    """The small index, imported."""
 
-    imported: Imported
+    @property
+    def counts(self) -> pl.DataFrame:
+        """The counts that the import returned."""
+        return pl.read_parquet(self.root / "counts.parquet")
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
+def small(shared_folder: Path) -> Iterator[SmallIndex]:
     """The small index, imported into an index of its own. For reading."""
-    root: Path = tmp_path_factory.mktemp("small")
+
+    def build(root: Path) -> None:
+        default_settings(root, patch)
+        index = Project(root, instance).index
+        import_index(index, write_small_index(root / "small")).counts.write_parquet(root / "counts.parquet")
+
     with pytest.MonkeyPatch.context() as patch, dg.DagsterInstance.ephemeral() as instance:
+        root = build_once(shared_folder / "small", build)
         patch.setenv("GRAPHRAG_DATA", str(root))
-        project = SmallIndex(root, instance)
-        project.imported = import_index(project.index, write_small_index(root / "small"))
-        yield project
+        yield SmallIndex(root, instance)
+
+
+@pytest.fixture
+def imported(project: Project, small: SmallIndex) -> Project:
+    """The project with the small index imported: a copy."""
+    shutil.copytree(small.root, project.root, symlinks=True, dirs_exist_ok=True)
+    return project

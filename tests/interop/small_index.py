@@ -1,4 +1,4 @@
-"""A small index as GraphRAG 3 writes it, with one of everything that is broken in real ones.
+"""A small index as GraphRAG 3 writes it, with one example of each defect found in real ones.
 
 Seven things are named in it: Agamemnon, Niagara, Valentia, Great Eastern, Daniel Gooch, Penguin, and Cyrus Field,
 who is only the end of a relationship.

@@ -1,4 +1,4 @@
-"""Whatever is missing or broken in an index, the import ends with numbers, not with a traceback."""
+"""Imports of incomplete or broken indexes end with counts, not with a traceback."""
 
 from collections import Counter
 
@@ -61,7 +61,7 @@ def test_an_index_without_rows_is_imported_as_one(project, tmp_path):
     assert project.sql("SELECT count(*) FROM entities") == [(0,)]
 
 
-def test_metadata_that_is_no_json_is_kept_as_text(project, tmp_path):
+def test_metadata_other_than_json_is_kept_as_text(project, tmp_path):
     frames = tables()
     frames["documents"] = frames["documents"].with_columns(metadata=pl.Series(["{not json", '{"author": "me"}']))
     import_index(project.index, write(tmp_path / "index", frames))

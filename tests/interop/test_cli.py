@@ -1,4 +1,4 @@
-"""The commands import and export, as people call them."""
+"""The commands `import` and `export`."""
 
 import json
 
@@ -15,7 +15,7 @@ def run(*arguments, status=0):
     return " ".join(result.output.split())
 
 
-def test_an_import_is_shown_taken_apart_and_exported(project, tmp_path):
+def test_import_is_listed_removed_and_exported(project, tmp_path):
     folder = write_small_index(tmp_path / "theirs")
     assert "Nothing is imported" in run("import")
     printed = run("import", folder)
@@ -33,5 +33,5 @@ def test_an_import_is_shown_taken_apart_and_exported(project, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("--remove", "a", "--hand-over", "b"), (".", "--remove", "a")])
-def test_one_thing_at_a_time(project, arguments):
+def test_options_of_import_exclude_each_other(project, arguments):
     assert "Give one of SOURCE, --remove and --hand-over" in run("import", *arguments, status=2)

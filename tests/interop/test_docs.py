@@ -1,4 +1,4 @@
-"""What the guide shows is what happens."""
+"""The commands and tables of the guide."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from tests.test_docs import ROOT, blocks
 GUIDE = "docs/interop.md"
 
 
-def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path, monkeypatch):
+def test_commands_of_the_guide_print_the_output_it_shows(sample_index, tmp_path, monkeypatch):
     (tmp_path / "graph").mkdir()
     for name, rows in zip(("entities", "relationships"), blocks(GUIDE, "csv"), strict=True):
         (tmp_path / "graph" / f"{name}.csv").write_text(rows)
@@ -31,7 +31,7 @@ def test_the_guides_commands_print_what_it_shows(sample_index, tmp_path, monkeyp
                 assert line in printed, f"{command}: {line!r} is not in\n{output}"
 
 
-def test_the_guides_table_of_generations_is_what_the_tests_find():
+def test_table_of_generations_in_the_guide_matches_the_tests():
     text = (ROOT / GUIDE).read_text(encoding="utf-8")
     for folder, (read, written) in ROWS.items():
         name = f"{folder.parent.name}/{folder.name}"

@@ -1,4 +1,4 @@
-"""Exports hold what the index holds, in the shape that others read; a part of the index is whole in itself."""
+"""Exports contain the rows of the index in other tools' formats; an export of a part has no dangling references."""
 
 import csv
 import json
@@ -140,7 +140,7 @@ def test_the_tables_have_graphrags_columns_and_types(exported):
     assert {exported[name].schema["human_readable_id"] for name in TABLES} == {pl.Int64}
 
 
-def test_what_was_imported_is_exported_under_its_own_ids(exported):
+def test_imported_rows_are_exported_under_their_original_ids(exported):
     """By hand: what comes back of each table of the small index, and what its repairs have changed."""
     given = tables()
     entities = {row["id"]: row for row in exported["entities"].iter_rows(named=True)}
@@ -272,7 +272,7 @@ def test_characters_that_xml_cannot_hold_are_left_out(tmp_path):
     assert [node.get("label") for node in nodes_in_file] == ['A "<b>"', "B"]
 
 
-def test_what_is_not_there_is_said(small, tmp_path):
+def test_unknown_batch_or_community_is_reported(small, tmp_path):
     with pytest.raises(InputError, match="no batch nowhere"):
         export("graphrag", tmp_path, small.root / "index", batches=["nowhere"])
     with pytest.raises(InputError, match="no community 99"):

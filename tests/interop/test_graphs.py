@@ -57,7 +57,7 @@ def test_a_graph_becomes_an_index(project, tmp_path, write):
     import_index(project.index, write(folder))
     assert {(s, t): w for s, t, w in project.sql("SELECT source, target, weight FROM relationships")} == WEIGHTS
     said = dict(project.sql("SELECT title, description FROM entities"))
-    # What is only named is what is said of its relationships.
+    # An entity without a row gets the descriptions of its relationships.
     assert said == {
         "Ada": "Ada builds bridges.",
         "Bob": "Ada taught Bob. Bob thanked Ada.",
@@ -80,7 +80,7 @@ def test_relationships_alone_are_a_graph(project, tmp_path):
     assert {title for (title,) in project.sql("SELECT title FROM entities")} == {"Ada", "Bob", "Dan"}
 
 
-def test_each_node_has_the_first_attribute_that_says_something_of_it(tmp_path):
+def test_nodes_take_the_first_attribute_with_a_value(tmp_path):
     keys = "".join(
         f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>'
         for name, of, kind in (
@@ -117,7 +117,7 @@ def test_an_exported_graph_is_imported_again(project, small, tmp_path):
     assert project.sql(weights) == small.sql(weights)
 
 
-def test_what_cannot_be_read_is_said(project, tmp_path):
+def test_unreadable_sources_are_reported(project, tmp_path):
     with pytest.raises(InputError, match="has neither entities nor relationships"):
         import_index(project.index, tmp_path)
     (tmp_path / "entities.parquet").write_bytes(b"no parquet")

@@ -1,4 +1,4 @@
-"""Whatever communities an index has, what becomes of them is nested, connected and level-complete."""
+"""Imported communities become nested, connected and level-complete."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""An imported index answers at once, and documents can be added, edited and deleted around it."""
+"""An imported index answers immediately; documents can be added, edited and deleted around it."""
 
 import duckdb
 import polars as pl
@@ -23,7 +23,7 @@ def contents(project):
 
 
 def test_every_row_is_written_or_counted(small):
-    counts = {(step, table, what): n for step, table, what, n in small.imported.counts.iter_rows()}
+    counts = {(step, table, what): n for step, table, what, n in small.counts.iter_rows()}
     assert {table: n for (step, table, _), n in counts.items() if step == "read" and n} == {
         name: frame.height for name, frame in tables().items()
     }
@@ -60,10 +60,10 @@ def test_every_row_is_written_or_counted(small):
         "community_reports written by the embedded default, where there was none": 2,
     }
     published = small.sql("SELECT step, table_name, what, n FROM operations.import_counts ORDER BY ALL")
-    assert published == sorted(small.imported.counts.rows())
+    assert published == sorted(small.counts.rows())
 
 
-def test_merging_the_mentions_gives_back_what_the_index_said(small):
+def test_merged_mentions_equal_the_imported_graph(small):
     entities = {title: row for title, *row in small.sql("SELECT title, type, description, frequency FROM entities")}
     assert entities["AGAMEMNON"] == ["SHIP", "The Agamemnon is a ship that laid the cable.", 1]
     assert entities["VALENTIA"] == ["GEO", "Valentia is where the cable was landed.", 3]
@@ -99,7 +99,7 @@ def test_communities_and_reports_are_kept_with_their_numbers(small):
 
 
 def test_reports_cite_the_rows_they_meant(small):
-    """Relationship 1 is merged into 0, entity 99 never was."""
+    """Relationship 1 is merged into 0; entity 99 does not exist."""
     ((summary,),) = small.sql("SELECT summary FROM community_reports WHERE community = 0")
     assert summary.endswith("[Data: Relationships (0, 2); Entities (0); Reports (2)]")
     ((other,),) = small.sql("SELECT summary FROM community_reports WHERE community = 1")
@@ -107,179 +107,165 @@ def test_reports_cite_the_rows_they_meant(small):
     assert small.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
 
 
-def test_all_checks_that_block_pass(small):
+def test_all_blocking_checks_pass(small):
     assert failed_blocking_checks(small.index) == []
 
 
 @pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
-def test_questions_are_answered_from_what_was_imported(small, method):
+def test_questions_are_answered_from_the_import(small, method):
     answer = getattr(GraphRAG(small.root / "index"), method)("Who bought the Great Eastern?")
     assert "Gooch" in answer.answer
     assert answer.citations
 
 
-def test_a_run_after_the_import_changes_nothing(project, import_small):
-    import_small()
-    before = contents(project)
-    project.run("refresh_changed")
-    assert contents(project) == before
-    assert project.index.working.read("SELECT max(number) FROM publications").item() == 1
+def test_a_run_after_the_import_changes_nothing(imported):
+    before = contents(imported)
+    imported.run("refresh_changed")
+    assert contents(imported) == before
+    assert imported.index.working.read("SELECT max(number) FROM publications").item() == 1
 
 
-def test_documents_are_added_around_the_import(project, import_small):
-    import_small()
-    project.write(
+def test_documents_are_added_around_the_import(imported):
+    imported.write(
         "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
     )
-    project.run("refresh_changed")
-    assert project.sql("SELECT batch, language, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
+    imported.run("refresh_changed")
+    assert imported.sql("SELECT batch, language, count(*) FROM documents GROUP BY ALL ORDER BY 1") == [
         ("imported-small", "en", 2),
         ("new", "en", 1),
     ]
-    assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch LIKE 'imported%'") == [("imported",)]
+    assert imported.sql("SELECT DISTINCT extractor FROM text_units WHERE batch LIKE 'imported%'") == [("imported",)]
     named = "SELECT DISTINCT m.batch FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number "
-    assert project.sql(named + "WHERE e.title_key = 'penguin' ORDER BY 1") == [("imported-small",), ("new",)]
+    assert imported.sql(named + "WHERE e.title_key = 'penguin' ORDER BY 1") == [("imported-small",), ("new",)]
     # The penguin was by itself: the communities of the others have not changed, nor have their reports.
-    reports = dict(project.sql("SELECT community, model FROM community_reports"))
+    reports = dict(imported.sql("SELECT community, model FROM community_reports"))
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
-def test_a_report_is_written_anew_when_its_community_has_changed(project, import_small):
-    import_small()
-    project.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
-    project.run("refresh_changed")
-    found = project.sql(
+def test_report_is_rewritten_when_its_community_changes(imported):
+    imported.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
+    imported.index_all()
+    found = imported.sql(
         "SELECT model FROM community_reports r JOIN communities c USING (community) WHERE list_contains("
         "c.entity_ids, (SELECT id FROM entities WHERE title_key = 'great eastern')) AND r.level = 0"
     )
     assert found == [("embedded/extractive-2",)]
 
 
-def test_what_is_added_and_deleted_again_leaves_the_import_as_it_was(project, import_small):
-    import_small()
-    before = contents(project)
-    project.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
-    project.run("refresh_changed")
-    assert contents(project) != before
-    (project.input / "new.md").unlink()
-    project.run("refresh_changed")
-    after = contents(project)
+def test_adding_and_deleting_a_document_leaves_the_import_unchanged(imported):
+    before = contents(imported)
+    imported.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
+    imported.index_all()
+    assert contents(imported) != before
+    (imported.input / "new.md").unlink()
+    imported.index_all()
+    after = contents(imported)
     for name in ("documents", "text_units", "entity_mentions", "entities", "relationships", "covariates"):
         assert after[name] == before[name], name
     reports = {row["community"]: row["model"] for row in after["community_reports"]}
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
-def test_a_document_of_the_import_is_removed_with_all_that_stems_from_it(project, import_small):
-    import_small()
-    assert remove(project.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
-    project.run("refresh_changed")
-    titles = {title for (title,) in project.sql("SELECT title FROM entities")}
+def test_removed_document_of_an_import_is_deleted_with_everything_derived(imported):
+    assert remove(imported.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
+    imported.index_all()
+    titles = {title for (title,) in imported.sql("SELECT title FROM entities")}
     assert titles == {"AGAMEMNON", "NIAGARA", "VALENTIA", "CYRUS FIELD"}
-    assert project.sql("SELECT title FROM documents") == [("agamemnon.txt",)]
-    assert scan(project.index).imported == ("imported-small",)
+    assert imported.sql("SELECT title FROM documents") == [("agamemnon.txt",)]
+    assert scan(imported.index).imported == ("imported-small",)
 
 
-def test_a_removed_import_is_gone_from_every_table(project, import_small):
-    import_small()
-    project.write("new.md", "Samuel Canning sold lamps to Robert Halpin in London. Robert Halpin paid Samuel Canning.")
-    remove(project.index, "imported-small")
-    project.run("refresh_changed")
-    alone = contents(project)
+def test_removed_import_is_deleted_from_every_table(imported):
+    imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin in London. Robert Halpin paid Samuel Canning.")
+    remove(imported.index, "imported-small")
+    imported.index_all()
+    alone = contents(imported)
     assert {row["batch"] for row in alone["documents"]} == {"new.md"}
     assert not [row for row in alone["entities"] if "AGAMEMNON" in row["title"]]
     assert {row["model"] for row in alone["community_reports"]} == {"embedded/extractive-2"}
     for table in ("imports", "import_counts", "imported_ids"):
-        assert project.sql(f"SELECT count(*) FROM operations.{table}") == [(0,)]
+        assert imported.sql(f"SELECT count(*) FROM operations.{table}") == [(0,)]
 
 
-def test_a_document_that_is_handed_over_is_a_file_like_any_other(project, import_small):
-    import_small()
-    assert hand_over(project.index, "imported-small", ["agamemnon.txt"]) == ["small/agamemnon.txt"]
-    assert (project.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
-    project.run("refresh_changed")
-    rows = project.sql("SELECT batch, source FROM documents ORDER BY batch")
+def test_document_handed_over_becomes_an_input_file(imported):
+    assert hand_over(imported.index, "imported-small", ["agamemnon.txt"]) == ["small/agamemnon.txt"]
+    assert (imported.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
+    imported.index_all()
+    rows = imported.sql("SELECT batch, source FROM documents ORDER BY batch")
     assert rows == [("imported-small", "imported-small/eastern.txt"), ("small", "small/agamemnon.txt")]
-    assert project.sql("SELECT DISTINCT extractor FROM text_units WHERE batch = 'small'") != [("imported",)]
+    assert imported.sql("SELECT DISTINCT extractor FROM text_units WHERE batch = 'small'") != [("imported",)]
 
 
-def test_a_file_that_is_in_the_way_is_not_overwritten(project, import_small):
-    import_small()
-    project.write("small/agamemnon.txt", "Mine.")
+def test_hand_over_does_not_overwrite_an_existing_file(imported):
+    imported.write("small/agamemnon.txt", "Mine.")
     with pytest.raises(InputError, match=r"small/agamemnon.txt is in the input folder already"):
-        hand_over(project.index, "imported-small")
-    assert (project.input / "small" / "agamemnon.txt").read_text() == "Mine."
-    assert project.index.working.read("SELECT count(*) FROM documents").item() == 2
+        hand_over(imported.index, "imported-small")
+    assert (imported.input / "small" / "agamemnon.txt").read_text() == "Mine."
+    assert imported.index.working.read("SELECT count(*) FROM documents").item() == 2
 
 
-def test_a_file_with_the_same_content_is_not_in_the_way(project, import_small):
-    """As after a hand-over that was interrupted: it can be made again."""
-    import_small()
-    project.write("small/agamemnon.txt", FIRST + SECOND)
-    assert hand_over(project.index, "imported-small") == ["small/agamemnon.txt", "small/eastern.txt"]
-    assert (project.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
-    assert project.index.working.read("SELECT count(*) FROM documents").item() == 0
+def test_hand_over_accepts_a_file_with_the_same_content(imported):
+    """An interrupted hand-over can be repeated."""
+    imported.write("small/agamemnon.txt", FIRST + SECOND)
+    assert hand_over(imported.index, "imported-small") == ["small/agamemnon.txt", "small/eastern.txt"]
+    assert (imported.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
+    assert imported.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
-def test_names_that_are_taken_are_refused(project, import_small):
-    import_small()
+def test_names_in_use_are_rejected(imported, import_small):
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
-    project.write("mine/a.md", "Cyrus Field met Robert Halpin.")
-    project.run("refresh_changed")
+    imported.write("mine/a.md", "Cyrus Field met Robert Halpin.")
+    imported.index_all()
     with pytest.raises(InputError, match="'mine' is a batch of the input folder"):
         import_small("mine")
     with pytest.raises(InputError, match=r"no imported batch 'mine'. Imported: imported-small"):
-        remove(project.index, "mine")
+        remove(imported.index, "mine")
     with pytest.raises(InputError, match=r"no document 'x.txt'"):
-        remove(project.index, "imported-small", ["x.txt"])
+        remove(imported.index, "imported-small", ["x.txt"])
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "imported-..", ".hidden", "a\\b", " ", "imported-", "a\nb"])
-def test_names_that_are_none_of_folders_are_refused(project, import_small, name):
+def test_names_that_are_not_valid_folder_names_are_rejected(project, import_small, name):
     with pytest.raises(InputError, match=r"cannot be the name of a batch.*--name"):
         import_small(name)
 
 
-def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(project, import_small):
-    import_small()
-    project.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
-    project.run("refresh_changed", succeed=False)
-    assert project.sql("SELECT count(*) FROM documents") == [(2,)]
+def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(imported):
+    imported.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
+    imported.run("refresh_changed", succeed=False)
+    assert imported.sql("SELECT count(*) FROM documents") == [(2,)]
 
 
-def test_a_second_import_finds_its_place_beside_the_first(project, import_small, tmp_path):
+def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
     """The same index twice: ids and numbers are taken, so its rows get others, and its reports are renumbered."""
-    import_small()
     other = tmp_path / "other"
     other.mkdir()
     for name, frame in tables().items():
         shifted = pl.col(pl.String).str.replace_all("Agamemnon|AGAMEMNON", "HECTOR").str.replace_all("NIAGARA", "HELEN")
         frame.with_columns(shifted).write_parquet(other / f"{name}.parquet")
-    imported = import_index(project.index, other)
-    counts = {what: n for step, _, what, n in imported.counts.iter_rows() if step == "repaired"}
+    second = import_index(imported.index, other)
+    counts = {what: n for step, _, what, n in second.counts.iter_rows() if step == "repaired"}
     assert counts["with the id of a row of another batch, given a new one"] > 0
-    assert project.sql("SELECT count(*) FROM documents") == [(4,)]
-    titles = {title for (title,) in project.sql("SELECT title FROM entities")}
+    assert imported.sql("SELECT count(*) FROM documents") == [(4,)]
+    titles = {title for (title,) in imported.sql("SELECT title FROM entities")}
     assert {"HECTOR", "HELEN", "AGAMEMNON", "VALENTIA"} <= titles
-    # What the first import said of its communities stays; the second's two ships are a community with their report.
-    found = project.sql(
+    # The reports of the first import stay; the second's two ships are a community with their report.
+    found = imported.sql(
         "SELECT r.summary, r.model FROM community_reports r JOIN communities c USING (community) "
         "WHERE list_sort([e.title FOR e IN (SELECT list(e) FROM entities e WHERE list_contains(c.entity_ids, e.id))]) "
         "= ['HECTOR', 'HELEN']"
     )
     hector, helen = (
         number
-        for (number,) in project.sql(
+        for (number,) in imported.sql(
             "SELECT human_readable_id FROM entities WHERE title IN ('HECTOR', 'HELEN') ORDER BY title"
         )
     )
     assert found == [(f"They met. [Data: Entities ({hector}, {helen})]", "imported")]
 
 
-def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in_for(
-    project, import_small, monkeypatch
-):
+def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(project, import_small, monkeypatch):
     with running() as server:
         monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
         monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", server.url)
@@ -290,14 +276,16 @@ def test_an_import_calls_no_model_and_the_next_run_writes_only_what_was_stood_in
             "SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1"
         )
         assert len(before) == 3
-        project.run("refresh_changed")
+        project.index_all()
         assert {request.task for request in server.chats} <= {"CommunityReport"}
-        assert len(server.chats) <= 2  # those of Valentia and of the penguin, if a model is asked about so few at all
+        assert (
+            len(server.chats) <= 2
+        )  # those of Valentia and of the penguin, if a model is called for such small communities at all
         kept = project.sql("SELECT community, full_content FROM community_reports WHERE model = 'imported' ORDER BY 1")
         assert kept == before
 
 
-def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypatch, tmp_path):
+def test_vectors_of_the_configured_model_are_imported(project, import_small, monkeypatch, tmp_path):
     folder = project.root / "small"
     folder.mkdir()
     texts = {
@@ -322,20 +310,19 @@ def test_vectors_of_the_settings_model_are_taken(project, import_small, monkeypa
     }
 
 
-def test_purge_leaves_an_import_alone(project, import_small):
-    import_small()
-    project.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
-    project.run("refresh_changed")
-    before = contents(project)
-    purge_with_history(project.index, project.instance)
-    assert contents(project) == before
-    assert project.index.working.read("SELECT batch FROM batch_state ORDER BY 1")["batch"].to_list() == [
+def test_purge_leaves_an_import_alone(imported):
+    imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
+    imported.index_all()
+    before = contents(imported)
+    purge_with_history(imported.index, imported.instance)
+    assert contents(imported) == before
+    assert imported.index.working.read("SELECT batch FROM batch_state ORDER BY 1")["batch"].to_list() == [
         "imported-small",
         "new.md",
     ]
 
 
-def test_the_tables_of_an_import_tell_where_it_came_from(small):
+def test_import_tables_record_the_origin(small):
     with duckdb.connect(str(small.root / "index" / "graphrag.duckdb"), read_only=True) as connection:
         batch, origin, generation = connection.execute(
             "SELECT batch, origin, generation FROM operations.imports"

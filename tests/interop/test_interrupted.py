@@ -1,4 +1,4 @@
-"""An import that was interrupted is shown as unfinished, and made again as if for the first time."""
+"""An interrupted import is shown as unfinished and can be repeated as a first import."""
 
 import pytest
 from click.testing import CliRunner
@@ -21,7 +21,7 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
-def books(project):
+def import_records(project):
     queries = (
         "SELECT batch, generation, modularity_loss FROM imports",
         "SELECT * FROM import_counts ORDER BY ALL",
@@ -44,32 +44,31 @@ STEPS = ["merge_graph", "update_communities", "update_embeddings"]
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record_counts"])
-def test_an_interrupted_import_is_made_again_as_for_the_first_time(project, small, import_small, monkeypatch, step):
+def test_interrupted_import_is_repeated_as_a_first_import(project, small, import_small, monkeypatch, step):
     interrupt(monkeypatch, step, import_small)
     assert unfinished(project.index.working)["batch"].to_list() == [BATCH]
     import_small()
     assert contents(project) == contents(small)
-    assert books(project) == books(small)
+    assert import_records(project) == import_records(small)
     assert unfinished(project.index.working).is_empty()
 
 
-def test_it_may_be_interrupted_while_it_is_taken_back(project, small, import_small, monkeypatch):
+def test_interrupted_repetition_of_an_import_is_repeated(project, small, import_small, monkeypatch):
     interrupt(monkeypatch, "update_embeddings", import_small)
     interrupt(monkeypatch, "merge_graph", import_small)
     import_small()
     assert contents(project) == contents(small)
 
 
-def test_what_was_removed_is_imported_again_without_a_run_between(project, small, import_small):
+def test_removed_import_is_imported_again_without_a_run_between(imported, small, import_small):
+    remove(imported.index, BATCH)
     import_small()
-    remove(project.index, BATCH)
-    import_small()
-    assert contents(project) == contents(small)
+    assert contents(imported) == contents(small)
 
 
-def test_other_batches_stay_as_they_were(project, import_small, monkeypatch):
-    project.write("mine.md", "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning.")
-    project.run("refresh_changed")
+def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
+    text = "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning."
+    project = start_with({"mine.md": text})
     interrupt(monkeypatch, "record_counts", import_small)
     import_small()
     reports = project.sql("SELECT model, count(*) FROM community_reports GROUP BY ALL ORDER BY ALL")
@@ -78,7 +77,7 @@ def test_other_batches_stay_as_they_were(project, import_small, monkeypatch):
     assert failed_blocking_checks(project.index) == []
 
 
-def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
+def test_commands_report_an_unfinished_import(project, monkeypatch):
     folder = write_small_index(project.root / "small")
     interrupt(monkeypatch, "write_structure", lambda: import_index(project.index, folder))
 
@@ -96,7 +95,7 @@ def test_commands_tell_of_an_unfinished_import(project, monkeypatch):
     assert run("index")[0] == 0
 
 
-def test_a_gate_that_fails_after_an_import_is_told_with_its_reason(project, import_small, monkeypatch):
+def test_failed_check_after_an_import_is_reported_with_its_reason(project, import_small, monkeypatch):
     broken = Check("odd", "entities", True, "A row is odd.", "Fix it.", "")
     monkeypatch.setattr("graphrag_assets.indexing.publish.failed_blocking_checks", lambda index: [broken])
     with pytest.raises(

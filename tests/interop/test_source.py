@@ -1,4 +1,4 @@
-"""Columns of lists and findings are read as they were meant, whatever file they stand in."""
+"""List columns and findings are parsed from every file format."""
 
 import polars as pl
 import pytest
@@ -18,7 +18,7 @@ def entities_with(folder, column, suffix="parquet"):
     return read_source(folder).entities["text_unit_ids"].to_list()
 
 
-def test_ids_in_lists_are_taken_as_they_are(tmp_path):
+def test_ids_in_lists_are_unchanged(tmp_path):
     ids = ["part one, 'quoted' [1]", "b", 'c "d"']
     assert entities_with(tmp_path, [ids, [], None, ["", None, "x y"]]) == [ids, [], [], ["x y"]]
 
@@ -68,7 +68,7 @@ def test_a_csv_export_is_imported_with_its_findings(project, small, tmp_path):
     assert project.sql(units) == small.sql(units)
 
 
-def test_columns_without_which_nothing_has_a_name_are_asked_for(project, tmp_path):
+def test_missing_name_columns_are_an_error(project, tmp_path):
     pl.DataFrame({"entity": ["A"], "type": ["T"]}).write_csv(tmp_path / "entities.csv")
     with pytest.raises(InputError, match=r"entities in .* has no column title or name. It has: 'entity', 'type'"):
         import_index(project.index, tmp_path)
@@ -79,7 +79,7 @@ def test_columns_without_which_nothing_has_a_name_are_asked_for(project, tmp_pat
             import_index(project.index, tmp_path)
 
 
-def test_an_index_of_which_nothing_is_left_is_refused(project, tmp_path):
+def test_index_without_usable_rows_is_rejected(project, tmp_path):
     nameless = tables()["entities"].with_columns(title=pl.lit(None, pl.String))
     nameless.write_parquet(tmp_path / "entities.parquet")
     with pytest.raises(InputError, match="none of 8 rows can be imported"):

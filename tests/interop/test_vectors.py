@@ -44,7 +44,7 @@ def test_files_without_ids_or_vectors_are_counted(tmp_path):
     assert left_out == {("embeddings", "in files without a column of ids and one of vectors, left out"): 4}
 
 
-def test_vectors_of_another_length_are_told_apart():
+def test_vectors_of_another_length_are_separated():
     rows = [[1.0, 0.0], [0.0, 1.0], [1.0], [float("nan"), 1.0], [None, 1.0], []]
     vectors = pl.DataFrame({"id": list("abcdef"), "vector": rows}, {"id": pl.String, "vector": pl.List(pl.Float32)})
     assert of_one_length(vectors, None)["id"].to_list() == ["a", "b"]

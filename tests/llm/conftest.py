@@ -33,14 +33,14 @@ class Extraction(BaseModel):
 
 
 class Lab:
-    """One server, one ledger, and models on them with limits of their own."""
+    """One server, one ledger, and models on them with separate limits."""
 
     def __init__(self, server: OpenAIServer, folder: Path):
         self.server, self.folder = server, folder
         self.ledger = Ledger(folder / "ledger.db")
 
     def with_another_ledger(self) -> "Lab":
-        """The same server, nothing paid for yet."""
+        """The same server with an empty ledger."""
         return Lab(self.server, self.folder / "another")
 
     def chat(self, budget: Budget | None = None, limits: dict[str, Any] | None = None, **options: Any) -> ChatModel:
@@ -62,12 +62,12 @@ def ask(text: str = "Ada met Charles.", model: type[BaseModel] | None = None, **
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:
-    """The result of a coroutine, in an event loop of its own."""
+    """The result of a coroutine, in a new event loop."""
     return asyncio.run(work)
 
 
 async def gather(ask_one: Callable[[ChatRequest], Coroutine[Any, Any, R]], *requests: ChatRequest) -> list[R]:
-    """The answers to requests made at once."""
+    """The answers to concurrent requests."""
     return await asyncio.gather(*(ask_one(request) for request in requests))
 
 

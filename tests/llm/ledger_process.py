@@ -17,7 +17,7 @@ from tests.llm.conftest import Extraction, ask
 
 
 class WatchedLedger(Ledger):
-    """A ledger that writes down, by the clock all processes share, when keys were looked for and stored."""
+    """A ledger that records, by the clock all processes share, when keys were looked up and stored."""
 
     def __init__(self, place: str):
         super().__init__(place)

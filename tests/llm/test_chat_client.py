@@ -1,4 +1,4 @@
-"""Chat calls against a real server: answers, the ledger, faults, and what a user is told."""
+"""Chat calls against a real server: answers, the ledger, faults and error messages."""
 
 import asyncio
 import logging
@@ -81,7 +81,7 @@ def test_another_model_is_another_request_but_another_address_or_key_is_not(lab:
     assert lab.chat(base_url="http://elsewhere/v1", api_key="sk-another").key(ask()) == key
 
 
-def test_identical_requests_at_once_are_sent_once(lab: Lab) -> None:
+def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     lab.server.latency = 0.05
     model, other = lab.chat(), lab.chat()
 
@@ -134,7 +134,7 @@ def test_one_429_holds_back_all_workers(lab: Lab) -> None:
     assert times[1] - times[0] >= 0.4
 
 
-def test_a_call_is_given_up_after_its_retries_and_says_what_to_do(lab: Lab) -> None:
+def test_call_fails_after_its_retries_with_a_remedy(lab: Lab) -> None:
     lab.server.fail_next(*["500"] * 4)
     model = lab.chat(limits={"max_retries": 3})
     with pytest.raises(RetriesExhausted, match=r"extract of u1.*4 attempts.*HTTP 500: Scripted answer 500.*Run again"):
@@ -260,7 +260,7 @@ def test_a_rejected_response_format_is_replaced_by_a_weaker_one_from_then_on(lab
     assert completion.parsed.entities
 
 
-def test_many_rejected_formats_at_once_are_no_failures(lab: Lab) -> None:
+def test_concurrently_rejected_formats_are_no_failures(lab: Lab) -> None:
     lab.server.rejected_formats = {"json_schema"}
     model = lab.chat(limits={"circuit_failures": 3})
     answers = run(gather(model.complete, *(ask(f"Ada wrote {n}.", model=Extraction) for n in range(30))))

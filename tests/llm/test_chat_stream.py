@@ -14,7 +14,7 @@ async def pieces(model: ChatModel, request: ChatRequest) -> list[str]:
     return [piece async for piece in model.stream(request)]
 
 
-def test_pieces_come_as_they_are_made_and_the_whole_is_stored_with_its_usage(lab: Lab) -> None:
+def test_pieces_are_streamed_and_the_full_answer_is_stored_with_its_usage(lab: Lab) -> None:
     model = lab.chat(prices=ONE_DOLLAR_PER_TOKEN)
     came = run(pieces(model, ask(task="local")))
 

@@ -1,4 +1,4 @@
-"""One clear error after few attempts when every call would fail, and no stop when only one does."""
+"""When every call fails, one clear error after few attempts; a single failing call does not stop the run."""
 
 import asyncio
 import time
@@ -82,7 +82,7 @@ def test_a_trial_call_without_an_outcome_does_not_block_the_next() -> None:
     breaker = CircuitBreaker(3, 60, clock)
     breaker.trip("wrong key")
     clock.now = 60
-    breaker.admit()  # and is cancelled
+    breaker.admit()  # and is canceled
     clock.now = 120
     breaker.admit()
 
@@ -127,7 +127,7 @@ def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: 
         raise errors[0]
     assert {type(error) for error in errors} == {CircuitOpen}
     assert "HTTP" not in str(errors[0])  # nobody answered
-    assert model.usage.total.calls == 25  # those that are let in at once have tried it for all
+    assert model.usage.total.calls == 25  # only the calls admitted at the start were tried
 
 
 @pytest.mark.parametrize("calls", [1, 3])
@@ -178,12 +178,12 @@ def test_a_server_that_restarts_is_waited_for(tmp_path: Path, monkeypatch: pytes
     lab.ledger.close()
 
 
-def test_a_model_without_a_provider_says_how_models_are_written(lab: Lab) -> None:
+def test_model_without_a_provider_is_an_error_with_an_example(lab: Lab) -> None:
     with pytest.raises(CircuitOpen, match="provider/model"):
         run(lab.chat(model="never-heard-of-it", base_url=None).complete(ask()))
 
 
-def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
+def test_invalid_request_is_not_retried(lab: Lab) -> None:
     lab.server.fail_next("400")
     model = lab.chat()
     with pytest.raises(RequestRejected, match="Scripted answer 400"):
@@ -192,7 +192,7 @@ def test_a_request_that_is_refused_for_itself_is_not_retried(lab: Lab) -> None:
     assert run(model.complete(ask(model=Extraction))).parsed  # and it stops nothing
 
 
-def test_nothing_but_invalid_answers_stops_the_run(lab: Lab) -> None:
+def test_run_without_any_valid_answer_is_stopped(lab: Lab) -> None:
     lab.server.content = lambda body: "I am a poet, not a clerk."
     model = lab.chat(limits={"circuit_failures": 5, "concurrency": 2})
 

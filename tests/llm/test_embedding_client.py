@@ -79,7 +79,7 @@ def test_another_model_is_another_vector(lab: Lab) -> None:
     assert len(lab.server.embeddings) == 2
 
 
-def test_no_texts_are_no_rows_and_no_request(lab: Lab) -> None:
+def test_no_texts_give_no_rows_and_no_request(lab: Lab) -> None:
     assert run(lab.embedding().embed([])).shape == (0, 0)
     assert lab.server.requests == []
 
@@ -156,7 +156,7 @@ def test_retry_after_is_honored(lab: Lab, address: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("status", "cure"), [("401", "Check the API key"), ("404", "Check the model's name")])
-def test_fatal_failures_stop_at_once(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
+def test_fatal_failures_stop_immediately(lab: Lab, address: dict[str, Any], status: str, cure: str) -> None:
     lab.server.fail_next(status)
     with pytest.raises(CircuitOpen, match=cure):
         run(lab.embedding(**address).embed(["Ada"]))
@@ -179,7 +179,7 @@ def test_the_key_is_the_option_or_that_of_the_environment(
     assert set(request.body) == {"model", "input", "encoding_format"}
 
 
-def test_vectors_of_another_size_than_before_are_an_error_that_says_so(lab: Lab) -> None:
+def test_vectors_of_another_size_than_before_are_an_error(lab: Lab) -> None:
     model = lab.embedding(limits={"max_retries": 2})
     run(model.embed(["Ada"]))
     lab.server.dimensions = 16
@@ -187,7 +187,7 @@ def test_vectors_of_another_size_than_before_are_an_error_that_says_so(lab: Lab)
         run(model.embed(["Charles"]))
 
 
-def test_one_failing_request_keeps_what_the_others_brought(lab: Lab) -> None:
+def test_one_failing_request_keeps_the_vectors_of_the_others(lab: Lab) -> None:
     lab.server.fail_next("401")
     model = lab.embedding(batch_size=1, limits={"concurrency": 1})
     with pytest.raises(CircuitOpen, match="Check the API key"):
@@ -209,7 +209,7 @@ def test_a_server_that_rejects_base64_gets_floats_from_then_on(lab: Lab) -> None
     assert [request.body["encoding_format"] for request in lab.server.embeddings] == ["base64", "float", "float"]
 
 
-def test_identical_requests_at_once_are_sent_once(lab: Lab) -> None:
+def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
     lab.server.latency = 0.05
     model = lab.embedding()
 

@@ -43,7 +43,7 @@ def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     assert run(ledger.get("b")).response == "other"
 
 
-def test_many_keys_are_looked_up_at_once(tmp_path: Path) -> None:
+def test_many_keys_are_looked_up_together(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     run(ledger.put(*(entry(str(n)) for n in range(0, 3000, 2))))
 
@@ -76,7 +76,7 @@ def test_text_that_databases_refuse_is_stored_without_it(tmp_path: Path) -> None
     assert run(ledger.get("a")).response == "Ada ? 😀"
 
 
-def test_many_readers_and_writers_at_once_all_get_their_own(tmp_path: Path) -> None:
+def test_concurrent_readers_and_writers_get_their_own_answers(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
 
     async def one(n: int) -> str:
@@ -104,7 +104,8 @@ asyncio.run(main())
 """
 
 
-def test_processes_write_at_once_without_a_lock_error(tmp_path: Path) -> None:
+@pytest.mark.extended
+def test_processes_write_concurrently_without_a_lock_error(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     writers = [
         subprocess.Popen(
@@ -118,6 +119,7 @@ def test_processes_write_at_once_without_a_lock_error(tmp_path: Path) -> None:
     assert Ledger(file).frame().height == 4 * 150 + 150
 
 
+@pytest.mark.extended
 def test_stored_answers_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
     for turn in range(3):
@@ -138,7 +140,7 @@ def test_keys_depend_on_every_part_and_on_nothing_else() -> None:
     assert len({key_of("a", "b"), key_of("ab"), key_of("a", "b", None), key_of("b", "a"), key_of("a", ["b"])}) == 5
 
 
-def test_a_ledger_that_cannot_be_used_says_which_and_what_to_do(tmp_path: Path) -> None:
+def test_unusable_ledger_is_an_error_with_its_location_and_a_remedy(tmp_path: Path) -> None:
     broken = tmp_path / "ledger.db"
     broken.write_text("this is no database" * 100)
     with pytest.raises(LedgerError, match=r"ledger.db cannot be used: file is not a database.*GRAPHRAG_LEDGER_URL"):
@@ -147,7 +149,7 @@ def test_a_ledger_that_cannot_be_used_says_which_and_what_to_do(tmp_path: Path) 
         Ledger(broken).spent_today()
 
 
-def test_a_ledger_that_breaks_while_it_is_in_use_says_so_too(tmp_path: Path) -> None:
+def test_ledger_that_fails_during_use_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     run(ledger.put(entry("a", response="Ada")))
     ledger.close()

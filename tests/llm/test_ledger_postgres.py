@@ -1,4 +1,4 @@
-"""The ledger on PostgreSQL, with a cluster of its own started from Debian's packages."""
+"""The ledger on PostgreSQL, in a new cluster started from Debian's packages."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def postgres() -> Iterator[str]:
         yield f"postgresql+psycopg://postgres@/postgres?host={home}"
 
 
-def test_it_keeps_answers_vectors_and_accounting(postgres: str) -> None:
+def test_ledger_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     ledger = Ledger(postgres)
     run(ledger.put(entry("a", response="A\x00da 😀", cost_usd=0.5), entry("b", vector=b"\0\0\x80?", kind="embedding")))
     run(ledger.put(entry("a", response="second")))
@@ -37,7 +37,7 @@ def test_it_keeps_answers_vectors_and_accounting(postgres: str) -> None:
     other.close()
 
 
-def test_many_ledgers_create_the_table_and_write_the_same_rows_at_once(postgres: str) -> None:
+def test_many_ledgers_create_the_table_and_write_the_same_rows_concurrently(postgres: str) -> None:
     engine = sa.create_engine(postgres)
     with engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE IF EXISTS llm_calls"))

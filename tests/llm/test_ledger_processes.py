@@ -27,7 +27,7 @@ def finish(process: subprocess.Popen) -> dict:
 
 
 @pytest.mark.extended
-def test_a_killed_process_pays_again_only_for_what_was_in_flight(openai_server: OpenAIServer, tmp_path: Path) -> None:
+def test_killed_process_repeats_only_in_flight_calls(openai_server: OpenAIServer, tmp_path: Path) -> None:
     ledger, chance, lost = tmp_path / "ledger.db", random.Random(5), 0
     openai_server.latency = 0.02
     for _ in range(3):
@@ -52,7 +52,7 @@ def test_a_killed_process_pays_again_only_for_what_was_in_flight(openai_server: 
 
 
 @pytest.mark.extended
-def test_two_processes_send_nothing_twice_that_was_not_in_flight_at_the_same_time(
+def test_two_processes_repeat_only_calls_in_flight_at_the_same_time(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
     ledger = tmp_path / "ledger.db"
@@ -67,7 +67,7 @@ def test_two_processes_send_nothing_twice_that_was_not_in_flight_at_the_same_tim
         for place, (looked, _) in enumerate(sorted(own)):  # again when it had one of the four slots
             assert sum(stored <= looked for _, stored in own) >= place - 3
     for key in sent[0].keys() & sent[1].keys():
-        (looked, stored), (others_look, others_stored) = (flights[key] for flights in sent)
+        (looked, stored), (others_look, others_stored) = (calls[key] for calls in sent)
         assert looked < others_stored  # sent twice only when both had looked
         assert others_look < stored  # before either had the answer
     assert usages[0]["answers"][30:] == usages[1]["answers"][:60]

@@ -56,7 +56,7 @@ def test_broken_replies_are_transient(lab: Lab, fault: str) -> None:
     assert failure.kind == "transient"
 
 
-def test_a_known_model_costs_what_litellm_says(lab: Lab) -> None:
+def test_known_model_has_the_price_of_litellm(lab: Lab) -> None:
     reply = outcome(lab, None, "openai/gpt-4o-mini")
     assert isinstance(reply, Reply)
     prices = provider.known("openai/gpt-4o-mini")

@@ -17,7 +17,7 @@ MINUTE = 0.1
 
 
 def start_times(options: LimitOptions, amounts: list[int]) -> list[float]:
-    """Seconds, in minutes of the limiter, after which requests of so many tokens start that come all at once."""
+    """Start times, in minutes of the limiter, of simultaneous requests with these numbers of tokens."""
 
     async def all_at_once() -> list[float]:
         limiter, starts = RateLimiter(options, MINUTE), list[float]()
@@ -35,9 +35,7 @@ def start_times(options: LimitOptions, amounts: list[int]) -> list[float]:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 12), max_size=20), st.integers(12, 40))
-def test_tokens_are_never_more_than_one_limit_at_once_and_one_per_minute_after_it(
-    amounts: list[int], limit: int
-) -> None:
+def test_tokens_are_limited_to_one_burst_and_one_limit_per_minute(amounts: list[int], limit: int) -> None:
     starts = start_times(LimitOptions(tokens_per_minute=limit), amounts)
 
     assert len(starts) == len(amounts)
@@ -46,7 +44,7 @@ def test_tokens_are_never_more_than_one_limit_at_once_and_one_per_minute_after_i
         assert sum(amounts[:number]) <= limit * (1 + minutes) + 1e-3
 
 
-def test_requests_start_at_once_up_to_the_limit_and_then_at_an_even_rate() -> None:
+def test_requests_start_immediately_up_to_the_limit_and_then_at_an_even_rate() -> None:
     async def started_at_once() -> int:
         limiter = RateLimiter(LimitOptions(requests_per_minute=4), seconds=3600)
         waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(7)]

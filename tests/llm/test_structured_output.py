@@ -1,4 +1,4 @@
-"""Reading what models write."""
+"""Parsing the output of models."""
 
 import json
 
@@ -71,7 +71,7 @@ def test_a_missing_last_bracket_is_doubtful_when_a_field_is_missing_too() -> Non
 @pytest.mark.parametrize(
     "title", ['the "Great Eastern"', "Zoë", "a \\ b", "line\nbreak", "😀", "x: {y} [z]", "None", "it's"]
 )
-def test_what_strings_hold_does_not_make_a_repair_doubtful(title: str) -> None:
+def test_content_of_strings_does_not_make_a_repair_doubtful(title: str) -> None:
     text = json.dumps({"entities": [GOOD | {"title": title}]}).replace("}]", "},]")
     parsed = parse(text, Extraction)
     assert parsed.value.entities[0].title == title
@@ -85,7 +85,7 @@ def test_a_bad_record_is_dropped_and_counted_and_the_good_ones_stay() -> None:
     assert parsed.dropped_records == 3
 
 
-def test_no_records_is_an_answer_but_only_bad_records_is_none() -> None:
+def test_no_records_are_valid_but_only_invalid_records_are_not() -> None:
     assert parse(answer(), Extraction).value.entities == []
     with pytest.raises(InvalidAnswer, match="None of the 2 records"):
         parse(answer({}, {"title": "Charles"}), Extraction)

@@ -1,4 +1,4 @@
-"""Pictures are well-formed, small whatever is drawn, and show what they were given."""
+"""Pictures are well-formed, small for any input, and show the given data."""
 
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -29,12 +29,12 @@ def graph(size: int, title: str = "Entity") -> tuple[pl.DataFrame, pl.DataFrame,
     return entities, relationships, members, positions
 
 
-def test_what_xml_cannot_hold_is_left_out():
+def test_characters_invalid_in_xml_are_left_out():
     root = ElementTree.fromstring(document(10, 10, [text(0, 0, "a\x00\x08b\x1b \ufffe<é 𝄞\ud800>")]))
     assert [element.text for element in root.iter() if element.text] == ["ab <é 𝄞>"]
 
 
-def test_the_map_of_a_large_graph_stays_below_90_kb_and_says_what_it_leaves_out():
+def test_map_of_a_large_graph_stays_below_90_kb_and_reports_omissions():
     svg = graph_map(*graph(20_000, "A rather long title of an entity with (brackets) & <signs>"))
     assert len(in_markdown(svg, "map")) < 90_000
     assert svg.count("h0") == MOST_ENTITIES

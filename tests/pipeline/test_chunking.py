@@ -168,7 +168,7 @@ def test_windows_never_cut_a_character_and_adjoin_without_overlap(encoding: str,
 # --- sentences ------------------------------------------------------------------------------------------
 
 
-def test_one_unit_a_sentence() -> None:
+def test_each_sentence_is_one_unit() -> None:
     units = chunk("# Ships\n\nIt broke. It was mended.\n- Niagara", method="sentences")
     assert units["text"].to_list() == ["# Ships", "It broke.", "It was mended.", "- Niagara"]
 
@@ -257,7 +257,7 @@ def test_text_without_white_space_is_cut_between_characters(character: str) -> N
     ids=["one sentence", "one word", "white space", "one paragraph"],
 )
 def test_five_megabytes_on_one_line_are_cut_within_the_limit(method: str, text: str) -> None:
-    """Work that grows with the square of the line's length would not end."""
+    """Quadratic work in the length of a line would not end."""
     units = chunk(text, method=method)
     assert max(units["n_tokens"]) <= ChunkOptions().size
     assert len("".join(units["text"]).replace(" ", "")) >= len(text.replace(" ", ""))

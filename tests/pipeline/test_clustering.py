@@ -1,4 +1,4 @@
-"""Communities: invariants on any graph, known answers on graphs whose structure we planted."""
+"""Communities: invariants on any graph, known answers on graphs with a planted structure."""
 
 import random
 from itertools import chain, combinations
@@ -150,7 +150,7 @@ def test_order_and_direction_of_rows_do_not_matter(graph: tuple[int, list[Edge]]
     assert_frame_equal(cluster(pl.Series(names), relationships_of(shuffled)), expected)
 
 
-def test_lone_entities_are_communities_of_their_own() -> None:
+def test_lone_entities_are_separate_communities() -> None:
     members = cluster(ids_of(5), relationships_of([(0, 1, 1.0), (3, 3, 9.0)]))
     assert groups(members, 0) == {
         frozenset({node(0), node(1)}),
@@ -160,7 +160,7 @@ def test_lone_entities_are_communities_of_their_own() -> None:
     }
 
 
-def test_no_entities_no_rows() -> None:
+def test_no_entities_give_no_rows() -> None:
     members = cluster(ids_of(0), relationships_of([]))
     assert members.is_empty()
     assert members.columns == ["level", "cluster", "parent", "entity_id", "born_level"]
@@ -266,7 +266,7 @@ def test_a_change_elsewhere_leaves_the_split_of_a_community_alone() -> None:
         assert parts <= leaves_after
 
 
-def test_two_runs_agree_whatever_random_did_in_between() -> None:
+def test_two_runs_agree_regardless_of_the_global_random_state() -> None:
     size, edges = nested_planted_graph(seed=2, blocks=4)
     first = cluster(ids_of(size), relationships_of(edges))
     random.seed(99)
@@ -284,7 +284,7 @@ def test_igraph_draws_from_python_s_random_again_afterwards() -> None:
     assert draw() == expected
 
 
-def test_community_table_lists_what_is_inside() -> None:
+def test_community_table_lists_its_contents() -> None:
     edges = [*clique(range(0, 3)), *clique(range(3, 6)), (2, 3, 1.0), (5, 5, 1.0)]
     relationships = relationships_of(edges)
     entities = pl.DataFrame({"id": ids_of(6), "text_unit_ids": [["a", "b"], ["b"], [], ["c"], None, ["c", "a"]]})

@@ -1,4 +1,4 @@
-"""Which community keeps its id, and what is written down about the others."""
+"""Which community keeps its id, and the recorded history of the others."""
 
 import random
 
@@ -162,7 +162,7 @@ def partitions(draw: st.DrawFn) -> list[Row]:
 
 
 @given(partitions(), partitions(), st.floats(0.01, 1.0))
-def test_no_id_is_given_to_two_communities(before: list[Row], after: list[Row], threshold: float) -> None:
+def test_no_two_communities_share_an_id(before: list[Row], after: list[Row], threshold: float) -> None:
     previous, current = previous_of(*before), current_of(*after)
     ids = match_communities(previous, current, threshold).ids
     assert ids["key"].to_list() == sorted(current["key"])

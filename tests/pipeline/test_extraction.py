@@ -151,7 +151,7 @@ ALIASES = {
         "both stay",
     ],
 )
-def test_what_people_decided_on_aliases_stays(stored, expected):
+def test_manual_alias_decisions_are_kept(stored, expected):
     proposals = pl.DataFrame([("d", "field", "cyrus field", "surname", True)], schema=ALIASES, orient="row")
     decided = with_decisions(proposals, pl.DataFrame(stored, schema=ALIASES, orient="row"))
     assert decided.rows() == expected
@@ -167,7 +167,7 @@ def decide(*rows: tuple[str | None, str, str]) -> dict[tuple[str | None, str], s
 ALIASES_KEYS = ["document_id", "alias_key", "title_key"]
 
 
-def test_an_alias_of_an_alias_stands_for_what_that_stands_for():
+def test_alias_of_an_alias_resolves_to_its_target():
     decided = decide((None, "cyrus field", "cyrus west field"), (None, "cyrus west field", "c. w. field"))
     assert decided == {
         (None, "cyrus field"): "c. w. field",

@@ -1,4 +1,4 @@
-"""Reclustering after a change: what must hold of any change of any graph, and known answers on small ones."""
+"""Reclustering after a change: invariants for any change of any graph, and known answers on small graphs."""
 
 import math
 import random
@@ -47,7 +47,7 @@ class Graph(NamedTuple):
         )
 
     def changed(self, gone: set[int] = frozenset(), edges: dict[Pair, float] | None = None) -> "Graph":
-        """Without the nodes `gone`, with the `edges` on top; an edge of weight 0 is taken away."""
+        """Without the nodes `gone` and with `edges` replaced; weight 0 deletes an edge."""
         merged = {**self.edges, **(edges or {})}
         nodes = (self.nodes | set(chain.from_iterable(edges or {}))) - gone
         return Graph(nodes, {pair: w for pair, w in merged.items() if w > 0 and nodes.issuperset(pair)})
@@ -112,7 +112,7 @@ def graphs(draw: st.DrawFn, start: int = 0) -> Graph:
 
 @st.composite
 def changes_of(draw: st.DrawFn, graph: Graph) -> Graph:
-    """`graph` with some edges gone, new or of another weight, some nodes gone and some new."""
+    """`graph` with some edges deleted, added or reweighted, and some nodes deleted and added."""
     rng = random.Random(draw(st.integers(0, 10**6)))
     start = min(graph.nodes)
     edges = {pair: rng.choice([0.0, 0.0, 1.05, 3.0]) for pair in sorted(graph.edges) if rng.random() < 0.05}
@@ -125,7 +125,7 @@ def changes_of(draw: st.DrawFn, graph: Graph) -> Graph:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Graph]:
-    """A graph, and it again after each of one to three changes."""
+    """A graph, and its state after each of one to three changes."""
     found = [draw(graphs())]
     for _ in range(draw(st.integers(1, 3))):
         found.append(draw(changes_of(found[-1])))
@@ -175,7 +175,7 @@ def test_communities_are_a_connected_nested_partition_after_any_changes(history:
 
 
 @given(histories())
-def test_what_is_too_large_is_split_unless_it_has_no_parts(history: list[Graph]) -> None:
+def test_too_large_community_is_split_if_it_can_be(history: list[Graph]) -> None:
     for graph, result in zip(history, replay(history), strict=True):
         for names in groups(result.members, result.members["level"].max()):
             if len(names) > 4:
@@ -291,7 +291,7 @@ def test_a_first_run_and_a_forced_one_are_fresh() -> None:
     assert_frame_equal(forced.members, cluster(changed.ids, changed.relationships))
 
 
-def test_a_partition_that_has_become_bad_is_made_afresh() -> None:
+def test_degraded_partition_is_replaced_by_a_fresh_one() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     crossed = pl.DataFrame(
         {"level": 0, "cluster": ["a", "b"] * 6, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
@@ -302,7 +302,7 @@ def test_a_partition_that_has_become_bad_is_made_afresh() -> None:
     assert groups(found.members) == {named(*range(6)), named(*range(6, 12))}
 
 
-def test_a_community_falls_apart_where_its_bridge_is_gone() -> None:
+def test_community_splits_where_its_bridge_is_deleted() -> None:
     graph = graph_of(clique(range(3)) | clique(range(3, 6)) | {(2, 3): 1.0} | clique(range(6, 10)))
     whole = pl.DataFrame(
         {"level": 0, "cluster": ["a"] * 6 + ["b"] * 4, "entity_id": graph.ids}, schema_overrides={"level": pl.Int64}
@@ -313,24 +313,24 @@ def test_a_community_falls_apart_where_its_bridge_is_gone() -> None:
     assert groups(found.members) == {named(0, 1, 2), named(3, 4, 5), named(6, 7, 8, 9)}
 
 
-def test_a_new_entity_joins_its_neighbours_and_nobody_else_moves() -> None:
+def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     graph = graph_of(clique(range(5)) | clique(range(5, 10)) | {(0, 5): 1.0})
     found = then(first(graph), graph.changed(edges={(6, 10): 1.0, (7, 10): 1.0}))
     assert not found.fresh
     assert groups(found.members) == {named(*range(5)), named(*range(5, 11))}
-    assert found.n_free == 11 - 5 - 3  # the new one and its two neighbours, and then the neighbours of who moved
+    assert found.n_free == 11 - 5 - 3  # the new one, its two neighbors, then the neighbors of moved ones
     lonely = graph.changed()._replace(nodes=graph.nodes | {77})
     assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
 
 
-def test_new_entities_among_themselves_make_communities_of_their_own() -> None:
+def test_new_entities_linked_only_to_each_other_form_new_communities() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     found = then(first(graph), graph.changed(edges=clique(range(20, 26)) | {(20, 6): 1.0}))
     assert not found.fresh
     assert groups(found.members) == {named(*range(6)), named(*range(6, 12)), named(*range(20, 26))}
 
 
-def test_entities_that_are_gone_drop_out() -> None:
+def test_deleted_entities_leave_their_communities() -> None:
     graph = graph_of(clique(range(6)) | clique(range(6, 12)) | {(0, 6): 1.0})
     found = then(first(graph), graph.changed(gone={0, 7, 8}))
     assert groups(found.members) == {named(*range(1, 6)), named(6, 9, 10, 11)}
@@ -353,7 +353,7 @@ def test_small_changes_of_a_weight_do_not_count_until_they_add_up() -> None:
     assert twice.edges.filter(source_id=node(0), target_id=node(4))["weight"].to_list() == [step**2]
 
 
-def test_another_limit_of_size_holds_at_once() -> None:
+def test_new_size_limit_applies_immediately() -> None:
     graph = graph_of(clique(range(4)) | clique(range(4, 8)) | {(0, 4): 3.0, (1, 5): 3.0} | clique(range(8, 12)))
     whole = first(graph, ClusterOptions(max_cluster_size=20))
     split = then(whole, graph, ClusterOptions(max_cluster_size=4))

@@ -1,4 +1,4 @@
-"""The map: every entity has its place, communities stay together and apart from each other."""
+"""The map: every entity has a position; communities stay together and apart from each other."""
 
 import random
 
@@ -70,14 +70,14 @@ def test_order_of_rows_does_not_matter(drawn: tuple[int, Edges], rng: random.Ran
     assert_frame_equal(layout(entities, members, relationships, seed=3), layout(*frames, seed=3), check_exact=True)
 
 
-def test_two_runs_agree_whatever_random_did_in_between() -> None:
+def test_two_runs_agree_regardless_of_the_global_random_state() -> None:
     frames = planted(6, 20)
     first = layout(*frames, seed=5)
     random.seed(17)
     assert_frame_equal(layout(*frames, seed=5), first, check_exact=True)
 
 
-def test_no_entities_no_places() -> None:
+def test_no_entities_give_no_positions() -> None:
     places = layout(*graph(0, []), seed=1)
     assert places.is_empty()
     assert places.schema == {"id": pl.String, "x": pl.Float64, "y": pl.Float64}
@@ -96,7 +96,7 @@ def test_communities_lie_in_discs_that_do_not_overlap() -> None:
     assert len(discs) > 5
     for i, (centre, radius) in enumerate(discs):
         for other, other_radius in discs[:i]:
-            # The centroid is not exactly the disc's centre, hence the tenth.
+            # The centroid is not exactly the disc's center, hence the tenth.
             assert np.hypot(*(centre - other)) > 0.9 * (radius + other_radius)
 
 
@@ -114,7 +114,7 @@ def test_an_entity_takes_the_same_area_in_a_large_and_a_small_community() -> Non
 
 
 def test_related_communities_are_nearer_than_unrelated_ones() -> None:
-    # A chain of eight cliques of five: neighbours in the chain are to be neighbours on the map.
+    # A chain of eight cliques of five: neighbors in the chain must be neighbors on the map.
     edges: Edges = []
     for block in range(8):
         nodes = [f"e{5 * block + i:04d}" for i in range(5)]
@@ -128,7 +128,7 @@ def test_related_communities_are_nearer_than_unrelated_ones() -> None:
     assert distance[steps == 1].mean() < 0.7 * distance[steps > 1].mean()
 
 
-def test_one_hub_stands_in_the_middle_of_its_leaves() -> None:
+def test_hub_is_placed_in_the_middle_of_its_leaves() -> None:
     places = layout(*graph(21, [("e0000", f"e{i:04d}", 1.0) for i in range(1, 21)]), seed=1)
     points = places.select("x", "y").to_numpy()
     distances = np.hypot(*(points - points.mean(axis=0)).T)

@@ -1,4 +1,4 @@
-"""Documents out of real files of every format, and a clear row for every file and row that is none."""
+"""Documents from real files of every format, and an error row for every file or row that is not a document."""
 
 import importlib.util
 import io
@@ -233,7 +233,7 @@ def test_nul_and_lone_surrogates_become_replacement_characters(tmp_path: Path) -
 
 
 @given(data=st.binary(max_size=200), ending=st.sampled_from(["txt", "md", "csv", "tsv", "json", "jsonl", "parquet"]))
-def test_no_bytes_whatever_raise(data: bytes, ending: str) -> None:
+def test_arbitrary_bytes_never_raise(data: bytes, ending: str) -> None:
     loaded = load_documents("b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions())
     assert loaded.documents.height + loaded.errors.height > 0
 
@@ -248,17 +248,17 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.json", "a.jsonl", "a.parquet", "a.pdf"])
-def test_an_empty_file_says_so(tmp_path: Path, name: str) -> None:
+def test_empty_file_is_an_error(tmp_path: Path, name: str) -> None:
     assert "empty" in only_error(load(tmp_path, {name: b""}))["error"]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.json", "a.jsonl", "a.csv"])
-def test_a_file_of_white_space_says_so(tmp_path: Path, name: str) -> None:
+def test_file_of_white_space_is_an_error(tmp_path: Path, name: str) -> None:
     assert "white space" in only_error(load(tmp_path, {name: " \n \n"}))["error"]
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.csv", "id,text\n"), ("a.json", "[]")])
-def test_a_structured_file_without_rows_says_so(tmp_path: Path, name: str, content: str) -> None:
+def test_structured_file_without_rows_is_an_error(tmp_path: Path, name: str, content: str) -> None:
     assert only_error(load(tmp_path, {name: content}))["error"] == "the file has no rows"
 
 
@@ -279,7 +279,7 @@ def test_an_unknown_ending_lists_the_supported_ones(tmp_path: Path) -> None:
     assert ".parquet" in error["hint"]
 
 
-def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error_with_the_reason(tmp_path: Path) -> None:
     load(tmp_path, {"a.txt": "It held."})
     (tmp_path / "b/gone.txt").symlink_to(tmp_path / "nowhere.txt")
     loaded = load(tmp_path, {})
@@ -426,7 +426,7 @@ def test_a_field_of_a_million_characters_is_read(tmp_path: Path) -> None:
     assert len(texts(loaded)[0]) == 1_000_000
 
 
-def test_semicolons_separate_where_the_header_says_so(tmp_path: Path) -> None:
+def test_semicolons_separate_if_the_header_uses_them(tmp_path: Path) -> None:
     loaded = load(tmp_path, {"a.csv": 'title;"text"\nA, b;It broke, again.\n'})
     assert texts(loaded) == ["It broke, again."]
 

@@ -33,7 +33,7 @@ def test_mentions_that_differ_in_case_and_quotes_are_one_entity():
     assert entity["description"] == "A ship."
 
 
-def test_the_type_most_mentions_give_wins_and_a_specific_one_beats_a_generic_one():
+def test_majority_type_wins_and_a_specific_type_beats_a_generic_one():
     mentions = entity_mentions(
         ("d#1", "Valentia", "NAME", "a"),
         ("d#2", "Valentia", "NAME", "b"),
@@ -136,7 +136,7 @@ def test_a_relationship_of_a_thing_with_itself_is_dropped():
     assert graph.entities["degree"].to_list() == [0]
 
 
-def test_nothing_merges_to_nothing():
+def test_no_mentions_merge_to_an_empty_graph():
     graph = merge(entity_mentions(), relationship_mentions(), text_units(), NO_ALIASES)
     assert graph.entities.is_empty()
     assert graph.relationships.is_empty()

@@ -143,7 +143,7 @@ def test_reports_written_from_other_inputs_are_stale():
 
 
 def standing_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-    """What writes when the model fails: its reports are said to be of another writer."""
+    """A fallback writer: its reports have another writer's name."""
     return [replace(report, writer="stand-in") for report in write_reports(materials)]
 
 
@@ -162,7 +162,7 @@ def test_a_report_that_another_writer_stood_in_for_makes_none_stale():
     assert stale_reports(graph("Ada was last. " * 16), reports, "w", tight).to_list() == [0, 1]
 
 
-def test_what_was_just_written_is_not_put_together_again_to_be_checked(monkeypatch):
+def test_context_just_written_is_not_rebuilt_for_the_check(monkeypatch):
     inputs = graph("Ada was twenty-first.")
     written = community_reports(inputs, empty_reports(), write_reports, "w")
     compare_written(inputs, written, written, "w")
@@ -175,6 +175,6 @@ def test_what_was_just_written_is_not_put_together_again_to_be_checked(monkeypat
         stale_reports(graph("Ada was twenty-second."), written, "w")
 
 
-def test_no_communities_have_no_reports():
+def test_no_communities_give_no_reports():
     inputs = ReportInputs(*(frame.clear() for frame in graph()))
     assert community_reports(inputs, empty_reports(), write_reports, "w").is_empty()

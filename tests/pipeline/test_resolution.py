@@ -1,4 +1,4 @@
-"""Which titles are taken for the same thing, and which are left alone."""
+"""Which titles are resolved to the same entity, and which are not."""
 
 import polars as pl
 import pytest
@@ -148,7 +148,7 @@ def test_aliases_lead_to_the_end_of_a_chain() -> None:
     }
 
 
-def test_no_mentions_no_aliases() -> None:
+def test_no_mentions_give_no_aliases() -> None:
     assert propose_aliases(mentions()).schema == pl.Schema(ALIAS_SCHEMA)
     assert propose_aliases(mentions()).is_empty()
 

@@ -54,24 +54,24 @@ def test_headings_have_their_levels_and_places():
     assert all(NESTED[heading.start :].startswith("#" * heading.level + " ") for heading in found)
 
 
-def test_a_passage_stands_under_the_headings_in_force_where_it_begins():
+def test_passage_has_the_headings_in_force_where_it_begins():
     assert path_at(NESTED, "Preface") == ["The cable"]
     assert path_at(NESTED, "The cable broke") == ["The cable", "First attempt", "1857"]
     assert path_at(NESTED, "The cable worked") == ["The cable", "First attempt", "1858"]
     assert path_at(NESTED, "The Great Eastern") == ["The cable", "Success"]
 
 
-def test_a_passage_that_begins_with_a_heading_stands_under_its_parents():
+def test_passage_that_begins_with_a_heading_has_its_parents():
     assert path_at(NESTED, "# The cable") == []
     assert path_at(NESTED, "### 1858") == ["The cable", "First attempt"]
     assert path_at(NESTED, "## Success") == ["The cable"]
 
 
-def test_a_passage_that_begins_inside_a_heading_stands_under_it():
+def test_passage_that_begins_inside_a_heading_has_that_heading():
     assert path_at(NESTED, "attempt") == ["The cable", "First attempt"]
 
 
-def test_skipped_levels_close_what_is_as_deep_or_deeper():
+def test_heading_closes_all_headings_of_its_level_or_deeper():
     text = "# A\n\n### C\n\nin c\n\n## B\n\nin b\n\n#### D\n\nin d\n\n### E\n\nin e\n\n# F\n\nin f\n"
     assert path_at(text, "in c") == ["A", "C"]
     assert path_at(text, "in b") == ["A", "B"]
@@ -93,7 +93,7 @@ def test_a_fence_that_is_never_closed_reaches_to_the_end():
     assert headings("```\n# code\n\n# code too\n") == []
 
 
-def test_what_only_resembles_a_heading_is_none():
+def test_text_that_only_resembles_a_heading_is_not_one():
     text = "#hashtag\n\n####### seven\n\n    # indented code\n\nNo. # 5 of them\n\n#\n\n# \n"
     assert headings(text) == []
 
@@ -103,7 +103,7 @@ def test_headings_are_read_without_their_markup():
     assert [h.title for h in headings(text)] == ["The cable of 1866", "See the map and snake_case"]
 
 
-def test_a_title_that_repeats_the_first_heading_stands_once():
+def test_title_that_repeats_the_first_heading_appears_once():
     assert joined("The Cable", ["The cable", "1866"]) == "The Cable › 1866"
     assert joined("The **Cable**", ["The Cable"]) == "The **Cable**"
     assert joined("cable.md", ["The cable", "1866"]) == "cable.md › The cable › 1866"
@@ -217,7 +217,7 @@ def test_a_written_context_follows_title_and_headings():
     ].to_list() == ["At sea."]
 
 
-def test_known_contexts_are_not_asked_for_again_unless_what_they_rest_on_changes():
+def test_known_contexts_are_requested_again_only_if_their_inputs_change():
     given, units = corpus("".join(map(day, range(20))))
     made, _ = write_contexts(given, units, NOTHING_KNOWN, write_numbered, "w")
     n = units.height

@@ -18,7 +18,7 @@ ONE_DOLLAR_PER_TOKEN = PriceOptions(1_000_000, 1_000_000)
 
 
 def chat_answerer(server: OpenAIServer, folder: Path, model: str = MODEL, **limits: Any) -> ChatAnswerer:
-    """An answerer with a ledger in `folder` and limits of its own."""
+    """An answerer with a ledger in `folder` and separate limits."""
     options = ChatOptions(model, base_url=server.url, prices=ONE_DOLLAR_PER_TOKEN, timeout=30)
     quick = LimitOptions(**{"backoff_seconds": 0.01, "max_retries": 2, "circuit_failures": 100} | limits)
     return ChatAnswerer(ChatModel(options, Ledger(folder / "ledger.db"), Limits(quick)), Prompts(), model)
@@ -31,7 +31,7 @@ def user_message(body: dict[str, Any]) -> str:
 def says(**by_task: Any) -> Callable[[dict[str, Any]], str]:
     """Content by the name of the answer's schema (MapAnswer, DriftAnswer, …), `text` for answers without one.
 
-    A value is what is said, or a function of the request's body that makes it; no texts become JSON.
+    A value is the content, or a function of the request's body that returns it; values other than texts become JSON.
     """
 
     def content(body: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Questions sorted by their kind, and answered by the method that suits it."""
+"""`ask` classifies questions and answers them by the fitting method."""
 
 import pytest
 
@@ -34,7 +34,7 @@ from graphrag_assets.query.drift import DriftOptions
         ("船は何をしましたか？", 0, "open"),
     ],
 )
-def test_rules_tell_the_kind_by_wording_and_by_what_is_named(question: str, named: int, kind: str) -> None:
+def test_rules_choose_the_method_by_wording_and_named_entities(question: str, named: int, kind: str) -> None:
     assert kind_by_rules(question, named)[0] == kind
 
 
@@ -67,7 +67,7 @@ def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
         ),
     ],
 )
-def test_the_answer_says_what_was_chosen_and_why(rag: GraphRAG, question: str, said: str) -> None:
+def test_answer_states_the_chosen_method_and_the_reason(rag: GraphRAG, question: str, said: str) -> None:
     answer = rag.ask(question, max_context_tokens=2000)
     assert str(answer.choice) == said
     assert answer.choice is not None
@@ -75,7 +75,7 @@ def test_the_answer_says_what_was_chosen_and_why(rag: GraphRAG, question: str, s
     assert answer.answer == rag.search(answer.method, question, max_context_tokens=2000, **answer.choice.options).answer
 
 
-def test_what_ask_is_told_holds_for_the_method_it_chooses(rag: GraphRAG) -> None:
+def test_options_of_ask_apply_to_the_chosen_method(rag: GraphRAG) -> None:
     answer = rag.ask("Compare the Niagara with the Agamemnon.", max_context_tokens=300)
     assert answer.method == "drift"
     assert DriftOptions(max_context_tokens=300).of_steps.max_context_tokens == 300

@@ -1,4 +1,4 @@
-"""Searches by a model over HTTP: what is asked, what a failed call costs, what is booked."""
+"""Searches by a model over HTTP: requests, failed calls, recorded usage."""
 
 import asyncio
 import json
@@ -90,7 +90,7 @@ def hasty(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return rag_of(server, index_file, tmp_path, max_retries=0)
 
 
-def test_one_failed_part_of_a_global_search_leaves_the_others_and_is_told(hasty: GraphRAG, server) -> None:
+def test_failed_part_of_a_global_search_is_reported_and_keeps_the_others(hasty: GraphRAG, server) -> None:
     whole = hasty.global_(QUESTION, **SMALL)
     parts = whole.usage["map"].calls
     assert parts >= 3
@@ -158,7 +158,7 @@ def test_usage_is_booked_by_category_with_its_cost(modelled: GraphRAG, server) -
     assert streamed.result.usage["response"].cost > 0
 
 
-def test_what_the_ledger_has_costs_nothing_again(modelled: GraphRAG) -> None:
+def test_answers_in_the_ledger_cost_nothing(modelled: GraphRAG) -> None:
     modelled.global_(QUESTION)
     assert modelled.global_(QUESTION).total_usage.cost == 0
 
@@ -170,7 +170,7 @@ def test_only_points_that_matter_are_put_together_within_the_limit(modelled: Gra
     assert reduced.count("-----Note") < 4
 
 
-def test_nothing_relevant_is_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
+def test_question_without_relevant_points_gets_the_fixed_answer_without_a_call(modelled: GraphRAG, server) -> None:
     server.content = says(MapAnswer={"points": [{"description": "Of no use.", "score": 0}]})
     assert modelled.global_(QUESTION).answer == NO_ANSWER
     assert {request.task for request in server.chats} == {"MapAnswer"}
@@ -188,7 +188,7 @@ def test_the_form_of_the_answer_is_free_text_and_reaches_the_model(modelled: Gra
     assert "At most 77 words" in server.chats[-1].body["messages"][0]["content"]
 
 
-def test_a_point_cannot_cite_what_its_part_did_not_hold(modelled: GraphRAG, server) -> None:
+def test_point_cannot_cite_rows_outside_its_part(modelled: GraphRAG, server) -> None:
     server.content = says(
         MapAnswer=lambda body: {
             "points": [{"description": f"Point {n}. [Data: Reports ({n}, 77)]", "score": 60} for n in cited(body)]
@@ -201,7 +201,7 @@ def test_a_point_cannot_cite_what_its_part_did_not_hold(modelled: GraphRAG, serv
     assert all("77" not in user_message(request.body) for request in server.chats if request.task == "text")
 
 
-def test_an_answer_cannot_cite_what_no_point_rests_on(modelled: GraphRAG, server) -> None:
+def test_answer_cannot_cite_rows_that_no_point_cites(modelled: GraphRAG, server) -> None:
     server.content = says(
         MapAnswer={"points": [{"description": "It was so. [Data: Reports (3)]", "score": 60}]},
         text="It was so. [Data: Reports (3, 4)]",  # report 4 was read, but nothing of it noted
@@ -255,7 +255,7 @@ def test_drift_keeps_to_its_calls(modelled: GraphRAG, server) -> None:
         assert len(server.chats) - before <= most
 
 
-def test_drift_is_the_same_for_a_seed_whatever_is_answered_first(server, index_file, tmp_path) -> None:
+def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file, tmp_path) -> None:
     asked, answers = [], []
     for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
         turns = iter(range(1000))
@@ -276,14 +276,14 @@ def test_drift_is_the_same_for_a_seed_whatever_is_answered_first(server, index_f
     assert asked[0] == asked[1]
 
 
-def test_a_second_drift_search_begins_anew(modelled: GraphRAG) -> None:
+def test_second_drift_search_starts_without_state(modelled: GraphRAG) -> None:
     first = modelled.drift(QUESTION)
     modelled.drift("What of the Agamemnon?")
     again = modelled.drift(QUESTION)
     assert (first.answer, first.actions) == (again.answer, again.actions)
 
 
-def test_a_failed_step_of_drift_is_told_and_the_others_stay(hasty: GraphRAG, server) -> None:
+def test_failed_step_of_drift_is_reported_and_keeps_the_others(hasty: GraphRAG, server) -> None:
     hasty.drift(QUESTION, depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
     server.fail_next(None, "500")  # primer, step, answer
     answer = hasty.drift(f"{QUESTION}?", depth=1, breadth=1, primer_folds=1, hypothetical_answer=False)
@@ -302,7 +302,7 @@ def test_the_local_steps_of_drift_hold_rows_of_the_graph(modelled: GraphRAG, ser
     assert answer.context["relationships"]["in_context"].any()
 
 
-def test_dynamic_selection_reads_what_is_rated_by_the_cheaper_model(server, index_file, tmp_path) -> None:
+def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_file, tmp_path) -> None:
     def rating(body: dict[str, Any]) -> dict[str, Any]:
         text = user_message(body)
         return {"rating": 4 if "Agamemnon" in text else 0, "reason": ""}
@@ -341,7 +341,7 @@ def test_ratings_are_repeated_and_their_median_counts(modelled: GraphRAG, server
     assert once.context["reports"].height == 3
 
 
-def test_ask_does_what_the_model_says_and_tells_why(modelled: GraphRAG) -> None:
+def test_ask_follows_the_model_and_gives_its_reason(modelled: GraphRAG) -> None:
     answer = modelled.ask(QUESTION)
     assert answer.method == "global"
     assert answer.choice is not None

@@ -1,4 +1,4 @@
-"""References in answers: read, checked against the context, led back to documents."""
+"""Citations in answers: parsed, checked against the context, resolved to documents."""
 
 import re
 
@@ -65,7 +65,7 @@ def test_graph_rows_lead_on_to_text_units(reader: Reader, reference: str, title:
     assert [citation.text_unit_id for citation in citations] == text_units
 
 
-def test_of_several_text_units_the_one_that_says_it_is_cited(reader: Reader) -> None:
+def test_text_unit_with_the_statement_is_cited_among_several(reader: Reader) -> None:
     statement = "The Great Eastern left Valentia with the new cable in July 1866."
     (citation,), _ = resolve(reader, f"{statement} [Data: Entities (3)]", EVERYTHING)
     assert citation.text_unit_id == "t3"
@@ -107,11 +107,11 @@ GIVEN = {"Sources": {1, 2, 3, 4}, "Reports": {7}}
         ("", "", []),
     ],
 )
-def test_what_was_not_given_is_marked(text: str, shown: str, lost: list[str]) -> None:
+def test_citation_of_a_row_outside_the_context_is_marked(text: str, shown: str, lost: list[str]) -> None:
     assert Checked.text(text, GIVEN) == (shown, lost)
 
 
-def test_or_removed() -> None:
+def test_citations_of_rows_outside_the_context_can_be_removed() -> None:
     assert Checked.text("A. [Data: Ships (1)] B. [Data: Sources (1, 9)]", GIVEN, remove=True) == (
         "A. B. [Data: Sources (1)]",
         ["Ships (1)", "Sources (9)"],

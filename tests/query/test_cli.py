@@ -55,7 +55,7 @@ def test_filters_and_the_level_reach_the_search(index_file: Path) -> None:
     assert set(sources["sources"]) <= {4, 5}
 
 
-def test_what_is_wrong_is_said_in_one_line(index_file: Path) -> None:
+def test_errors_are_one_line(index_file: Path) -> None:
     for arguments, said in (
         (("basic", QUESTION, "--batch", "nope"), "nope"),
         (("local", QUESTION, "--level", "1"), "community_level"),

@@ -1,4 +1,4 @@
-"""What the documents show of asking is what happens."""
+"""The examples of docs/query.md."""
 
 import json
 import re
@@ -28,11 +28,11 @@ def index(sample_index, monkeypatch):
     return sample_index.root / "index"
 
 
-def test_the_guides_streamed_answers_are_real(index) -> None:
+def test_streamed_answers_of_the_guide_are_real(index) -> None:
     assert examples.embedded(index) == examples.shown(), AGAIN
 
 
-def test_the_guides_python_runs_and_prints_what_it_says(index, capsys) -> None:
+def test_python_of_the_guide_prints_the_output_it_shows(index, capsys) -> None:
     names: dict[str, object] = {}
     for code in blocks("docs/query.md", "python"):
         exec(compile(code, "docs/query.md", "exec"), names)

@@ -1,4 +1,4 @@
-"""The way down the hierarchy when communities are rated."""
+"""Dynamic community selection: the descent through rated communities."""
 
 import polars as pl
 import pytest
@@ -29,7 +29,7 @@ def descent(ratings: dict[int, float], **options: object) -> tuple[set[int], lis
     return way.chosen, rounds
 
 
-def test_below_what_is_worth_reading_the_search_goes_on_and_elsewhere_it_ends() -> None:
+def test_search_descends_below_relevant_communities_only() -> None:
     # 3 has no report: 5 and 6 are rated in its place.
     assert descent({0: 3, 2: 3, 6: 2}) == ({2, 6}, [[0, 1], [2, 5, 6], [4]])
     assert descent({1: 5}) == ({1}, [[0, 1]])
@@ -45,7 +45,7 @@ def test_the_threshold_decides() -> None:
     assert descent({0: 2, 1: 3}, threshold=2)[0] == {0, 1}
 
 
-def test_where_nothing_is_worth_reading_the_next_level_is_rated_whole() -> None:
+def test_next_level_is_rated_whole_if_no_report_is_relevant() -> None:
     assert descent({4: 5}) == ({4}, [[0, 1], [2, 5, 6], [4]])
     assert descent({}) == (set(), [[0, 1], [2, 5, 6], [4]])
 

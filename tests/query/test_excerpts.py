@@ -28,7 +28,7 @@ def test_an_excerpt_covers_the_words_of_the_question_in_the_order_of_the_text(ma
     ]
 
 
-def test_neighboring_sentences_stand_together(made):
+def test_neighboring_sentences_are_kept_together(made):
     assert made("Agamemnon Niagara", "The Niagara sailed. The Agamemnon followed. It rained.") == [
         "The Niagara sailed. The Agamemnon followed."
     ]

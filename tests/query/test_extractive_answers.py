@@ -1,10 +1,9 @@
-"""What the embedded default answers on real texts: directly, with the closest passages, or not at all.
+"""Answers of the embedded default on real texts: direct, the closest passages, or none.
 
 The corpora are the sample, two novels, customers' e-mails, and short texts in German, French, Spanish and Russian.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from graphrag_assets.answering import CLOSEST, NO_ANSWER
 from graphrag_assets.query import METHODS, GraphRAG
 from graphrag_assets.query.results import Answer
 
-from ..conftest import TEST_DATA, Project, indexed
+from ..conftest import TEST_DATA, Project, index_once
 
 CORPORA = Path(__file__).parent / "corpora"
 TRUTH = json.loads((Path(__file__).parents[1] / "ground_truth.json").read_text(encoding="utf-8"))
@@ -78,26 +77,23 @@ def sample(sample_index: Project) -> GraphRAG:
 
 
 @pytest.fixture(scope="module")
-def tickets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    with indexed(tmp_path_factory.mktemp("tickets"), CORPORA / "tickets") as project:
-        yield GraphRAG(project.root / "index")
+def tickets(shared_folder: Path) -> GraphRAG:
+    return GraphRAG(index_once(shared_folder / "tickets", CORPORA / "tickets") / "index")
 
 
 @pytest.fixture(scope="module")
-def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    with indexed(tmp_path_factory.mktemp("languages"), CORPORA / "languages") as project:
-        yield GraphRAG(project.root / "index")
+def languages(shared_folder: Path) -> GraphRAG:
+    return GraphRAG(index_once(shared_folder / "languages", CORPORA / "languages") / "index")
 
 
 @pytest.fixture(scope="module", params=list(TOLD))
-def novel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, GraphRAG]]:
+def novel(request: pytest.FixtureRequest, shared_folder: Path) -> tuple[str, GraphRAG]:
     folder = TEST_DATA / request.param / "input"
-    with indexed(tmp_path_factory.mktemp("novel"), folder.resolve()) as project:
-        yield request.param, GraphRAG(project.root / "index")
+    return request.param, GraphRAG(index_once(shared_folder / request.param, folder.resolve()) / "index")
 
 
 @every_method
-def test_an_overview_of_a_known_entity_says_who_he_is(sample: GraphRAG, method: str) -> None:
+def test_overview_of_a_person_begins_with_a_definition(sample: GraphRAG, method: str) -> None:
     for question in ("Give me an overview of Cyrus Field", "who was cyrus field"):
         answer = asked(sample, method, question)
         assert is_direct(answer)
@@ -106,14 +102,14 @@ def test_an_overview_of_a_known_entity_says_who_he_is(sample: GraphRAG, method: 
 
 
 @every_method
-def test_a_question_about_problems_is_answered_with_what_went_wrong(sample: GraphRAG, method: str) -> None:
+def test_question_about_problems_is_answered_directly(sample: GraphRAG, method: str) -> None:
     answer = asked(sample, method, "What were the biggest problems?")
     assert is_direct(answer)
     assert answer.citations
 
 
 @every_method
-def test_where_nothing_answers_the_closest_passages_are_shown_as_such(sample: GraphRAG, method: str) -> None:
+def test_closest_passages_are_shown_if_nothing_answers(sample: GraphRAG, method: str) -> None:
     answer = asked(sample, method, "How did investors react?")
     first = "The novelist Thackeray and Lady Byron were among the smaller investors."
     assert answer.answer.startswith(f"{CLOSEST}\n- {first} [Data: ")
@@ -122,9 +118,7 @@ def test_where_nothing_answers_the_closest_passages_are_shown_as_such(sample: Gr
 
 @every_method
 @pytest.mark.parametrize("question", ABSENT["sample"])
-def test_what_the_sample_does_not_tell_is_not_presented_as_an_answer(
-    sample: GraphRAG, method: str, question: str
-) -> None:
+def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, method: str, question: str) -> None:
     assert not is_direct(asked(sample, method, question))
 
 
@@ -142,15 +136,16 @@ def test_questions_with_known_answers_are_answered_as_often_as_before(
     assert sum(map(right, TRUTH)) >= least
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["local", "basic"])
-def test_novels_answer_what_they_tell_and_nothing_else(novel: tuple[str, GraphRAG], method: str) -> None:
+def test_novels_answer_questions_about_their_content_and_no_others(novel: tuple[str, GraphRAG], method: str) -> None:
     name, rag = novel
     assert [question for question in TOLD[name] if not is_direct(asked(rag, method, question))] == []
     assert [question for question in ABSENT[name] if is_direct(asked(rag, method, question))] == []
 
 
 @every_method
-def test_customers_complaints_are_found_whatever_the_form_of_the_words(tickets: GraphRAG, method: str) -> None:
+def test_customer_complaints_are_found_in_any_form_of_the_words(tickets: GraphRAG, method: str) -> None:
     answer = asked(tickets, method, "What do customers complain about?")
     assert is_direct(answer)
     assert "several customers in your forum complain that the app loses its connection" in answer.answer
@@ -201,12 +196,11 @@ UNSPACED = {
 
 
 @pytest.fixture(scope="module")
-def unspaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphRAG]:
-    folder = tmp_path_factory.mktemp("unspaced-input")
+def unspaced(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> GraphRAG:
+    folder = tmp_path_factory.mktemp("unspaced")
     for name, text in UNSPACED.items():
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-    with indexed(tmp_path_factory.mktemp("unspaced"), folder) as project:
-        yield GraphRAG(project.root / "index")
+    return GraphRAG(index_once(shared_folder / "unspaced", folder) / "index")
 
 
 @pytest.mark.parametrize("method", ["ask", "basic", "local"])

@@ -1,4 +1,4 @@
-"""Filters through every method: nothing of an answer, its context or its citations comes from elsewhere."""
+"""Filters in every method: answers, contexts and citations contain nothing outside the filter."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Filters: a search sees what an index of the allowed documents alone would hold, and nothing else.
+"""Filters: a search sees exactly what an index of the allowed documents alone would contain.
 
 An index is made of mentions; the same is made of the mentions of some documents only. What a filter shows of the one
 has to be what the other holds.
@@ -103,7 +103,7 @@ def full(table: schema.Table, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def write(folder: Path, documents: list[str]) -> Path:
-    """A publication made of the mentions of these documents."""
+    """A publication of the mentions of these documents."""
     units = [(n, d, t) for n, (d, t) in enumerate(UNITS) if d in documents]
     kept = {n: d for n, d, _ in units}
 
@@ -402,7 +402,7 @@ def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> Non
         (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
     ],
 )
-def test_an_unknown_value_is_an_error_that_names_what_there_is(whole: Reader, filter: Filter, message: str) -> None:
+def test_unknown_value_is_an_error_that_lists_known_values(whole: Reader, filter: Filter, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         scope_of(whole, filter)
 
@@ -422,7 +422,7 @@ def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
         Filter(**given)
 
 
-def test_no_filter_costs_nothing_and_scopes_are_kept(whole: Reader) -> None:
+def test_missing_filter_costs_nothing_and_scopes_are_cached(whole: Reader) -> None:
     assert scope_of(whole, None) is EVERYTHING
     assert scope_of(whole, Filter()) is EVERYTHING
     assert EVERYTHING.parameters("text_unit", "entity_text", "community_report") == {}

@@ -33,7 +33,7 @@ def test_reports_weigh_by_the_distinct_text_units_of_their_members(reader: Reade
     assert weights == [(4, 3, 1.0), (3, 2, 0.6667), (1, 1, 0.3333), (2, 1, 0.3333)]
 
 
-def test_reports_below_the_least_rank_are_not_read(reader: Reader) -> None:
+def test_reports_below_the_minimum_rank_are_not_read(reader: Reader) -> None:
     context = global_context(reader, QUESTION, GlobalOptions(min_community_rank=3.0))
     # Ranks are 5 minus the community's number; level 1 has 3, 4, 1 and 2.
     assert sorted(context.frames["reports"]["community"]) == [1, 2]

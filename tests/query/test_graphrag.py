@@ -1,4 +1,4 @@
-"""Questions asked from outside: every method, the result, new publications, isolation."""
+"""The public interface: every method, the result, new publications, isolation."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ HUDSON = "Captain William Hudson commanded the Niagara."
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_answers_with_a_citation_that_stands_in_a_document(rag: GraphRAG, method: str) -> None:
+def test_every_method_answers_with_a_citation_found_in_a_document(rag: GraphRAG, method: str) -> None:
     answer = rag.search(method, "Who commanded the Niagara?")
     assert HUDSON in answer.answer
     assert answer.unresolved == []
@@ -35,7 +35,7 @@ def test_every_method_answers_with_a_citation_that_stands_in_a_document(rag: Gra
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_says_when_the_data_does_not_tell(rag: GraphRAG, method: str) -> None:
+def test_every_method_reports_missing_information(rag: GraphRAG, method: str) -> None:
     answer = rag.search(method, "What is the capital of Mongolia?")
     assert answer.answer == NO_ANSWER
     assert answer.citations == []
@@ -104,7 +104,7 @@ def test_an_answer_prints_with_numbered_places(rag: GraphRAG) -> None:
     )
 
 
-def test_an_answer_as_markdown_quotes_what_it_cites(rag: GraphRAG) -> None:
+def test_answer_as_markdown_quotes_its_citations(rag: GraphRAG) -> None:
     markdown = answer_to_markdown(rag.basic("Who commanded the Niagara?"))
     assert markdown.startswith("## Who commanded the Niagara?\n\nCaptain")
     assert f"  > {HUDSON}" in markdown
@@ -127,7 +127,7 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
 
 
 class Inventor(ExtractiveAnswerer):
-    """An answerer that cites a row nobody gave it."""
+    """An answerer that cites a row outside its context."""
 
     def __init__(self) -> None:
         super().__init__(model="inventor")
@@ -238,7 +238,7 @@ def test_global_search_without_a_report_of_the_rank_answers_that_it_cannot(rag: 
         ("basic", {"k": 10**30}, r"k is 10+; .* to 1,000,000,000"),
     ],
 )
-def test_an_option_out_of_range_is_named_with_what_is_allowed(
+def test_option_out_of_range_is_named_with_its_range(
     rag: GraphRAG, method: str, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(QueryError, match=said):
@@ -247,7 +247,7 @@ def test_an_option_out_of_range_is_named_with_what_is_allowed(
 
 @pytest.mark.parametrize("question", ["", "  \n", None, 7, ["Who?"]])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_question_is_a_text_that_says_something(rag: GraphRAG, method: str, question: Any) -> None:
+def test_empty_question_is_rejected(rag: GraphRAG, method: str, question: Any) -> None:
     with pytest.raises(QueryError, match="The question is"):
         rag.search(method, question)
 
@@ -265,7 +265,7 @@ def test_no_step_of_drift_reads_more_than_its_limit(index_file: Path) -> None:
     assert max(count_tokens(read)) <= 120
 
 
-def test_questions_are_suggested_from_what_was_asked_and_from_nothing(rag: GraphRAG) -> None:
+def test_questions_are_suggested_with_and_without_a_history(rag: GraphRAG) -> None:
     asked = ["Who commanded the Niagara?"]
     suggested = rag.questions(asked, count=4)
     assert len(suggested) == 4

@@ -1,4 +1,4 @@
-"""Conversations: what is kept of them, and what it does."""
+"""Conversation histories: what is kept, and its effect."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ def test_a_history_may_be_given_in_several_forms(given: object) -> None:
 
 
 @pytest.mark.parametrize("given", ["A?", 7, [("narrator", "x")], [{"content": "x"}], [("user",)], [("user", 3)]])
-def test_what_is_no_history_is_refused_with_an_example(rag: GraphRAG, given: object) -> None:
+def test_invalid_history_is_rejected_with_an_example(rag: GraphRAG, given: object) -> None:
     with pytest.raises(QueryError, match="The history is"):
         rag.local("Who?", history=given)
 
@@ -37,7 +37,7 @@ def test_the_newest_turns_come_first_and_answers_only_when_wanted() -> None:
     assert TALK.newest(0, user_turns_only=False) == []
 
 
-def test_turns_are_told_in_their_order_with_a_frame_of_all() -> None:
+def test_turns_are_in_order_with_a_frame_of_all() -> None:
     section = TALK.section(5, False, 500)
     assert section is not None
     assert section.text == "user: A?\nassistant: a.\nuser: B?\nassistant: b."
@@ -53,7 +53,7 @@ def test_a_history_never_exceeds_its_budget(said: list[str], budget: int) -> Non
 
 
 @pytest.mark.parametrize("method", ["local", "basic"])
-def test_it_means_what_was_spoken_of(rag: GraphRAG, method: str) -> None:
+def test_pronoun_refers_to_the_subject_of_the_history(rag: GraphRAG, method: str) -> None:
     history = ConversationHistory()
     history.add("What was the Niagara?", rag.local("What was the Niagara?"))
     answer = rag.search(method, "Who commanded her?", history=history)

@@ -1,4 +1,4 @@
-"""The tokens of rows, counted at publication, are those of the lines that contexts show."""
+"""Token counts of rows, made at publication, equal those of the lines in contexts."""
 
 import polars as pl
 import pytest
@@ -31,7 +31,7 @@ def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project
 
 
 @pytest.mark.parametrize("options", [{}, {"include_community_rank": True}, {"hops": 2}, {"entity_types": ["PERSON"]}])
-def test_what_a_context_counts_is_what_it_shows(sample_index: Project, options: dict):
+def test_token_count_of_a_context_equals_its_text(sample_index: Project, options: dict):
     found = GraphRAG(sample_index.root / "index").context("local", "Who was Cyrus Field?", **options)
     for section in found.sections:
         assert section.passages

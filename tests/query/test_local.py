@@ -1,4 +1,4 @@
-"""Local contexts: what is chosen, in which order, within which budget."""
+"""Local contexts: selection, order and budget."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def test_text_units_of_entities_come_by_the_relationships_they_state(reader: Rea
 @pytest.mark.parametrize(
     ("question", "unit"), [("Who headed the buyers of the ship?", 2), ("What did the oil of the lamps cost?", 5)]
 )
-def test_a_fact_that_no_entity_stands_for_is_found_by_its_words(reader: Reader, question: str, unit: int) -> None:
+def test_fact_without_an_entity_is_found_by_its_words(reader: Reader, question: str, unit: int) -> None:
     assert numbers(local_context(reader, Question(question)).frames["sources"])[0] == unit
 
 
@@ -169,7 +169,7 @@ def test_columns_can_be_left_out_or_named(reader: Reader) -> None:
     assert "id|entity|description|ties\n1|Niagara|The Niagara was an American frigate.|2\n" in named
 
 
-def test_reports_below_the_least_rank_are_not_used(reader: Reader) -> None:
+def test_reports_below_the_minimum_rank_are_not_used(reader: Reader) -> None:
     # Ranks are 5 minus the community's number.
     frame = local_context(reader, QUESTION, LocalOptions(min_community_rank=3.0)).frames["reports"]
     assert set(frame["community"]) <= {0, 1, 2}
@@ -187,7 +187,7 @@ def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
         local_context(reader, QUESTION, LocalOptions(include_entity_names=("Zeppelin",)))
 
 
-def test_frames_may_hold_only_what_is_in_the_context(reader: Reader) -> None:
+def test_frames_can_be_limited_to_rows_in_the_context(reader: Reader) -> None:
     options = LocalOptions(max_context_tokens=150, return_candidate_context=False)
     context = local_context(reader, QUESTION, options)
     assert all(section.frame["in_context"].all() for section in context.sections)
@@ -196,7 +196,7 @@ def test_frames_may_hold_only_what_is_in_the_context(reader: Reader) -> None:
     assert with_candidates.text == context.text
 
 
-def test_several_hops_reach_what_lies_behind_the_neighbors(reader: Reader) -> None:
+def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:
     # Hudson – Niagara – Agamemnon – Valentia – Great Eastern
     def reached(hops: int) -> set[str]:
         options = LocalOptions(top_k_entities=1, top_k_relationships=10, hops=hops)

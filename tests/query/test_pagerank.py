@@ -44,6 +44,6 @@ def test_without_edges_the_ranks_are_those_of_the_restart():
     assert ranks.tolist() == pytest.approx([0.75, 0, 0.25])
 
 
-def test_a_chain_halves_what_it_passes_on():
+def test_chain_halves_the_weight_at_each_step():
     ranks = personalized_pagerank(np.array([0, 1]), np.array([1, 2]), np.ones(2), np.array([1.0, 0, 0]), damping=0.5)
     assert ranks.tolist() == pytest.approx([4 / 7, 2 / 7, 1 / 7])

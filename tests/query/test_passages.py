@@ -1,4 +1,4 @@
-"""Ranking passages through the graph of what they name and what they are about."""
+"""Ranking passages by the graph of their names and subjects."""
 
 import json
 import math
@@ -70,7 +70,7 @@ def test_no_rank_passes_through_what_a_filter_leaves_out(rag):
     assert without.filter(without["document"] == "Tarnby")["about"].to_list() in ([], [[]])
 
 
-def test_a_passage_is_shown_to_be_about_what_its_own_text_or_headings_name(sample_index):
+def test_passage_is_about_names_in_its_text_or_headings(sample_index):
     rag = GraphRAG(sample_index.root / "index")
     shown = 0
     for batch in ("1-beginnings", "4-great-eastern"):
@@ -92,7 +92,7 @@ def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
 def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, monkeypatch, planted):
     before = GraphRAG(planted.root / "index").retrieve(QUESTION, 20)
     assert GraphRAG(planted.root / "index").retrieve(QUESTION, 20).equals(before)
-    with indexed(tmp_path, planted.root / "input"):  # made again from nothing
+    with indexed(tmp_path, planted.root / "input"):  # rebuilt from scratch
         assert GraphRAG(tmp_path / "index").retrieve(QUESTION, 20).equals(before)
 
 
@@ -107,7 +107,7 @@ def news(tmp_path_factory):
         yield project, made
 
 
-def test_where_no_passage_is_about_what_others_name_the_ranking_is_that_of_the_text(news: tuple[Project, object]):
+def test_ranking_without_links_between_passages_is_that_of_the_text(news: tuple[Project, object]):
     project, made = news
     assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]
     rag = GraphRAG(project.root / "index")
@@ -134,7 +134,7 @@ def test_more_passages_never_change_the_order_of_the_first(rag):
         assert rag.retrieve(QUESTION, k)["id"].to_list() == whole[:k]
 
 
-def test_hashed_vectors_rank_only_what_has_none_of_the_words():
+def test_hashed_vectors_rank_only_passages_without_the_words():
     words, vectors = {7: 3.0, 2: 1.5}, {2: 0.9, 5: 0.8, 1: 0.3}
     assert text_scores(words, vectors, 0.0) == {7: 1.0, 2: 0.5, 5: 0.0, 1: 0.0}
     assert list(text_scores(words, vectors, 0.0)) == [7, 2, 5, 1]

@@ -1,4 +1,4 @@
-"""Paths of several hops: what is reached, in which order, worth what."""
+"""Paths of several hops: reached relationships, their order and score."""
 
 import numpy as np
 import pytest

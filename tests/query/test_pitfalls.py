@@ -1,4 +1,4 @@
-"""The defects of the original's query module, one test each: it fails on the behaviour that its docstring describes.
+"""The defects of the original's query module, one test each: it fails on the behavior that its docstring describes.
 
 Numbers are those of the list of measured pitfalls.
 """
@@ -74,7 +74,7 @@ def test_15_local_steps_of_drift_hold_rows_of_the_graph(rag: GraphRAG) -> None:
 
 
 def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(modelled: GraphRAG, server) -> None:
-    """Scores of follow-ups are never used; near-duplicates are all asked; up to 67 calls; actions in random order."""
+    """Scores of follow-ups are never used; near-duplicates are all sent; up to 67 calls; actions in random order."""
     actions = modelled.drift(QUESTION, breadth=3, depth=3, max_calls=20).actions
     asked = [action.question for action in actions if action.depth]
     assert asked == [QUESTION, "Who was Daniel Gooch?", "Where is Valentia?", "What is a penguin?"]
@@ -169,7 +169,7 @@ class Inventor(ExtractiveAnswerer):
         return Reply("He did. [Data: Sources (0, 99); Entities (7)]")
 
 
-def test_20_cited_rows_are_told_from_offered_ones_and_invented_ids_are_marked(index_file: Path) -> None:
+def test_20_cited_rows_are_distinguished_from_offered_ones_and_invented_ids_are_marked(index_file: Path) -> None:
     """The context returned is what was offered, not what was cited; cited ids are never checked."""
     answer = GraphRAG(index_file, answerer=Inventor()).local(QUESTION, top_k_entities=2)
     assert answer.answer == "He did. [Data: Sources (0)] [unresolved: Sources (99); Entities (7)]"

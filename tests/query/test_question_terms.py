@@ -120,7 +120,7 @@ def found(reader: Reader, question: str) -> set[int]:
         ("plan", set()),  # four letters are too few for a relation
     ],
 )
-def test_words_find_what_they_mean(reader: Reader, question: str, expected: set[int]) -> None:
+def test_words_find_texts_with_related_forms(reader: Reader, question: str, expected: set[int]) -> None:
     assert found(reader, question) == expected
 
 
@@ -260,7 +260,7 @@ def test_search_text_finds_related_words_in_duckdbs_own_shell(english: Path) -> 
     assert (ran.stdout.split(), ran.stderr) == (["0"], "")
 
 
-def test_an_index_of_an_older_version_says_what_to_do(tmp_path: Path) -> None:
+def test_index_of_an_older_version_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     path = write(tmp_path / "graphrag.duckdb", ENGLISH)
     with duckdb.connect(str(path)) as connection:
         connection.execute("DROP TABLE search.word_forms")

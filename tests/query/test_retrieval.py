@@ -106,7 +106,7 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
 
 @pytest.mark.parametrize("limit", [1, 10])
 @pytest.mark.parametrize("text", ["What did the oil of the lamps cost?", "Great Eastern", "the chairman of the board"])
-def test_sign_bits_choose_what_exact_comparison_finds(
+def test_binary_codes_select_the_exact_nearest_vectors(
     reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, limit: int
 ) -> None:
     monkeypatch.setattr(binary_quantization, "EXACT_UP_TO", 3)

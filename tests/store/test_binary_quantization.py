@@ -1,4 +1,4 @@
-"""Sign bits: nearly the same neighbours as exact comparison finds, from a 32nd of the numbers."""
+"""Binary quantization: nearly the same neighbors as exact comparison, from a 32nd of the data."""
 
 import duckdb
 import numpy as np
@@ -17,7 +17,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def clusters(n: int, dimensions: int) -> np.ndarray:
-    """Gaussian clusters around centres with a strong common mean."""
+    """Gaussian clusters around centers with a strong common mean."""
     random = np.random.default_rng(7)
     centres = random.normal(size=(50, dimensions)) + 2 * random.normal(size=dimensions)
     return unit(centres[random.integers(50, size=n)] + 0.7 * random.normal(size=(n, dimensions)))

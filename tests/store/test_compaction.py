@@ -48,7 +48,7 @@ def size(working: WorkingDatabase) -> int:
 
 @pytest.fixture
 def working(tmp_path: Path) -> WorkingDatabase:
-    """Mostly free blocks: what was written is gone."""
+    """Mostly free blocks of deleted rows."""
     database = WorkingDatabase(tmp_path / "working.duckdb")
     for revision in range(3):
         write(database, documents(revision))
@@ -56,7 +56,7 @@ def working(tmp_path: Path) -> WorkingDatabase:
     return database
 
 
-def test_a_file_of_free_blocks_is_written_anew_with_all_it_holds(working):
+def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     def content():
         with working.connect() as connection:
             tables = {
@@ -142,7 +142,7 @@ def test_kills_while_compacting_leave_a_whole_database(working):
     assert [path.name for path in working.path.parent.glob("*compacted*")] == []
 
 
-def test_books_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
+def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):
     working = WorkingDatabase(tmp_path / "working.duckdb")
     with working.transaction() as connection:
         connection.execute(

@@ -47,7 +47,7 @@ def digests(folder: Counting, cache_file: Path) -> dict[str, str]:
     return found
 
 
-def test_what_did_not_change_is_read_once(folder, tmp_path):
+def test_unchanged_file_is_read_once(folder, tmp_path):
     first = digests(folder, tmp_path / "cache.json")
     assert reads == ["a", "b"]
     assert digests(folder, tmp_path / "cache.json") == first
@@ -70,7 +70,7 @@ def test_a_new_time_over_the_same_content_gives_the_same_digest(folder, tmp_path
     assert digests(folder, tmp_path / "cache.json") == first
 
 
-def test_what_was_written_just_now_is_not_trusted(folder, tmp_path):
+def test_recently_written_file_is_read_again(folder, tmp_path):
     write(tmp_path / "in/b/text.txt", "text of B", age=0)
     before = (tmp_path / "in/b/text.txt").stat()
     first = digests(folder, tmp_path / "cache.json")
@@ -87,7 +87,7 @@ def test_a_broken_cache_and_one_of_another_folder_are_none(folder, tmp_path):
     assert DigestCache.load(tmp_path / "cache.json", "elsewhere")._known == {}
 
 
-def test_batches_that_are_gone_are_forgotten(folder, tmp_path):
+def test_deleted_batches_are_dropped_from_the_cache(folder, tmp_path):
     digests(folder, tmp_path / "cache.json")
     (tmp_path / "in/b/text.txt").unlink()
     (tmp_path / "in/b").rmdir()

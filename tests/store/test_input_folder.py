@@ -100,7 +100,7 @@ def test_a_folder_inside_a_batch_that_cannot_be_listed_is_an_error(tmp_path: Pat
     (tmp_path / "b/sub").chmod(0o700)
 
 
-def test_a_batch_that_is_not_there_has_no_files(tmp_path: Path) -> None:
+def test_missing_batch_has_no_files(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md", "b/y/z.md", ".hidden/x.md")
     assert folder.has("b")
     for name in ("nope", "b/y", "..", ".", ".hidden", ""):
@@ -108,7 +108,7 @@ def test_a_batch_that_is_not_there_has_no_files(tmp_path: Path) -> None:
         assert paths(folder, name) == []
 
 
-def test_of_a_folder_that_is_missing_nothing_is_said_about_batches(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     folder = InputFolder(str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="missing"):
         folder.has("b")
@@ -139,7 +139,7 @@ def test_a_broken_link_and_a_pipe_are_files_that_cannot_be_read(tmp_path: Path) 
         pipe.read()
 
 
-def test_the_digest_tells_contents_and_names_and_nothing_else(tmp_path: Path) -> None:
+def test_digest_depends_on_contents_and_names_only(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/x.md", "b/y.md", "c/z.md")
     before = folder.digest("b")
     os.utime(tmp_path / "b/x.md", (1, 1))
@@ -183,7 +183,7 @@ def test_any_file_system_of_universal_pathlib_serves() -> None:
 
 
 @pytest.mark.parametrize(("location", "reason"), [("nope://x", "'nope'"), ("s3://x/y", "Install s3fs")])
-def test_an_address_that_nothing_here_can_open_says_what_is_needed(
+def test_unsupported_address_is_an_error_with_the_missing_package(
     location: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)

@@ -36,7 +36,7 @@ def terminate() -> Iterator[threading.Timer]:
 
 
 def guarded(work: Callable[[], Any]) -> str:
-    """As code that goes on after the failure of one batch."""
+    """As in code that continues after a failed batch."""
     try:
         work()
     except Exception as error:

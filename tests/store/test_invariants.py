@@ -1,4 +1,4 @@
-"""Invariants hold of a real index. That each fails on a broken one: tests/defs/test_broken_indexes.py."""
+"""Invariants hold for a real index. Broken indexes are in tests/defs/test_broken_indexes.py."""
 
 import shutil
 
@@ -52,7 +52,7 @@ def test_every_blocking_invariant_holds_of_the_sample_corpus(copy):
 
 
 @pytest.mark.parametrize(("name", "corruption"), BREAKS)
-def test_an_invariant_finds_what_breaks_it(copy, name, corruption):
+def test_invariant_finds_violating_rows(copy, name, corruption):
     before = offending(copy, name)
     with copy.transaction() as connection:
         connection.execute(corruption)
@@ -60,6 +60,6 @@ def test_an_invariant_finds_what_breaks_it(copy, name, corruption):
 
 
 @pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda i: i.name)
-def test_every_invariant_says_what_holds_and_what_to_do(invariant):
+def test_every_invariant_has_a_statement_and_a_remedy(invariant):
     assert invariant.statement.endswith(".")
     assert invariant.remedy.endswith(".")

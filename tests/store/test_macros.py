@@ -1,4 +1,4 @@
-"""The macros of the published index, against other ways to the same answer."""
+"""The macros of the published index compared with other computations."""
 
 import shutil
 from collections import defaultdict
@@ -13,7 +13,7 @@ from graphrag_assets.text import count_tokens
 
 @pytest.fixture(scope="module")
 def graph(index) -> dict[int, dict[int, tuple[float, int]]]:
-    """By entity, its neighbours with weight and number of the relationship."""
+    """By entity, its neighbors with weight and number of the relationship."""
     edges = defaultdict(dict)
     for one, other, relationship, weight in index.execute(
         "SELECT source_number, target_number, human_readable_id, weight FROM relationships"
@@ -38,7 +38,7 @@ def test_an_entity_is_found_by_any_writing_of_its_title_and_by_an_alias(index, t
     assert index.execute("FROM entities_called('nobody at all')").fetchall() == []
 
 
-def test_neighbours_is_the_british_name_of_neighbors(index):
+def test_neighbours_is_an_alias_of_neighbors(index):
     call = "FROM {}('Great Eastern', 2)"
     assert index.execute(call.format("neighbours")).fetchall() == index.execute(call.format("neighbors")).fetchall()
 
@@ -159,7 +159,7 @@ def test_the_tree_of_communities_has_each_below_its_parent(index):
     assert levels == {0, 1}
 
 
-def test_the_sources_of_a_report_are_the_text_units_of_what_it_cites(index):
+def test_sources_of_a_report_are_the_text_units_of_its_citations(index):
     for (community,) in index.execute("SELECT community FROM community_reports WHERE community % 9 = 0").fetchall():
         found = index.execute(
             "SELECT table_name, human_readable_id, text_unit FROM report_sources(?)", [community]
@@ -232,7 +232,7 @@ def test_an_embedding_is_explained_by_the_row_that_it_embeds(index):
         ("FROM spend_by('moon')", "moon is none of task, model, day, batch, run"),
     ],
 )
-def test_what_a_macro_does_not_take_is_an_error_that_says_what_it_takes(index, query, said):
+def test_unknown_argument_of_a_macro_is_an_error_that_lists_its_parameters(index, query, said):
     with pytest.raises(duckdb.Error, match=said):
         index.execute(query).fetchall()
 

@@ -111,7 +111,7 @@ def test_any_mixture_of_scripts_is_normalized_in_sql_as_in_python(index, texts):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_search_finds_what_the_query_module_finds_by_words(sample_index, index, question):
+def test_search_macro_equals_the_query_module(sample_index, index, question):
     reader = PublishedIndex(sample_index.root / "index").reader()
     for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
         found = index.execute(f"SELECT human_readable_id FROM {macro}(?, 7)", [question]).fetchall()

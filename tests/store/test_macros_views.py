@@ -72,7 +72,7 @@ def test_macros_of_an_attached_index_need_it_to_be_used(attached, index, query):
     assert attached.execute(query).fetchall() == index.execute(query).fetchall()
 
 
-def test_macros_of_an_attached_index_work_beside_tables_of_ones_own(attached):
+def test_macros_of_an_attached_index_work_beside_other_tables(attached):
     attached.execute("CREATE TABLE mine AS SELECT 'Cyrus Field' AS name UNION ALL SELECT 'Great Eastern'")
     attached.execute("SET search_path = 'memory.main,g.main,g.search'")
     found = attached.execute(

@@ -1,4 +1,4 @@
-"""The graph that passages are ranked through: what text units are about, and what they name."""
+"""The passage graph: subjects and names of text units."""
 
 import json
 from collections import defaultdict
@@ -37,7 +37,7 @@ NOT_DEFINED = [
 
 
 @pytest.mark.parametrize("following", [*DEFINED, *NOT_DEFINED])
-def test_a_definition_is_told_from_other_sentences(following):
+def test_definition_is_distinguished_from_other_sentences(following):
     found = duckdb.execute("SELECT regexp_matches($text, $definition)", {"text": following, "definition": DEFINITION})
     assert found.fetchone() == (following in DEFINED,)
 
@@ -95,7 +95,7 @@ def links(project) -> set[tuple[int, str]]:
     )
 
 
-def test_a_text_unit_is_about_its_title_its_headings_and_what_it_defines_first(project):
+def test_text_unit_is_about_its_title_its_headings_and_its_first_definition(project):
     found = subjects(project)
     assert row(project, 0) in found["Mira Holt"]
     assert row(project, 2) in found["Order"]  # without its qualifier
@@ -123,7 +123,7 @@ def test_no_text_unit_leads_to_itself(project):
     assert own == [(0,)]
 
 
-def test_a_title_of_many_text_units_says_too_little_about_each(project):
+def test_title_of_many_text_units_is_not_a_subject(project):
     ((units,),) = project.sql("SELECT count(*) FROM text_units WHERE headings[1] = 'Diary'")
     assert units > MAX_HEADED
     assert "Diary" not in subjects(project)

@@ -64,7 +64,7 @@ def test_the_default_is_the_index_folder_of_the_settings(tmp_path: Path, monkeyp
     assert PublishedIndex().reader().publication == 4
 
 
-def test_nothing_published_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_publication_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="graphrag-assets index"):
         PublishedIndex(tmp_path).reader()
 
@@ -117,7 +117,7 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
 
 
 @pytest.mark.parametrize("reader_first", [True, False])
-def test_a_connection_with_a_configuration_of_its_own_does_not_matter(tmp_path: Path, reader_first: bool) -> None:
+def test_connection_with_another_configuration_does_not_matter(tmp_path: Path, reader_first: bool) -> None:
     path = publish(tmp_path, 1)
     first = PublishedIndex(path).reader() if reader_first else None
     with duckdb.connect(str(path), read_only=True, config={"threads": 1}) as connection:
@@ -126,7 +126,7 @@ def test_a_connection_with_a_configuration_of_its_own_does_not_matter(tmp_path: 
         assert reader.publication == 1
 
 
-def test_a_file_open_for_writing_is_reported_with_the_cure(tmp_path: Path) -> None:
+def test_file_open_for_writing_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     path = publish(tmp_path, 1)
     with duckdb.connect(str(path)), pytest.raises(StoreError, match=r"open for writing\. Close that .*read_only=True"):
         PublishedIndex(path).reader()
@@ -201,7 +201,7 @@ def open_files(folder: Path) -> set[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc only on Linux")
-def test_an_old_publication_is_closed_when_its_last_reader_is_gone(tmp_path: Path) -> None:
+def test_old_publication_is_closed_with_its_last_reader(tmp_path: Path) -> None:
     index = PublishedIndex(tmp_path)
     for number in (1, 2, 3):
         publish(tmp_path, number)
@@ -223,7 +223,7 @@ def test_many_threads_share_a_reader(tmp_path: Path) -> None:
         assert [numbers for (numbers,) in found] == list(range(1, 201))
 
 
-def test_an_index_without_embeddings_says_so(tmp_path: Path) -> None:
+def test_index_without_embeddings_is_an_error(tmp_path: Path) -> None:
     reader = PublishedIndex(publish(tmp_path, 1)).reader()
     assert reader.embedding is None
     assert reader.posting_statistics == {}

@@ -1,5 +1,6 @@
 import multiprocessing
 import re
+import shutil
 from datetime import date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -91,7 +92,21 @@ EMBEDDINGS = pl.DataFrame(
 
 @pytest.fixture
 def working(tmp_path: Path) -> WorkingDatabase:
-    database = WorkingDatabase(tmp_path / "working.duckdb")
+    return write_database(tmp_path)
+
+
+@pytest.fixture
+def published(tmp_path: Path, shared_folder: Path) -> WorkingDatabase:
+    """The same database, published: a copy."""
+    from tests.conftest import build_once  # not above: processes that import this module need no Dagster
+
+    folder = build_once(shared_folder / "published", lambda folder: publish(write_database(folder), folder))
+    shutil.copytree(folder, tmp_path, symlinks=True, dirs_exist_ok=True)
+    return WorkingDatabase(tmp_path / "working.duckdb")
+
+
+def write_database(folder: Path) -> WorkingDatabase:
+    database = WorkingDatabase(folder / "working.duckdb")
     with database.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS)
         replace_table(connection, schema.TEXT_UNITS, UNITS)
@@ -108,8 +123,7 @@ def rows(folder: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
-def test_the_published_file_links_rows_by_number(working, tmp_path):
-    publish(working, tmp_path)
+def test_the_published_file_links_rows_by_number(published, tmp_path):
     assert rows(tmp_path, "FROM search.edges ORDER BY ALL") == [
         (0, 1, 0, 1.5, 3),
         (1, 0, 0, 1.5, 3),
@@ -126,8 +140,7 @@ def test_the_published_file_links_rows_by_number(working, tmp_path):
     assert rows(tmp_path, "SELECT typeof(vector) FROM embeddings LIMIT 1") == [("FLOAT[2]",)]
 
 
-def test_postings_count_the_terms_of_each_text(working, tmp_path):
-    publish(working, tmp_path)
+def test_postings_count_the_terms_of_each_text(published, tmp_path):
     ben = "term = md5_number_lower('text_unit ben')"
     assert rows(tmp_path, f"SELECT kind, number, n, length FROM search.postings WHERE {ben}") == [
         ("text_unit", 0, 1, 4),  # with the title of the document
@@ -148,8 +161,7 @@ def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
         )
 
 
-def test_every_published_table_and_column_has_its_comment(working, tmp_path):
-    publish(working, tmp_path)
+def test_every_published_table_and_column_has_its_comment(published, tmp_path):
     found = set(rows(tmp_path, "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"))
     declared = {(t.name, c.name, c.comment) for t in PUBLISHED for c in t.columns}
     assert found == declared
@@ -165,7 +177,7 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
     assert (third.number, third.is_new) == (2, True)
 
 
-def test_that_nothing_is_new_is_found_without_building_it(working, tmp_path, monkeypatch):
+def test_unchanged_content_is_detected_without_building_a_publication(working, tmp_path, monkeypatch):
     first = publish(working, tmp_path)
     monkeypatch.delattr(publication_writer, "_fill")
     again = publish(working, tmp_path)
@@ -199,29 +211,26 @@ def test_the_digest_covers_all_that_is_published():
         ("INSERT INTO index_runs (run_id, stage) VALUES ('r', 's')", False),
     ],
 )
-def test_what_is_published_makes_a_new_publication_when_it_changes_and_nothing_else(working, tmp_path, change, is_new):
-    publish(working, tmp_path)
-    with working.transaction() as connection:
+def test_only_published_content_makes_a_new_publication(published, tmp_path, change, is_new):
+    with published.transaction() as connection:
         connection.execute(change)
-    assert publish(working, tmp_path).is_new == is_new
-    assert not publish(working, tmp_path).is_new
+    assert publish(published, tmp_path).is_new == is_new
+    assert not publish(published, tmp_path).is_new
 
 
-def test_one_number_of_one_vector_makes_a_new_publication(working, tmp_path):
-    publish(working, tmp_path)
+def test_one_number_of_one_vector_makes_a_new_publication(published, tmp_path):
     other = EMBEDDINGS.with_columns(vector=pl.Series([[1.0, 0.0], [1.0, 1e-7], [1.0, 0.0]]))
-    with working.transaction() as connection:
+    with published.transaction() as connection:
         replace_table(connection, schema.EMBEDDINGS, other)
-    assert publish(working, tmp_path).is_new
-    assert not publish(working, tmp_path).is_new
+    assert publish(published, tmp_path).is_new
+    assert not publish(published, tmp_path).is_new
 
 
-def test_a_reader_keeps_what_it_has_open_while_a_new_index_is_published(working, tmp_path):
-    publish(working, tmp_path)
+def test_reader_keeps_its_publication_while_a_new_one_is_written(published, tmp_path):
     with duckdb.connect(str(tmp_path / STABLE_NAME), read_only=True) as reader:
-        with working.transaction() as connection:
+        with published.transaction() as connection:
             replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
-        publish(working, tmp_path)
+        publish(published, tmp_path)
         assert reader.execute("SELECT title FROM documents").fetchall() == [("d",)]
     assert rows(tmp_path, "SELECT title FROM documents") == [("new",)]
 
@@ -239,12 +248,11 @@ def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(wo
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_failed_publication_leaves_the_present_one(working, tmp_path):
-    publish(working, tmp_path)
-    with working.transaction() as connection:
+def test_a_failed_publication_leaves_the_present_one(published, tmp_path):
+    with published.transaction() as connection:
         connection.execute("UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'")  # not of the others' length
     with pytest.raises(duckdb.Error):
-        publish(working, tmp_path)
+        publish(published, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]
     assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
 
@@ -253,7 +261,7 @@ def _publish(path: Path, folder: Path) -> None:
     publish(WorkingDatabase(path), folder)
 
 
-def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_path):
+def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     context = multiprocessing.get_context("spawn")
     publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]
     for publisher in publishers:
@@ -266,31 +274,29 @@ def test_publications_at_the_same_time_get_numbers_of_their_own(working, tmp_pat
     assert working.read("SELECT number FROM publications").rows() == [(1,)]
 
 
-def test_what_a_crashed_publication_left_is_removed_by_the_next(working, tmp_path):
+def test_leftovers_of_a_crashed_publication_are_removed_by_the_next(working, tmp_path):
     (tmp_path / ".publishing-abc").mkdir()
     (tmp_path / ".publishing-abc" / "working.duckdb").write_text("half a copy")
     publish(working, tmp_path)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".publishing")] == []
 
 
-def test_going_back_lasts_until_something_new_is_published(working, tmp_path):
-    publish(working, tmp_path)
-    with working.transaction() as connection:
+def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
+    with published.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))
-    publish(working, tmp_path)
+    publish(published, tmp_path)
     roll_back(tmp_path, 1)
-    assert publish(working, tmp_path).number == 2  # there is nothing new
+    assert publish(published, tmp_path).number == 2  # there is nothing new
     assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
-    with working.transaction() as connection:
+    with published.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("newer")))
-    publish(working, tmp_path)
+    publish(published, tmp_path)
     assert rows(tmp_path, "SELECT title FROM documents") == [("newer",)]
 
 
-def test_a_lost_link_is_mended_though_nothing_is_new(working, tmp_path):
-    publish(working, tmp_path)
+def test_lost_link_is_restored_without_new_content(published, tmp_path):
     (tmp_path / STABLE_NAME).unlink()
-    publish(working, tmp_path)
+    publish(published, tmp_path)
     assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
 
 
@@ -304,8 +310,7 @@ def test_documents_loaded_before_documents_had_a_language_get_one(working: Worki
     assert rows(tmp_path / "index", "SELECT DISTINCT language FROM documents") == [("de",)]
 
 
-def test_main_has_the_tables_for_analysis_and_nothing_else(working, tmp_path):
-    publish(working, tmp_path)
+def test_main_has_the_tables_for_analysis_and_nothing_else(published, tmp_path):
     found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
     tables = dict(found)
     assert set(tables) == {"main", "search", "operations"}
@@ -344,12 +349,11 @@ def test_creation_dates_are_times_beside_the_text(working, tmp_path):
     assert rows(tmp_path, "SELECT creation_date, created_at FROM documents") == [expected]
 
 
-def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(working, tmp_path, monkeypatch):
-    publish(working, tmp_path)
+def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(published, tmp_path, monkeypatch):
     (kept,) = tmp_path.glob("empty-publication-*")
-    publish(working, tmp_path, always=True)
+    publish(published, tmp_path, always=True)
     assert list(tmp_path.glob("empty-publication-*")) == [kept]
     monkeypatch.setattr(publication_writer, "_shape", lambda: "another")
-    publish(working, tmp_path)
+    publish(published, tmp_path)
     (other,) = tmp_path.glob("empty-publication-*")
     assert other != kept

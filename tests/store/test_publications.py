@@ -78,7 +78,7 @@ def test_an_index_does_not_differ_from_itself(tmp_path):
     assert set(found["change_counts"]["change"]) == {"kept"}
 
 
-def test_what_is_no_publication_is_a_clear_error(tmp_path):
+def test_invalid_publication_is_a_clear_error(tmp_path):
     file = published(tmp_path / "a.duckdb", {"x": "abc"})
     with pytest.raises(StoreError, match="is not there"):
         compare(file, tmp_path / "none.duckdb")

@@ -120,7 +120,7 @@ def test_numbers_stay_with_their_ids_and_are_never_reused(working):
     assert number("b", "d") == {"b": 1, "d": 3}
 
 
-def test_what_turns_up_under_another_id_takes_over_the_number_of_its_content(working):
+def test_new_id_takes_over_the_number_of_deleted_content(working):
     def number(**contents: str | None) -> dict[str, int]:
         frame = pl.DataFrame(
             {"id": list(contents), "content": list(contents.values())}, {"id": pl.String, "content": pl.String}
@@ -177,7 +177,7 @@ def _hold_open(path: Path, opened, release) -> None:
     connection.close()
 
 
-def test_a_shell_that_holds_the_file_gets_a_message_with_the_cure(working):
+def test_file_open_in_a_shell_is_an_error_with_a_remedy(working):
     working.read("SELECT 1")
     context = multiprocessing.get_context("spawn")
     opened, release = context.Event(), context.Event()

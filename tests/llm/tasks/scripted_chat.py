@@ -1,4 +1,4 @@
-"""A chat model that says what a test tells it to; answers are validated as those of any other."""
+"""A chat model with scripted answers, which are validated as those of any other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

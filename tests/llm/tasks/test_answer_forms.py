@@ -1,4 +1,4 @@
-"""Answers as models really give them: coerced where it is safe, refused where nothing can be made of them."""
+"""Answers in the forms that real models give: coerced if that is safe, else rejected."""
 
 import json
 
@@ -64,17 +64,17 @@ def test_a_number_is_within_its_scale_or_absent(said: object):
         ("whole 😀", "whole 😀"),
     ],
 )
-def test_a_text_is_taken_as_it_was_meant(said: object, text: str):
+def test_text_fields_are_coerced(said: object, text: str):
     assert as_text(said) == text
     assert as_text(said).encode().decode() == text
 
 
-def test_an_object_is_no_text():
+def test_object_is_not_a_text():
     with pytest.raises(ValueError, match="expected a text"):
         as_text({"text": "hidden"})
 
 
-def test_good_records_stay_when_others_are_of_the_wrong_form():
+def test_valid_records_are_kept_beside_invalid_ones():
     parsed = parse(
         json.dumps(
             {
@@ -95,7 +95,7 @@ def test_good_records_stay_when_others_are_of_the_wrong_form():
     assert parsed.dropped_records == 4
 
 
-def test_fields_by_other_names_and_answers_in_a_wrapping_are_understood():
+def test_renamed_fields_and_wrapped_answers_are_parsed():
     graph = parse(
         '{"result": {"entities": [{"entity_name": "A", "entity_type": "PERSON"}], '
         '"relationships": {"source_entity": "A", "target_entity": "B", "relationship_strength": "3"}}}',
@@ -114,7 +114,7 @@ def test_a_field_by_its_own_name_wins_over_another_one():
 
 @pytest.mark.parametrize("said", ['{"answer": "I cannot."}', "{}", '{"entities": [1, 2]}', '{"entities": "none"}'])
 def test_an_answer_without_any_requested_field_is_invalid(said: str):
-    """An empty extraction must never be a misunderstanding: such an answer is asked for again."""
+    """An empty extraction must not come from a misread answer: such an answer is requested again."""
     with pytest.raises(InvalidAnswer):
         parse(said, ExtractGraph)
 
@@ -132,7 +132,7 @@ def test_an_explicitly_empty_extraction_is_valid():
         (CommunityRating, '{"reason": "R", "rating": "fair"}'),
     ],
 )
-def test_an_answer_that_says_nothing_is_invalid(form, said: str):
+def test_empty_answer_is_invalid(form, said: str):
     with pytest.raises(InvalidAnswer):
         parse(said, form)
 

@@ -1,4 +1,4 @@
-"""Answers by a chat model: which prompt is used when, what is made of the answer, what it cost."""
+"""Answers by a chat model: the prompt used, the parsed answer, the cost."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def answerer(*script: Said) -> tuple[ChatAnswerer, ScriptedChat]:
     return ChatAnswerer(chat, Prompts(), "openai/test"), chat
 
 
-def test_it_is_an_answerer():
+def test_chat_answerer_implements_answerer():
     as_protocol: Answerer = answerer()[0]
     assert as_protocol.model == "openai/test"
 
@@ -90,7 +90,7 @@ def test_errors_are_raised_and_not_turned_into_empty_answers():
             run(ask(answerer(RetriesExhausted("503"))[0], QUESTION, MIXED))
 
 
-def test_points_are_scored_sorted_and_free_of_what_does_not_matter():
+def test_points_are_scored_sorted_and_without_irrelevant_ones():
     said = [
         {"description": "second [Data: Reports (1)]", "score": "40"},
         {"description": "unscored"},
@@ -122,7 +122,7 @@ def test_follow_up_questions_come_best_first_each_once_and_not_too_many(
     assert "follow_ups: up to 2 " in chat.requests[0].messages[0]["content"]
 
 
-def test_a_step_of_an_investigation_knows_what_the_whole_is_about():
+def test_drift_step_receives_the_original_question():
     rag, chat = answerer('{"points": [], "follow_ups": []}')
     run(rag.amap("Which ships?", MIXED, 3, main_question=QUESTION))
     user = chat.requests[0].messages[1]["content"]
@@ -168,7 +168,7 @@ def test_the_other_query_tasks():
     assert chat.requests[1].messages[1]["content"].endswith("Asked so far:\n- Old?")
 
 
-def test_repeated_ratings_are_requests_of_their_own():
+def test_repeated_ratings_are_separate_requests():
     rag, chat = answerer('{"rating": 2}', '{"rating": 5}')
     assert [run(rag.arate(QUESTION, "A report.", repeat))[0] for repeat in (0, 1)] == [2, 5]
     assert chat.requests[0].messages != chat.requests[1].messages
@@ -187,7 +187,7 @@ def test_the_kind_of_a_question_is_one_of_those_offered_or_none(said: str, kind:
 
 
 class Streaming(ScriptedChat):
-    """Says its answer in pieces, and books it."""
+    """Streams its answer and records the usage."""
 
     def __init__(self, *pieces: str):
         super().__init__([])
@@ -200,7 +200,7 @@ class Streaming(ScriptedChat):
         self.usage.add(request.task, TaskUsage(calls=1, prompt_tokens=7, completion_tokens=2, cost_usd=0.5))
 
 
-def test_a_streamed_answer_comes_in_pieces_and_lastly_whole_with_its_own_usage():
+def test_streamed_answer_ends_with_the_full_text_and_its_usage():
     chat = Streaming("The ", "Agamemnon. ")
     chat.usage.add("local_search", TaskUsage(calls=9))  # of other questions
     rag = ChatAnswerer(chat, Prompts(), "openai/test")

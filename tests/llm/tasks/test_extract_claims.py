@@ -1,4 +1,4 @@
-"""Claims: what a good one is, and where in the text it stands."""
+"""Claims: which are valid, and their place in the text."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def records(*claims: dict[str, object], text: str = TEXT):
     return claim_records([ExtractClaims.model_validate({"claims": list(claims)})], text)
 
 
-def test_a_claim_in_full():
+def test_claim_with_all_fields():
     found = records(
         claim(
             object="cable of 1858",
@@ -59,7 +59,7 @@ def test_a_claim_in_full():
     ]
 
 
-def test_what_is_left_out_has_a_plain_default():
+def test_omitted_fields_have_defaults():
     (found,) = records({"subject": "Agamemnon", "source_text": "laid the first cable"})
     assert (found.object, found.type, found.status) == ("NONE", "CLAIM", "SUSPECTED")
     assert (found.start_date, found.end_date) == (None, None)
@@ -132,7 +132,7 @@ def test_a_quotation_is_found_in_text_without_spaces():
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_what_is_found_is_always_a_literal_part_of_the_text(text: str, quotation: str):
+def test_quotation_is_always_a_literal_part_of_the_text(text: str, quotation: str):
     found = SourceText(text).find(quotation)
     assert found is None or found in text
 

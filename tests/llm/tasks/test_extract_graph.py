@@ -65,7 +65,7 @@ def test_first_and_last_record_of_each_round_survive_the_seam():
     ]
 
 
-def test_what_both_rounds_name_is_one_entity_with_the_longer_description():
+def test_entity_of_both_rounds_has_the_longer_description():
     unit, _ = extract([FIRST, MORE])
     assert unit.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
 
@@ -96,8 +96,8 @@ def test_a_failed_gleaning_keeps_the_first_answer(failure: Said):
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
-def test_what_stops_the_run_is_no_failed_gleaning(stop: Exception):
-    """Else the unit would count as done, and its gleaning would be missing for ever."""
+def test_error_that_stops_the_run_is_not_a_failed_gleaning(stop: Exception):
+    """Else the unit would count as done and never get its gleaning."""
     with pytest.raises(type(stop)):
         extract([FIRST, stop])
 
@@ -107,7 +107,7 @@ def test_a_failed_first_answer_fails_the_unit():
         extract([InvalidAnswer("twice")])
 
 
-def test_requests_carry_where_they_come_from():
+def test_requests_carry_their_batch_and_text_unit():
     chat = ScriptedChat([FIRST, MORE])
     origin = Origin(batch="carol", unit="u1", run_id="r1")
     asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, origin=origin))
@@ -169,7 +169,7 @@ def test_relationships_merge_by_direction_and_type_with_the_greater_strength():
     ]
 
 
-def test_where_other_types_are_not_wanted_they_go_with_their_relationships():
+def test_entities_of_other_types_are_left_out_with_their_relationships():
     found = records(
         answer(
             [entity("Scrooge", "Person"), entity("Christmas", "festival"), entity("London", "")],

@@ -71,7 +71,7 @@ def test_a_date_in_any_unambiguous_writing_is_the_same_date(date):
 
 
 @given(st.text(alphabet="0123456789-/. JulyBCsTo", max_size=25))
-def test_whatever_is_stated_the_result_is_iso_or_nothing(stated: str):
+def test_result_is_an_iso_date_or_empty_for_any_text(stated: str):
     date = iso_date(stated)
     if date is not None:
         year, month, day = ([*map(int, date.split("-")), 1, 1])[:3]
@@ -79,7 +79,7 @@ def test_whatever_is_stated_the_result_is_iso_or_nothing(stated: str):
         datetime.date(year, month, day)
 
 
-def test_ends_the_wrong_way_round_are_exchanged_and_nested_ones_are_not():
+def test_reversed_ends_are_swapped_and_nested_ones_are_not():
     assert period("1868", "1866-07-27") == ("1866-07-27", "1868")
     assert period("1866-07-27", "1866") == ("1866-07-27", "1866")
     assert period(None, "1866") == (None, "1866")

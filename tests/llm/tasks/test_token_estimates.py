@@ -1,4 +1,4 @@
-"""What a dry run counts, whatever the order in which its requests are made."""
+"""The counts of a dry run do not depend on the order of its requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ UNITS = {"short": "Nothing happened.", "long": "It rained on all days of the voy
 
 
 class NothingPaid:
-    """A ledger without an answer; where it is `slow`, others may go on before it has said so."""
+    """A ledger without answers; with `slow`, its lookups let other tasks run first."""
 
     def __init__(self, slow: bool):
         self.slow = slow
@@ -31,7 +31,7 @@ class NothingPaid:
 
 
 def planned(slow: bool, together: Callable[..., Awaitable[object]]) -> dict[str, Planned]:
-    """What two text units in which nothing is claimed would ask for, by task and unit."""
+    """The planned requests of two text units without claims, by task and unit."""
     chat = PlanningChat(NothingPaid(slow), Tally(), lambda _: UnitExtraction(), "o200k_base")
     list(chat.remembering(starmap(TextUnit, UNITS.items())))
 

@@ -1,4 +1,4 @@
-"""Contexts by a chat model: the order of the prompt, and what becomes of the answer."""
+"""Contexts by a chat model: the order of the prompt and the parsed answer."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def test_the_document_comes_before_the_passage_and_is_the_same_for_all_passages(
     assert requests[0].messages[0] == requests[1].messages[0]
 
 
-def test_a_passage_without_title_and_headings_stands_alone():
+def test_passage_without_title_and_headings_is_sent_alone():
     request = context_request(Prompts(), PlacedUnit("u", "", "It rained.", "It rained."))
     assert request.messages[1]["content"].endswith(fence("It rained.", "passage"))
 

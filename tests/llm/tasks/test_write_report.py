@@ -23,7 +23,7 @@ def record(**answer: object):
     return report_record(CommunityReport.model_validate({"summary": "S."} | answer), MATERIAL.leading)
 
 
-def test_a_report_in_full():
+def test_report_with_all_fields():
     answer = {
         "title": "Scrooge and Marley",
         "summary": "Partners.",
@@ -70,7 +70,7 @@ def test_findings_without_text_are_dropped_and_headlines_made_where_they_are_mis
     assert len(findings) == 3
 
 
-def test_a_missing_title_is_made_of_the_leading_members():
+def test_missing_title_consists_of_the_leading_members():
     assert record().title == "Scrooge, Marley"
 
 
@@ -78,7 +78,7 @@ def test_a_missing_summary_is_the_first_finding():
     assert record(summary="", findings=[{"summary": "A firm.", "explanation": "Text."}]).summary == "A firm."
 
 
-def test_reports_from_text_have_a_prompt_of_their_own():
+def test_reports_from_text_have_their_own_prompt():
     chat = ScriptedChat(['{"summary": "S."}'])
     asyncio.run(write_report(chat, Prompts(), MATERIAL, ReportOptions(task=TEXT, max_words=77, language="German")))
     (request,) = chat.requests

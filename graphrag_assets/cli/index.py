@@ -23,7 +23,7 @@ from graphrag_assets.cli.status import print_rows
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
-from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
+from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
@@ -80,8 +80,11 @@ def _execute(runner: Runner, index: Index, batches: list[str], progress: Progres
     task = progress.add_task("", total=len(batches) + 1)
     for batch in batches:
         progress.update(task, description=escape(f"batch {batch}"))
-        yield runner.index(batch)
+        run = runner.index(batch)
+        yield run
         progress.advance(task)
+        if run.is_out_of_budget:
+            return
     progress.update(task, description=_REFRESH)
     yield runner.refresh(index)
     progress.advance(task)
@@ -147,9 +150,10 @@ def _summarize(
     removed = f" ({n_deleted} of them gone from the folder)" if n_deleted else ""
     failed = [run for run in runs if not run.result.success]
     n_failed = sum(run.batch is not None for run in failed)
+    n_indexed = sum(run.batch is not None for run in runs) - n_failed
     left = f", {n_failed} failed" if n_failed else ""
     console.print(
-        f"Batches: {len(todo) - n_failed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
+        f"Batches: {n_indexed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
         f"Indexing took {seconds:.1f} s.",
         highlight=False,
         soft_wrap=True,
@@ -159,6 +163,9 @@ def _summarize(
     for run in failed:
         name = _REFRESH if run.batch is None else f"batch {run.batch}"
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
+    if any(run.is_out_of_budget for run in failed):
+        console.print(NOT_PUBLISHED, highlight=False, soft_wrap=True)
+        return
     refresh = runs[-1].result
     for event in refresh.asset_materializations_for_node(PUBLICATION) if refresh.success else []:
         number, path = event.metadata["publication"].value, index.settings.index_folder / STABLE_NAME

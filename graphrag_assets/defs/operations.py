@@ -21,7 +21,7 @@ from graphrag_assets.defs.options import (
     RunOptions,
 )
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
+from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import scan_input
 
@@ -73,6 +73,8 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         for place, batch in enumerate(todo, start=1):
             run = launch.index(batch, ops)
             _log(context, f"batch {batch} ({place} of {len(todo)})", run)
+            if run.is_out_of_budget:
+                raise dg.Failure(NOT_PUBLISHED, allow_retries=False)
             if not run.result.success:
                 failed.append(batch)
         return failed

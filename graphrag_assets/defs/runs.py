@@ -10,7 +10,10 @@ from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURC
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, overtaken
 
-_INTERRUPTED = dg.DagsterExecutionInterruptedError.__name__
+NOT_PUBLISHED = (
+    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
+    "for. To publish what there is, launch the job refresh_graph."
+)
 
 
 class IndexRun(NamedTuple):
@@ -18,6 +21,11 @@ class IndexRun(NamedTuple):
 
     batch: str | None
     result: dg.ExecuteInProcessResult
+
+    @property
+    def is_out_of_budget(self) -> bool:
+        """Whether it failed because the budget is used up: so would all others."""
+        return _failed_by(self.result, "BudgetExceeded")
 
     @property
     def reason(self) -> str:
@@ -71,10 +79,15 @@ class Runner:
             run_config={**self.config, "ops": dict(ops)},
             tags=self.tags,
         )
-        errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-        if any(error and _INTERRUPTED in (error.cls_name, error.cause and error.cause.cls_name) for error in errors):
+        if _failed_by(result, dg.DagsterExecutionInterruptedError.__name__):
             raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result
+
+
+def _failed_by(result: dg.ExecuteInProcessResult, error_class: str) -> bool:
+    """Whether a step has failed by an error of this class."""
+    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    return any(error and error_class in (error.cls_name, error.cause and error.cause.cls_name) for error in errors)
 
 
 def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan) -> None:

@@ -1,5 +1,6 @@
 """A cap on cost: the estimated cost of a call is reserved before it is sent, and settled when it is answered."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from graphrag_assets.llm.model_errors import BudgetExceeded
 
 REFRESH_SECONDS = 2.0
+_WAIT_SECONDS = 0.05
 
 
 @dataclass
@@ -40,8 +42,11 @@ class Budget:
         """US dollars that may still be spent; None without a cap. A run past midnight still counts all it has spent."""
         return None if self.limit_usd is None else self.limit_usd - max(self.today, self.spent) - self.reserved
 
-    def reserve(self, estimate: Callable[[], float], what: str) -> "Reservation":
+    async def reserve(self, estimate: Callable[[], float], what: str) -> "Reservation":
         """Reserve the estimated cost of a call (estimated only if there is a cap).
+
+        A call that would fit if the calls in flight cost nothing waits for them: they usually cost less than is
+        reserved for them. Each of them has a timeout, so the wait ends.
 
         Raises:
             BudgetExceeded: less than that is left, so nothing may be sent.
@@ -49,8 +54,17 @@ class Budget:
         if self.limit_usd is None:
             return Reservation(self, 0.0)
         amount = estimate()
+        while not self._try(amount, what):
+            await asyncio.sleep(_WAIT_SECONDS)
+        return Reservation(self, amount)
+
+    def _try(self, amount: float, what: str) -> bool:
+        """Reserve `amount`; False if it may fit once calls in flight are settled."""
+        assert self.limit_usd is not None
         with self._lock:
             left = self.left or 0.0
+            if self.reserved and 0 < amount <= left + self.reserved and amount > left:
+                return False
             if amount > left or left <= 0:
                 raise BudgetExceeded(
                     f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${self.today:.4f} spent today "
@@ -59,7 +73,7 @@ class Budget:
                     "run again: only the rest is paid for."
                 )
             self.reserved += amount
-        return Reservation(self, amount)
+        return True
 
 
 class Reservation:

@@ -153,7 +153,7 @@ class ChatModel(ModelClient[ChatOptions]):
             parameters["response_format"] = wanted
         messages = structured_output.with_schema(messages, request.response_model, mode)
         began = time.monotonic()
-        with self._reserved(request, messages, prices) as reservation:
+        with await self._reserved(request, messages, prices) as reservation:
             async with trace.request(self.options.timeout):
                 reply = await provider.send_chat(self.options, messages, parameters)
             usage = self._settle(request, trace, reservation, reply, prices)
@@ -175,7 +175,7 @@ class ChatModel(ModelClient[ChatOptions]):
         key, messages, trace, began = self.key(request), list(request.messages), Trace(), time.monotonic()
 
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
-            with self._reserved(request, messages, prices) as reservation:
+            with await self._reserved(request, messages, prices) as reservation:
                 async with trace.request(self.options.timeout):
                     first, chunks = await provider.open_stream(self.options, messages, _parameters(request))
                 return first, chunks, reservation.transfer()
@@ -264,8 +264,8 @@ class ChatModel(ModelClient[ChatOptions]):
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
-    def _reserved(self, request: ChatRequest, messages: list[Message], prices: Prices) -> Reservation:
-        return self.budget.reserve(lambda: prices.cost(*self._estimate(request, messages)), request.name)
+    async def _reserved(self, request: ChatRequest, messages: list[Message], prices: Prices) -> Reservation:
+        return await self.budget.reserve(lambda: prices.cost(*self._estimate(request, messages)), request.name)
 
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices

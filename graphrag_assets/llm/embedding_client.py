@@ -146,7 +146,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         missing = [piece for piece in group if piece.key not in found]
         if not missing:
             return found, 0
-        with self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
+        with await self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
             async with trace.request(self.options.timeout):
                 texts = [piece.text for piece in missing]
                 vectors, billed = await provider.send_embedding(self.options, texts, encoding)

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.store import schema
+from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
 from tests.openai_server import FaultPlan, OpenAIServer, running
 
@@ -236,3 +237,19 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     with pytest.raises(QueryError, match="openai/test-embedding"):
         GraphRAG().local("Who commanded the Great Eastern?")
+
+
+def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypatch):
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "0.5")
+    result = modelled.run("refresh_changed", succeed=False)
+    (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    assert "The budget is used up, so nothing was published" in str(failure)
+    assert not (modelled.root / "index" / "CURRENT").exists()
+    printed = run_command("index", status=1)
+    assert "The budget is used up, so nothing was published." in " ".join(printed.split())
+    assert not (modelled.root / "index" / "CURRENT").exists()
+    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
+    modelled.run("refresh_changed")
+    assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]

@@ -12,48 +12,80 @@ from graphrag_assets.llm.prices import Prices
 from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab, ask, gather, run
 
 
+def reserve(budget: Budget, amount: float):
+    return run(budget.reserve(lambda: amount, "a call"))
+
+
 def test_a_reservation_counts_until_it_is_settled() -> None:
     budget = Budget(1.0, lambda: 0.25)
-    with budget.reserve(lambda: 0.5, "a call") as reservation:
+    with reserve(budget, 0.5) as reservation:
         assert budget.left == 0.25
         with pytest.raises(BudgetExceeded, match=r"budget of \$1.00 is used up.*Raise GRAPHRAG_BUDGET_USD"):
-            budget.reserve(lambda: 0.5, "another call")
+            reserve(budget, 0.8)  # which does not fit even if the first costs nothing
         reservation.settle(0.125)
     assert (budget.spent, budget.reserved, budget.left) == (0.125, 0.0, 0.625)
+
+
+def test_a_call_that_may_fit_waits_for_those_in_flight() -> None:
+    async def work() -> list[str]:
+        budget, order = Budget(1.0), []
+
+        async def call(name: str, seconds: float, cost: float) -> None:
+            with await budget.reserve(lambda: 0.8, name) as reservation:
+                order.append(name)
+                await asyncio.sleep(seconds)
+                reservation.settle(cost)
+
+        await asyncio.gather(call("first", 0.2, 0.1), call("second", 0.0, 0.1))
+        with pytest.raises(BudgetExceeded, match=r"\$0.2000 by this run"):
+            await budget.reserve(lambda: 0.9, "third")
+        return order
+
+    assert run(work()) == ["first", "second"]
+
+
+def test_all_calls_that_fit_are_made_at_the_default_concurrency(lab: Lab) -> None:
+    price = PriceOptions(
+        0.0, 1_000.0
+    )  # the reservation of an unknown answer is 1 dollar, an answer costs a cent or two
+    model = lab.chat(Budget(2.0), {"concurrency": 25}, prices=price)
+    answers = run(gather(model.complete, *(ask(f"Ada met Charles {i} times.") for i in range(30))))
+    assert len(answers) == 30
+    assert model.budget.spent < 2.0
 
 
 def test_spending_of_other_processes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
     recorded = [0.0]
     budget = Budget(1.0, lambda: recorded[0])
-    with budget.reserve(lambda: 0.25, "a call") as reservation:
+    with reserve(budget, 0.25) as reservation:
         reservation.settle(0.25)
     recorded[0] = 0.25  # the ledger has it now
     assert budget.left == 0.75
     recorded[0] = 0.9
     assert budget.left == pytest.approx(0.1)
     with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
-        budget.reserve(lambda: 0.2, "another call")
+        reserve(budget, 0.2)
 
 
 def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphrag_assets.llm.budget.REFRESH_SECONDS", 0.0)
     budget = Budget(1.0, lambda: 0.0)  # a new day has begun
-    with budget.reserve(lambda: 0.9, "a call") as reservation:
+    with reserve(budget, 0.9) as reservation:
         reservation.settle(0.9)
     assert budget.left == pytest.approx(0.1)
 
 
 def test_a_failed_call_releases_its_reservation() -> None:
     budget = Budget(1.0)
-    with pytest.raises(ZeroDivisionError), budget.reserve(lambda: 0.5, "a call"):
+    with pytest.raises(ZeroDivisionError), reserve(budget, 0.5):
         raise ZeroDivisionError
     assert (budget.spent, budget.reserved) == (0.0, 0.0)
 
 
 def test_without_a_cap_nothing_is_estimated_but_spend_is_counted() -> None:
     budget = Budget(None)
-    with budget.reserve(lambda: 1 / 0, "a call") as reservation:
+    with run(budget.reserve(lambda: 1 / 0, "a call")) as reservation:
         reservation.settle(0.5)
     assert (budget.spent, budget.left) == (0.5, None)
 

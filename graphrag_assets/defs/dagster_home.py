@@ -46,7 +46,7 @@ def make_home(index: Index) -> Path:
     if found := home_of(index.settings):
         return found
     home = _own_home(index.settings)
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
     configuration = yaml.safe_load(_template())
     configuration["storage"]["sqlite"]["base_dir"] = str(home)

@@ -119,7 +119,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
 @functools.lru_cache(maxsize=8)
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of these settings; one per process, so that identical in-flight calls are sent once."""
-    settings.index_folder.mkdir(parents=True, exist_ok=True)
+    settings.index_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Ledger(settings.ledger_url or settings.ledger_file)
 
 

@@ -72,7 +72,7 @@ class DigestCache:
         """Write the digests used since `load`, if they differ; unused ones are dropped."""
         if self._used == self._known:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self.path.with_suffix(".new")
         draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
         draft.replace(self.path)

@@ -62,7 +62,7 @@ def publish(
     `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
     `always`: write a new file even if its content is that of the newest publication.
     """
-    (index_folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    (index_folder / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
     with FileLock(index_folder / "publishing.lock"):  # two at the same time would give two files one number
         remove_drafts(index_folder)
         fill_languages(working)

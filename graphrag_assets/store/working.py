@@ -56,7 +56,7 @@ class WorkingDatabase:
         Raises:
             StoreError: another process held it for ten minutes.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self.path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_SECONDS)
         try:
             lock.acquire()
@@ -82,7 +82,7 @@ class WorkingDatabase:
 
         The database itself is not held.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self.path.with_name(f"{stage}.lock"))
         try:
             lock.acquire(blocking=False)

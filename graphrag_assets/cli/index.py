@@ -31,7 +31,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.publication_reader import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"

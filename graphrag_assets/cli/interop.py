@@ -16,7 +16,7 @@ from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.source import TABLES
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
-from graphrag_assets.store.publication_reader import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME
 
 _THEN = "Run `graphrag-assets index`: it refreshes what depends on them, and publishes."
 

@@ -9,13 +9,12 @@ from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.publication_files import current_number, publication_file
 from graphrag_assets.store.publications import (
     KeptPublication,
     compare,
     comparison_sql,
-    current_number,
     list_publications,
-    publication_file,
     resolve,
     roll_back,
 )

@@ -6,7 +6,7 @@ from rich.text import Text
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
-from graphrag_assets.store.publication_reader import POINTER
+from graphrag_assets.store.publication_files import POINTER
 from graphrag_assets.store.working import WorkingDatabase
 
 _SHOWN_ERRORS = 20

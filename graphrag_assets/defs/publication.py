@@ -15,7 +15,7 @@ from graphrag_assets.explorer.page import page_path
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
-from graphrag_assets.store.publication_reader import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_writer import Publication
 
 _NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))

@@ -27,8 +27,8 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
+from graphrag_assets.store.publication_files import current_number, kept_publications
 from graphrag_assets.store.publication_writer import publish, remove_drafts
-from graphrag_assets.store.publications import current_number, kept_publications
 from graphrag_assets.store.schema import IMPORTED
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")

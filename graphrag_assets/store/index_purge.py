@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.batches import inputs_of
 from graphrag_assets.store.connections import attached, execute_with
-from graphrag_assets.store.publications import kept_publications, publication_file
+from graphrag_assets.store.publication_files import kept_publications, publication_file
 from graphrag_assets.store.working import WorkingDatabase
 
 _NAMES = """

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
+from graphrag_assets.store.publication_files import POINTER, STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.schema import literal
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-POINTER = "CURRENT"
-STABLE_NAME = "graphrag.duckdb"
 
 SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects", "passage_names")
 """Tables in the schema `search` that older versions did not publish."""
@@ -243,8 +245,26 @@ class PublishedIndex:
             current = self._current_file()
             if self._reader is None or self._reader.path != current:
                 # The old reader is not closed: another thread may still use it.
-                self._reader = Reader(current, _open(current))
+                self._reader = self._open(current)
             return self._reader
+
+    def _open(self, current: Path) -> "Reader":
+        """A reader of the current publication or, where that is damaged or gone, of the newest whole one."""
+        try:
+            return Reader(current, _open(current))
+        except StoreError as error:
+            for number in reversed(kept_publications(self.path)):
+                path = publication_file(self.path, number).resolve()
+                if path == current:
+                    continue
+                with contextlib.suppress(StoreError):
+                    reader = Reader(path, _open(path))
+                    if self._current_file() == current:  # else a newer one was published meanwhile
+                        log.warning(
+                            "%s Reading publication %d instead. `graphrag-assets index` mends it.", error, number
+                        )
+                    return reader
+            raise
 
     def close(self) -> None:
         """Close the file; `reader` opens it again."""
@@ -257,10 +277,10 @@ class PublishedIndex:
         """The file named in CURRENT; without CURRENT, the file behind the stable name."""
         if self.path.is_file():
             return self.path.resolve()
-        try:
-            return (self.path / (self.path / POINTER).read_text().strip()).resolve()
-        except OSError:
-            stable = self.path / STABLE_NAME
+        stable = self.path / STABLE_NAME
+        with contextlib.suppress(OSError, ValueError):
+            if named := (self.path / POINTER).read_text(encoding="utf-8").strip():
+                return (self.path / named).resolve()
         if stable.is_file():
             return stable.resolve()
         raise StoreError(

@@ -21,15 +21,23 @@ import polars as pl
 from filelock import FileLock
 
 from graphrag_assets import __version__, text
+from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
 from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
-from graphrag_assets.store.publication_reader import STABLE_NAME, PublishedIndex
+from graphrag_assets.store.publication_files import (
+    FOLDER,
+    STABLE_NAME,
+    current_number,
+    kept_publications,
+    point_to,
+    publication_file,
+)
+from graphrag_assets.store.publication_reader import PublishedIndex
 from graphrag_assets.store.publication_schema import MAIN, OPERATIONS, PUBLISHED
-from graphrag_assets.store.publications import FOLDER, kept_publications, point_to, publication_file
 from graphrag_assets.store.schema import WORKING, identifier, literal
 from graphrag_assets.store.token_counts import write_token_counts
 from graphrag_assets.store.working import WorkingDatabase, is_small
@@ -37,7 +45,7 @@ from graphrag_assets.store.working import WorkingDatabase, is_small
 _DRAFT = ".publishing-"
 _EMPTY = "empty-publication-"
 _REPORTS_AT_ONCE = 10_000
-_OPERATIONAL = {"batch_state", "index_runs", "index_errors", "imports"}
+_OPERATIONAL = {"batch_state", "index_runs", "imports"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +80,19 @@ def publish(
 def _publish(
     working: WorkingDatabase, index_folder: Path, keep: int, llm_calls: pl.DataFrame | None, always: bool
 ) -> Publication:
-    newest = max(kept_publications(index_folder), default=0)
+    kept = kept_publications(index_folder)
+    newest = max(kept, default=0)
     with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
         copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
         working.copy_to(copy)
         digest, dimensions = _digest_and_dimensions(copy)
         if newest and not always and _recorded_digest(working, newest) == digest:
-            if not (index_folder / STABLE_NAME).is_file():
-                point_to(index_folder, newest)  # where the link exists, it may point to an earlier one on purpose
             path = publication_file(index_folder, newest)
-            return Publication(newest, path, False, dict(PublishedIndex(path).reader().rows(_COUNTS).iter_rows()))
+            if rows := _rows_of(path):
+                # Where pointer and link name a kept publication, it may be an earlier one on purpose.
+                if current_number(index_folder) not in kept or not (index_folder / STABLE_NAME).is_file():
+                    point_to(index_folder, newest)
+                return Publication(newest, path, False, rows)
         number, path = newest + 1, publication_file(index_folder, newest + 1)
         _copy_empty(index_folder, dimensions, _options(copy), draft)
         rows = _fill(copy, draft, number, llm_calls, digest)
@@ -94,6 +105,14 @@ def _publish(
     for old in kept_publications(index_folder)[:-keep]:
         publication_file(index_folder, old).unlink(missing_ok=True)
     return Publication(number, path, True, rows)
+
+
+def _rows_of(path: Path) -> dict[str, int] | None:
+    """The rows of each table of a publication; None if the file is damaged."""
+    try:
+        return dict(PublishedIndex(path).reader().rows(_COUNTS).iter_rows())
+    except (StoreError, duckdb.Error):
+        return None
 
 
 def fill_languages(working: WorkingDatabase) -> None:
@@ -238,6 +257,7 @@ def write_search_tables(connection: duckdb.DuckDBPyConnection) -> None:
 
 _COPIED = {table.name for table in (*MAIN, *OPERATIONS)} & {table.name for table in WORKING} - _OPERATIONAL
 _DIGESTED = {name: f"FROM {identifier(name)}" for name in sorted(_COPIED | {"entity_positions"})} | {
+    "index_errors": "SELECT * EXCLUDE (first_seen) FROM index_errors",
     "numbers": """
         SELECT table_name, id, human_readable_id FROM numbers
         WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))

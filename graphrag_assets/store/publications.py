@@ -14,10 +14,14 @@ from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
-from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
+from graphrag_assets.store.publication_files import (
+    current_number,
+    kept_publications,
+    point_to,
+    publication_file,
+)
 from graphrag_assets.store.schema import literal
 
-FOLDER = "publications"
 VIEWS = (
     "change_counts",
     "changed_documents",
@@ -64,25 +68,6 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
     return found
 
 
-def kept_publications(index_folder: Path) -> list[int]:
-    """The numbers of the kept publications, in order."""
-    files = (index_folder / FOLDER).glob("graphrag-*.duckdb")
-    return sorted(int(path.stem.removeprefix("graphrag-")) for path in files)
-
-
-def publication_file(index_folder: Path, number: int) -> Path:
-    """The file of publication `number`."""
-    return index_folder / FOLDER / f"graphrag-{number}.duckdb"
-
-
-def current_number(index_folder: Path) -> int | None:
-    """The number of the publication that readers see; None before the first."""
-    try:
-        return int(Path((index_folder / POINTER).read_text().strip()).stem.removeprefix("graphrag-"))
-    except (OSError, ValueError):
-        return None
-
-
 def roll_back(index_folder: Path, number: int) -> None:
     """Make any kept publication the current one.
 
@@ -96,18 +81,6 @@ def roll_back(index_folder: Path, number: int) -> None:
         )
     with FileLock(index_folder / "publishing.lock"):
         point_to(index_folder, number)
-
-
-def point_to(index_folder: Path, number: int) -> None:
-    """Make publication `number` the current one: first the pointer file, then the stable name."""
-    target = publication_file(Path(), number)
-    pointer = index_folder / f".{POINTER}.new"
-    pointer.write_text(f"{target.as_posix()}\n")
-    pointer.replace(index_folder / POINTER)
-    link = index_folder / f".{STABLE_NAME}.new"
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
-    link.replace(index_folder / STABLE_NAME)
 
 
 def resolve(index_folder: Path, name: str) -> int:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.store import bm25_index, publication_writer, schema
-from graphrag_assets.store.publication_reader import POINTER, STABLE_NAME
+from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back

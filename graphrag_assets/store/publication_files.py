@@ -1,0 +1,44 @@
+"""The files of publications: numbered files, and the pointer and the link to the current one."""
+
+import os
+import re
+from pathlib import Path
+
+POINTER = "CURRENT"
+STABLE_NAME = "graphrag.duckdb"
+FOLDER = "publications"
+_NUMBERED = re.compile(r"graphrag-(\d+)\.duckdb")
+
+
+def kept_publications(index_folder: Path) -> list[int]:
+    """The numbers of the kept publications, in order. Other files in their folder do not count."""
+    found = (_NUMBERED.fullmatch(path.name) for path in (index_folder / FOLDER).glob("*"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def publication_file(index_folder: Path, number: int) -> Path:
+    """The file of publication `number`."""
+    return index_folder / FOLDER / f"graphrag-{number}.duckdb"
+
+
+def current_number(index_folder: Path) -> int | None:
+    """The number of the publication that readers see; None before the first."""
+    try:
+        return int(Path((index_folder / POINTER).read_text().strip()).stem.removeprefix("graphrag-"))
+    except (OSError, ValueError):
+        return None
+
+
+def point_to(index_folder: Path, number: int) -> None:
+    """Make publication `number` the current one: first the pointer file, then the stable name."""
+    target = publication_file(Path(), number)
+    pointer = index_folder / f".{POINTER}.new"
+    with pointer.open("w", encoding="utf-8") as written:
+        written.write(f"{target.as_posix()}\n")
+        written.flush()
+        os.fsync(written.fileno())  # a pointer that is empty after a power cut would point to nothing
+    pointer.replace(index_folder / POINTER)
+    link = index_folder / f".{STABLE_NAME}.new"
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    link.replace(index_folder / STABLE_NAME)

@@ -1,0 +1,126 @@
+"""Damage to the published state: readers see the newest whole publication, and the next `index` mends it, unchanged or not."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.publication_files import current_number, kept_publications
+from tests.conftest import Project
+
+TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
+
+
+def empty_pointer(index: Path) -> None:
+    (index / "CURRENT").write_text("")
+
+
+def no_pointer(index: Path) -> None:
+    (index / "CURRENT").unlink()
+
+
+def pointer_to_nothing(index: Path) -> None:
+    (index / "CURRENT").write_text("publications/graphrag-99.duckdb\n")
+
+
+def pointer_of_bytes(index: Path) -> None:
+    (index / "CURRENT").write_bytes(os.urandom(64) + b"\xff")
+
+
+def no_link(index: Path) -> None:
+    (index / "graphrag.duckdb").unlink()
+
+
+def truncated_file(index: Path) -> None:
+    file = index / "publications" / "graphrag-2.duckdb"
+    os.truncate(file, 5000)
+
+
+def empty_file(index: Path) -> None:
+    (index / "publications" / "graphrag-2.duckdb").write_bytes(b"")
+
+
+def no_file(index: Path) -> None:
+    (index / "publications" / "graphrag-2.duckdb").unlink()
+
+
+def stray_files(index: Path) -> None:
+    for name in ("graphrag-x.duckdb", "graphrag-3.duckdb.tmp", "notes.txt", "graphrag-.duckdb"):
+        (index / "publications" / name).write_text("not a publication")
+
+
+DAMAGES: list[Callable[[Path], None]] = [
+    empty_pointer,
+    no_pointer,
+    pointer_to_nothing,
+    pointer_of_bytes,
+    no_link,
+    truncated_file,
+    empty_file,
+    no_file,
+    stray_files,
+]
+
+
+@pytest.fixture
+def published(start_with) -> Project:
+    """An index with two publications."""
+    project = start_with({"one/a.txt": TEXT})
+    project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
+    project.index_all()
+    assert kept_publications(project.root / "index") == [1, 2]
+    return project
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_readers_go_on_and_the_next_index_mends_it(published, damage):
+    index = published.root / "index"
+    damage(index)
+    with GraphRAG(index) as rag:
+        assert rag.sql("SELECT count(*) FROM documents").item() in (1, 2)
+    published.index_all()  # nothing has changed
+    with GraphRAG(index) as rag:
+        assert rag.sql("SELECT count(*) FROM documents").item() == 2
+    assert current_number(index) == max(kept_publications(index))
+    assert published.sql("SELECT count(*) FROM documents") == [(2,)]  # by the link
+
+
+def test_a_publication_by_hand_stays_until_something_changes(published):
+    from graphrag_assets.store.publications import roll_back
+
+    index = published.root / "index"
+    roll_back(index, 1)
+    published.index_all()
+    assert current_number(index) == 1
+
+
+def test_bad_files_that_come_and_go_are_published(published):
+    published.write("one/broken.docx", b"not a document")
+    published.index_all()
+    assert published.sql("SELECT source FROM index_errors") == [("one/broken.docx",)]
+    (published.input / "one/broken.docx").unlink()
+    published.index_all()
+    assert published.sql("SELECT count(*) FROM index_errors") == [(0,)]
+
+
+def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatch):
+    """Between the look at CURRENT and the opening of the file, two publications were made."""
+    from graphrag_assets.store import publication_reader
+
+    index = published.root / "index"
+    opened, whole = [], publication_reader._open
+
+    def late(path: Path):
+        if not opened:
+            (index / "publications" / "graphrag-1.duckdb").unlink(missing_ok=True)
+            path.rename(index / "publications" / "graphrag-3.duckdb")
+            (index / "CURRENT").write_text("publications/graphrag-3.duckdb\n")
+        opened.append(path)
+        return whole(path)
+
+    monkeypatch.setattr(publication_reader, "_open", late)
+    with GraphRAG(index) as rag:
+        assert rag.sql("SELECT count(*) FROM documents").item() == 2
+    assert [path.name for path in opened] == ["graphrag-2.duckdb", "graphrag-3.duckdb"]

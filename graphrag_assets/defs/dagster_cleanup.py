@@ -104,8 +104,10 @@ def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index
     """Delete the records, report what the index still contains, and return the bytes freed."""
     before = _size(instance)
     if len(records):
-        # Events of materializations are kept a second time, by asset, with names of partitions beside them.
-        instance.wipe_assets([*names.all_keys, names.key(SOURCE_FILES)])
+        # Events of assets are kept a second time, by asset, with names of partitions beside them.
+        keys = [*names.all_keys, names.key(SOURCE_FILES)]
+        instance.wipe_assets(keys)
+        _forget_events_without_run(instance, keys)
         report_contents(instance, names, index)
         instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
         for state in instance.all_instigator_state():
@@ -127,6 +129,14 @@ def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index
     return max(before - _size(instance), 0)
 
 
+def _forget_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg.AssetKey]) -> None:
+    """SQLite's storage has them in a file of their own, which wiping assets leaves as it is."""
+    delete = sa.text("DELETE FROM event_logs WHERE run_id = '' AND asset_key IN :keys")
+    parameter: sa.BindParameter[str] = sa.bindparam("keys", [key.to_string() for key in keys], expanding=True)
+    with instance.event_log_storage.run_connection("") as connection:  # type: ignore[attr-defined]
+        connection.execute(delete.bindparams(parameter))
+
+
 def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
     instance.delete_run(run_id)
     instance.compute_log_manager.delete_logs(prefix=[run_id])
@@ -145,6 +155,8 @@ def _databases(instance: dg.DagsterInstance) -> list[Path]:
         getattr(instance.schedule_storage, "connect", None),
     )
     found = []
+    if path_for_shard := getattr(instance.event_log_storage, "path_for_shard", None):
+        found.append(Path(path_for_shard("")))
     for connect in opened:
         if connect is None:
             continue

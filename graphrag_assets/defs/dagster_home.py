@@ -15,6 +15,9 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.content_versions import content_versions
 
+_LIVE_BATCHES = """
+SELECT batch FROM batch_state WHERE origin IS NULL AND (n_documents > 0 OR n_errors > 0) ORDER BY batch
+"""
 _WORKSPACE = """\
 load_from:
   - python_module: {module_name: graphrag_assets.definitions, location_name: graphrag_assets}
@@ -74,7 +77,7 @@ def dagster_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
 
 def report_contents(instance: dg.DagsterInstance, names: IndexNames, index: Index) -> None:
     """Tell Dagster what the index contains, as materializations without a run."""
-    batches = index.working.read("SELECT batch FROM batch_state WHERE origin IS NULL ORDER BY batch")["batch"]
+    batches = index.working.read(_LIVE_BATCHES)["batch"]
     instance.add_dynamic_partitions(names.partitions_name, batches.to_list())
     for batch in batches:
         for name, version in content_versions(index.working, BATCH_ASSETS, batch).items():

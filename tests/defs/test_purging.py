@@ -178,8 +178,10 @@ def remember(instance: dg.DagsterInstance) -> None:
 def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted, monkeypatch):
     remember(deleted.instance)
     assert "dagster/schedules/schedules.db: rows" in places(deleted.root)
-    monkeypatch.delenv("DAGSTER_HOME")
-    assert "Dagster's storage is left alone" in purge()
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    configuration = (deleted.root / "dagster" / "dagster.yaml").rename(deleted.root / "dagster.yaml")
+    assert "no storage of Dagster was purged" in " ".join(purge().split())
+    configuration.rename(deleted.root / "dagster" / "dagster.yaml")
     assert {place.partition("/")[0] for place in places(deleted.root)} == {"dagster"}
     monkeypatch.setenv("DAGSTER_HOME", str(deleted.root / "dagster"))
     assert "1 backfills" in purge()

@@ -56,7 +56,7 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
         pl.Series("findings", findings, dtype=reports.schema["findings"]),
     )
     differing = (changed["full_content"] != reports["full_content"]).sum()
-    counts["community_reports", "citations of rows with other numbers, renumbered"] += int(differing)
+    counts["community_reports", "with citations of renumbered rows, updated"] += int(differing)
     known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
     cited = report_citations(reports, known)
     counts["community_reports", "citations of missing rows, left out"] += cited["cited_id"].null_count()

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @dataclass
 class Trace:
-    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled."""
+    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were cancelled."""
 
     requests: int = 0
     paid: Usage = field(default_factory=Usage)

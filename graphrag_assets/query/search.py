@@ -110,7 +110,7 @@ class Search(Generic[OptionsOf]):
 
     Attributes:
         method: local, global, drift, basic, ask or retrieve.
-                    text: the original question.
+        text: the original question.
         steps: what `run` does once the publication is open, such as `local.answer`.
         streaming: whether the answer is requested from the model in pieces.
         events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
@@ -199,8 +199,7 @@ class Search(Generic[OptionsOf]):
         calls = sum(usage.calls for usage in self.usage.values())
         return QueryError(
             f"The {self.method} search exceeded its timeout of {self.options.timeout:g} seconds. "
-            f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce "
-            "max_context_tokens."
+            f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce max_context_tokens."
         )
 
     def set_form(self) -> None:

@@ -138,7 +138,7 @@ def test_vectors_made_on_this_machine_cost_nothing_and_reach_no_server(small, se
     assert server.requests == []
     assert "embed" not in plan.costs["task"]
     assert plan.costs["calls"].sum() > 0
-    assert "onnx:minilm runs on this machine: nothing is paid for vectors." in plan.notes
+    assert "onnx:minilm runs on this machine, so its vectors are free." in plan.notes
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
     plan = plan_index(small.index)
     assert plan.costs.is_empty()

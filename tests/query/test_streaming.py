@@ -120,7 +120,7 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     server.fail_next("cut")
     stream = modelled.local.stream(QUESTION)
     assert next(stream)
-    with pytest.raises(RetriesExhausted, match="broke off"):
+    with pytest.raises(RetriesExhausted, match="was interrupted"):
         stream.wait()
     with pytest.raises(RetriesExhausted):
         _ = stream.result
@@ -197,7 +197,7 @@ def test_a_timeout_says_what_was_done_and_leaves_nothing_running(
     before = len(server.chats)
     server.latency = 5
     more = {"hypothetical_answer": False} if method == "drift" else {}
-    with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Done until then: a context of \d sections"):
+    with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: a context of \d sections"):
         of(modelled, method)(QUESTION, timeout=0.4, **more)
     assert not _searches()
     sent = len(server.chats) - before

@@ -122,7 +122,7 @@ def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
     shown = purge("--dry-run")
     assert "would be removed" in shown
     assert "graphrag-1.duckdb" in shown
-    assert "Nothing was removed" in shown
+    assert "Dry run: nothing was removed" in shown
     assert places(deleted.root) == before
     told = purge()
     assert "graphrag-1.duckdb, graphrag-2.duckdb" in told

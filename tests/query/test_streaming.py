@@ -293,7 +293,7 @@ def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: P
     class Asking(ExtractiveAnswerer):
         async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
             inner = GraphRAG(index_file, answerer=ExtractiveAnswerer())
-            with pytest.raises(QueryError, match="asynchronous twin"):
+            with pytest.raises(QueryError, match="use the asynchronous method"):
                 inner.basic(question)
             return Reply((await inner.abasic(question)).answer)
 

@@ -39,7 +39,7 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     assert "1 indexed, 1 unchanged" in run_command("index")
     (project.input / "one" / "a.txt").unlink()
     (project.input / "one").rmdir()
-    assert "1 indexed (1 of them gone from the folder), 1 unchanged" in run_command("index")
+    assert "1 indexed (1 of them deleted), 1 unchanged" in run_command("index")
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
@@ -136,7 +136,7 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert "GRAPHRAG_DATA" in refused
     assert "--replace" in refused
     assert project.sql("SELECT source FROM documents") == [("one/a.txt",)]
-    assert "1 of them gone" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
+    assert "1 of them deleted" in run_command("index", "--input", str(tmp_path / "other"), "--replace")
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
 
 
@@ -158,4 +158,4 @@ def test_failed_check_is_not_reported_as_published(start_with):
         )
     output = run_command("index", status=1)
     assert "Published" not in output
-    assert "Every row goes back to a document that exists. Launch the job index_everything" in output
+    assert "Every row belongs to an existing document. Launch the job index_everything" in output

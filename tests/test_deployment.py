@@ -213,7 +213,7 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
                 lambda: hook.posted and (runs(port, "rollback", "FAILURE"), hook.posted), tmp_path
             )
             assert said["text"].startswith("Failed: rollback. ")
-            assert "Publication 99 is not there. Kept are 1" in said["text"]
+            assert "Publication 99 does not exist. Kept: 1" in said["text"]
             assert failed["runId"] in said["text"]
             assert rows("runs WHERE status = 'SUCCESS'") == 1
             assert rows("event_logs t WHERE t::text LIKE '%T0secret%'") == 0

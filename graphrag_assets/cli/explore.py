@@ -11,7 +11,7 @@ from graphrag_assets.explorer.page import write_page
 
 
 def run_explore(index: Path | None, output: Path | None, max_nodes: int, open_it: bool) -> None:
-    """Write the page, say what is on it and what is not, and open it in the browser.
+    """Write the page, print its contents and omissions, and open it in the browser.
 
     Raises:
         StoreError: nothing is published, or the page cannot be written.
@@ -31,4 +31,4 @@ def run_explore(index: Path | None, output: Path | None, max_nodes: int, open_it
         what = "texts" if name == "text_units" else name
         console.print(Text(f"Left out: {total - shown:,} of {total:,} {what}"), soft_wrap=True)
     if open_it and not webbrowser.open(page.path.resolve().as_uri()):
-        console.print("No browser was found here. The page is one file: open it, or send it, anywhere.", soft_wrap=True)
+        console.print("No browser was found. The page is a single file that opens in any browser.", soft_wrap=True)

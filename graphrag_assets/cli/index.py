@@ -44,7 +44,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
 
     Raises:
-        InputError: the input folder cannot be read, is not the one of this index, or lacks a batch asked for; an import
+        InputError: the input folder cannot be read, is not the one of this index, or has no such batch; an import
             is unfinished.
     """
     if input_folder:
@@ -67,7 +67,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
 
 
 def _refuse_unfinished_imports(index: Index) -> None:
-    """With half an import in the graph, communities would be found where it brings its own, and be paid for."""
+    """After an interrupted import, communities would be clustered, and paid for, instead of imported."""
     for batch, origin in unfinished(index.working).iter_rows() if index.working.path.exists() else ():
         raise InputError(
             f"The import of {origin} as {batch!r} was interrupted. Run the same import again (`import {origin} --name "
@@ -91,7 +91,7 @@ def _execute(runner: Runner, index: Index, batches: list[str], progress: Progres
 
 
 def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
-    """The batches to index: those asked for, or those that differ from the index."""
+    """The batches to index: the requested ones, or those that differ from the index."""
     unknown = [batch for batch in batches if batch not in found.known]
     if unknown:
         raise InputError(
@@ -142,12 +142,12 @@ def _summarize(
     n_deleted: int,
     seconds: float,
 ) -> None:
-    """What was done: tables when anything changed, then one line, then what failed."""
+    """Print the result: tables if anything changed, then a summary line, then the failures."""
     if todo:
         print_rows(console, index.working)
         _print_stages(index, [run.result.run_id for run in runs])
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
-    removed = f" ({n_deleted} of them gone from the folder)" if n_deleted else ""
+    removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
     failed = [run for run in runs if not run.result.success]
     n_failed = sum(run.batch is not None for run in failed)
     n_indexed = sum(run.batch is not None for run in runs) - n_failed

@@ -18,7 +18,7 @@ from graphrag_assets.settings import Settings
 from graphrag_assets.store.imports import counts_of, imports, unfinished
 from graphrag_assets.store.publication_files import STABLE_NAME
 
-_THEN = "Run `graphrag-assets index`: it refreshes what depends on them, and publishes."
+_THEN = "Run `graphrag-assets index` to update the dependent rows and publish."
 
 
 def run_import(path: Path, name: str | None, vectors_of: str) -> None:
@@ -79,7 +79,7 @@ def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[st
     """Export the current publication; print the number of rows.
 
     Raises:
-        InputError: a batch or community is not there.
+        InputError: a batch or community does not exist.
         StoreError: nothing is published.
     """
     rows = export(kind, target, index, batches, communities)
@@ -113,13 +113,13 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
 
 
 def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:
-    """What to know when models are set: what the next run will ask them for."""
+    """Notes on the model calls of the next run, if a model is set."""
     written = counts.filter(pl.col("what").str.starts_with("written by the embedded default"))["n"].sum()
     if not settings.chat_model or not written:
         return []
     return [
         f"{written} community reports were written by the embedded default: the next `index` has {settings.chat_model} "
-        "write them. The imported ones stay. `graphrag-assets plan` tells what that costs."
+        "rewrite them. Imported reports are kept. `graphrag-assets plan` shows the cost."
     ]
 
 

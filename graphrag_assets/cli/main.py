@@ -1,4 +1,4 @@
-"""Commands and their options. Each command's work is in a module of its own, imported when it is called."""
+"""Commands and their options. Each command is implemented in a separate module, imported when it is called."""
 
 import sys
 from pathlib import Path
@@ -40,10 +40,10 @@ def main() -> None:
 @main.command()
 @click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
 @click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
-@click.option("--all", "everything", is_flag=True, help="Index unchanged batches again too.")
-@click.option("--replace", is_flag=True, help="Let another input folder replace what the index holds.")
+@click.option("--all", "everything", is_flag=True, help="Index unchanged batches again, too.")
+@click.option("--replace", is_flag=True, help="Replace the contents of the index with another input folder.")
 def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
-    """Index what changed in the input folder, refresh the graph, publish."""
+    """Index the changed batches of the input folder, refresh the graph and publish."""
     from graphrag_assets.cli.index import run_index
 
     if not run_index(input_folder, batches, everything, replace):
@@ -67,10 +67,10 @@ def dev(arguments: tuple[str, ...]) -> None:
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
 @click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
-@click.option("--timeout", type=float, help="Seconds after which the search is given up.")
-@click.option("--stream/--no-stream", default=None, help="Print the answer as it comes. Default: on a terminal.")
+@click.option("--timeout", type=float, help="Timeout of the search in seconds.")
+@click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
-@click.option("--context", is_flag=True, help="Show the context that would be given to the model; no answer.")
+@click.option("--context", is_flag=True, help="Show the context for the model instead of an answer.")
 def query(
     method: str,
     question: str,
@@ -116,7 +116,7 @@ def retrieve(
     documents: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show the passages that fit QUESTION best, and why: their ranks by words, by vectors and by the graph."""
+    """Show the passages that match QUESTION best, with their ranks by words, by vectors and by the graph."""
     from graphrag_assets.cli.retrieve import run_retrieve
 
     filters = {name: given for name, given in (("batches", batches), ("documents", documents)) if given}
@@ -133,7 +133,7 @@ def retrieve(
     help="How results are printed. Default: a table on a terminal, CSV elsewhere.",
 )
 def sql(query: str | None, path: Path | None, form: str | None) -> None:
-    """Run QUERY, or the queries piped in, on the current publication, read-only.
+    """Run QUERY, or the queries from standard input, on the current publication, read-only.
 
     Without a query, the duckdb command opens it where it is installed.
     """
@@ -145,7 +145,7 @@ def sql(query: str | None, path: Path | None, form: str | None) -> None:
 
 @main.command()
 def plan() -> None:
-    """What the next `index` would cost: calls, tokens and dollars of what is not paid for yet."""
+    """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
     from graphrag_assets.cli.plan import show_plan
 
     show_plan()
@@ -153,7 +153,7 @@ def plan() -> None:
 
 @main.command()
 def status() -> None:
-    """Rows per table and batch, skipped input, and the last publication."""
+    """Show rows per table and batch, skipped input and the current publication."""
     from graphrag_assets.cli.status import show_status
 
     show_status()
@@ -168,10 +168,10 @@ def status() -> None:
     type=click.IntRange(min=1),
     default=5000,
     show_default=True,
-    help="Most entities on the map at once; above it, communities stand for them.",
+    help="Maximum number of entities on the map; above it, the map shows communities.",
 )
 def explore(path: Path | None, output: Path | None, no_open: bool, max_nodes: int) -> None:
-    """Write and open the explorer: map, search, texts, communities and claims in one HTML page."""
+    """Write the explorer (map, search, texts, communities and claims in one HTML page) and open it."""
     from graphrag_assets.cli.explore import run_explore
 
     run_explore(path, output, max_nodes, not no_open)
@@ -191,8 +191,8 @@ main.add_command(click.Command("snapshots", callback=publications.callback, hidd
 @main.command()
 @click.argument("before", required=False)
 @click.argument("after", required=False)
-@click.option("--sql", is_flag=True, help="Print SQL that makes every change a row of a view, for the DuckDB shell.")
-@click.option("--examples", default=5, show_default=True, help="Changes of each kind that are shown.")
+@click.option("--sql", is_flag=True, help="Print SQL for the DuckDB shell that creates views with one row per change.")
+@click.option("--examples", default=5, show_default=True, help="Number of changes shown per kind.")
 def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
     """Show what changed from publication BEFORE to AFTER; default: the last two.
 
@@ -216,7 +216,7 @@ def rollback(publication: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--shared-ledger", is_flag=True, help="Purge a ledger set by GRAPHRAG_LEDGER_URL too.")
 def purge(dry_run: bool, shared_ledger: bool) -> None:
-    """Forget documents, and versions of documents, that are gone: ledger, old publications, logs, free space."""
+    """Purge deleted documents and versions of documents from the ledger, old publications, logs and free space."""
     from graphrag_assets.cli.purge import run_purge
 
     run_purge(dry_run, shared_ledger)
@@ -225,10 +225,19 @@ def purge(dry_run: bool, shared_ledger: bool) -> None:
 @main.command("import")
 @click.argument("source", type=click.Path(exists=True, path_type=Path), required=False)
 @click.option("--name", help="Name of the batch. Default: imported- and the name of the folder.")
-@click.option("--vectors-of", default="", help="The embedding model its vectors are of; used if it is the one set.")
+@click.option(
+    "--vectors-of",
+    default="",
+    help="Embedding model of the imported vectors; they are used only if it equals the configured model.",
+)
 @click.option("--remove", "removed", metavar="BATCH", help="Remove an imported batch.")
 @click.option("--hand-over", metavar="BATCH", help="Move an imported batch's documents into the input folder.")
-@click.option("--document", "documents", multiple=True, help="With these two: only this document (title, source, id).")
+@click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    help="With --remove or --hand-over: only this document (title, source or id).",
+)
 def import_(
     source: Path | None,
     name: str | None,
@@ -257,7 +266,9 @@ def import_(
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
 @click.option("--batch", "batches", multiple=True, help="Only this batch; may be given several times.")
-@click.option("--community", "communities", type=int, multiple=True, help="Only this community, with those inside it.")
+@click.option(
+    "--community", "communities", type=int, multiple=True, help="Only this community and its sub-communities."
+)
 def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
     """Export the current publication to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
     from graphrag_assets.cli.interop import run_export

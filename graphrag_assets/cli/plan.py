@@ -9,7 +9,7 @@ from graphrag_assets.indexing.index import Index
 
 
 def show_plan() -> None:
-    """Print calls, tokens and dollars of what the ledger lacks, and what these numbers rest on.
+    """Print calls, tokens and cost of the requests that are not in the ledger, and how they are estimated.
 
     Raises:
         InputError: the input folder cannot be read.
@@ -25,7 +25,7 @@ def show_plan() -> None:
 
 
 def _table(plan: CostPlan) -> Table:
-    table = Table(title="to be paid for; ~ where prompts are estimated")
+    table = Table(title="requests to be paid for; ~ marks estimated prompts")
     table.add_column("task", no_wrap=True)
     for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$"):
         table.add_column(heading, justify="right")

@@ -167,7 +167,7 @@ def _community(row: dict) -> str:
         case "split":
             return _line(row, f"{row['size_after']} members, from “{row['title_before']}”")
         case "merged":
-            return _line(row, f"{row['size_after']} members, has taken in “{row['title_before']}”")
+            return _line(row, f"{row['size_after']} members, has absorbed “{row['title_before']}”")
         case "changed":
             return _line(row, f"{row['size_before']} → {row['size_after']} members")
     return _line(

@@ -1,4 +1,4 @@
-"""`purge`: forget what stems from documents that are gone, and say what was removed."""
+"""`purge`: remove the content of deleted documents, and report what was removed."""
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +11,7 @@ from graphrag_assets.indexing.purge import Removed, ledger_note
 
 
 def run_purge(dry_run: bool, shared_ledger: bool) -> None:
-    """Purge, or with `dry_run` count; print where what was removed.
+    """Purge, or with `dry_run` only count; print what was removed from where.
 
     Raises:
         StoreError: the index is not up to date, was made with other models, or runs are under way.
@@ -32,11 +32,11 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
             soft_wrap=True,
         )
     if not removed:
-        console.print("Nothing is left to purge.", highlight=False)
+        console.print("Nothing to purge.", highlight=False)
         return
     console.print(_table(removed, dry_run))
     if dry_run:
-        console.print("Nothing was removed: --dry-run.", highlight=False)
+        console.print("Dry run: nothing was removed.", highlight=False)
 
 
 def _table(removed: list[Removed], dry_run: bool) -> Table:

@@ -23,7 +23,7 @@ def run_retrieve(
     if as_json:
         print(found.write_json())
     elif found.is_empty():
-        Console(stderr=True).print("No passage has a word of the question.")
+        Console(stderr=True).print("No passage contains a word of the question.")
     else:
         Console().print(_table(found))
 

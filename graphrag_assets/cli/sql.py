@@ -24,7 +24,7 @@ _MIN_WIDTH = 4
 
 
 def run_sql(query: str | None, path: Path | None, form: str | None) -> bool:
-    """Run the query, or the queries piped in; without any, start DuckDB's shell. False if a query failed.
+    """Run the query, or the queries from standard input; without any, start DuckDB's shell. False if a query failed.
 
     Args:
         form: one of `FORMATS`; default: a table on a terminal, CSV elsewhere.

@@ -1,4 +1,4 @@
-"""Tables on the terminal, in which names are never broken over lines."""
+"""Tables on the terminal that never wrap names."""
 
 from rich import box
 from rich.console import Console

@@ -1,7 +1,7 @@
 """Answers without a model: the sentences of the evidence that answer best, quoted and cited.
 
-No sentence is written here, only chosen: by how much of the question it covers, by whether it holds what the
-question asks for (a date, a number, a person, a place), and by what earlier choices have covered already
+Sentences are selected, not written: by how much of the question they cover, by whether they contain what the
+question asks for (a date, a number, a person, a place), and by what earlier selections already cover
 (maximal marginal relevance, Carbonell and Goldstein 1998).
 
 Sentences are an answer when they cover at least half of the question, each of its words counting by how rare it is
@@ -60,7 +60,7 @@ _LEAST_GAIN = 0.3  # of the best sentence's gain; what adds less is left out
 _LEAST_POINT = 0.45  # of the best point's score, in a list of points
 _COVERED = 0.3  # how much of a term's weight a chosen sentence uses up
 
-# What speaks for a sentence besides the terms of the question in it; chosen on tests/ground_truth.json and on the
+# Weights of further evidence for a sentence, tuned on tests/ground_truth.json and on the
 # supporting sentences of HotpotQA.
 _SIMILARITY = 0.4  # its vector's
 _PASSAGE = 0.4  # the whole passage covers the question
@@ -69,8 +69,8 @@ _RANK = 0.2  # its passage was found early
 _NEIGHBOUR = 0.1  # the sentence before or after it is in the answer
 _REPETITION = 0.25  # against it: it resembles a chosen one
 
-# How much a sentence has of a term that is only near it.
-_FADING = 0.7  # per sentence back: "he" and "the ship" mean what was named before
+# Weight of a term that occurs only near the sentence.
+_FADING = 0.7  # per earlier sentence: "he" and "the ship" refer to names before
 _FOLLOWING = 0.3
 _HEADING = 0.8
 _SURROUNDINGS = 0.15
@@ -133,7 +133,7 @@ class ExtractiveAnswerer:
             yield piece
 
     async def ahypothesis(self, question: str, example: str) -> Reply:
-        """The question itself: it holds the words to search with."""
+        """The question itself: it contains the words to search for."""
         return Reply(question)
 
     async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
@@ -237,7 +237,7 @@ def _asked(question: str, passages: Sequence[Passage]) -> Asked:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """The texts as a list; one that stands within another only there."""
+    """The texts as a list; a text contained in another is left out."""
     distinct = [text for text in dict.fromkeys(texts) if not any(text != other and text in other for other in texts)]
     return "\n".join(f"- {text}" for text in distinct)
 
@@ -344,7 +344,7 @@ def _covering(
     most: int,
     one_will_do: bool,
 ) -> list[tuple[int, float]]:
-    """Up to `most` eligible places in the pool with their gains: each next one for what those before leave open.
+    """Up to `most` eligible places in the pool with their gains, chosen greedily for what of the question is uncovered.
 
     `one_will_do`: a sentence with all words of the question and all that it asks for is enough.
     """
@@ -467,7 +467,7 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
 
 
 def _follow_ups(asked: Asked, points: Sequence[Point], most: int) -> tuple[FollowUp, ...]:
-    """The question again with regard to each name that the points bring up and the question does not have."""
+    """Follow-up questions: the question about each name that is in the points but not in the question."""
     scores: dict[str, float] = {}
     for point in points:
         for name in names_in(point.text, asked.language):

@@ -59,7 +59,7 @@ def dangles(text: str, language: str = "en") -> bool:
 def candidates(passages: Sequence[Passage], language: str = "en") -> list[Candidate]:
     """The sentences of the passages, each once: one that several passages share is cited by all of them.
 
-    Sentences of text units come first: a document says more about a statement than what was made of it.
+    Sentences of text units come first: a document is the original source of a statement.
     """
     ordered = sorted(passages, key=lambda p: _ORDER.index(p.table) if p.table in _ORDER else len(_ORDER))
     found: dict[str, tuple[int, str, int, int | None, str]] = {}

@@ -1,4 +1,4 @@
-"""Which of several sentences says best what they all say: the summarizer of the embedded default.
+"""Selects the most central of several sentences: the summarizer of the embedded default.
 
 Degree centrality of LexRank (Erkan and Radev, 2004, JAIR 22): a sentence is central when it is similar to many
 of its group. The sum of similarities to all others is the similarity to the group's sum, so the cost is linear.
@@ -19,9 +19,9 @@ def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:
     """Mean similarity (TF-IDF cosine, 0 to 1) of each text to the texts of its group, itself included.
 
     The weights are those of scikit-learn's TfidfVectorizer with `sublinear_tf`, fitted to the group alone: (1 + ln
-    occurrences of the word) · (1 + ln((1 + texts) / (1 + texts with it))), scaled to length 1. So what else the
-    corpus holds, or what else is ranked in the same call, does not change a score: an edit reorders nothing that it
-    does not concern.
+    occurrences of the word) · (1 + ln((1 + texts) / (1 + texts with it))), scaled to length 1. So a score does not
+    depend on the rest of the corpus or on other texts of the same call: an edit reorders nothing that it does not
+    concern.
 
     Args:
         texts: n texts.

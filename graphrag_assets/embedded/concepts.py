@@ -14,7 +14,7 @@ _HYPHEN_STOPS = word_list("cue_words:hyphen stops")
 
 
 def phrase_counts(sentences: Iterable[TaggedSentence]) -> Counter[str | tuple[str, str]]:
-    """How often the unit has each word and each pair of adjoining words."""
+    """Counts of the unit's words and pairs of adjacent words."""
     counts: Counter[str | tuple[str, str]] = Counter()
     for sentence in sentences:
         counts.update(sentence.words)

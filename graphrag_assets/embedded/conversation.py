@@ -1,4 +1,4 @@
-"""What else an answerer is asked, without a model: ratings of reports, new questions, what a question goes on with."""
+"""Report ratings, question suggestions and follow-up questions without a model."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _QUESTIONS = {
 
 
 def in_conversation(question: str, history: str) -> str:
-    """The question; with regard to what was spoken of before, where it names nothing itself."""
+    """The question; if it names nothing, with the subject of the earlier turns."""
     asked = Asked.of(question)
     if not history or asked.named or asked.subject:
         return question
@@ -32,7 +32,7 @@ def in_conversation(question: str, history: str) -> str:
 
 
 def rate(question: str, report: str) -> tuple[float, Usage]:
-    """How much the report is worth reading, 0 to 5: a question about everything may be answered by any report."""
+    """The relevance of the report, 0 to 5: a question about everything may be answered by any report."""
     started = time.perf_counter()
     asked = Asked.of(question, language_of_question(question, report))
     rating = 3.0

@@ -1,4 +1,4 @@
-"""Sentences that say what a thing is: it is their subject, followed by a copula or an apposition."""
+"""Defining sentences: the thing is their subject, followed by a copula or an apposition."""
 
 import re
 

@@ -105,7 +105,7 @@ def _opens_with(mentions: Sequence[Mention], sentence: TaggedSentence) -> bool:
 
 
 def _with_title(about: Sequence[str], found: Sequence[_Found], unit: UnitExtraction) -> UnitExtraction:
-    """`unit` with what its title names and no sentence does: the unit is about it all the same.
+    """`unit` with the subject of the title if no sentence names it.
 
     Where the first name of the text has a word of the title's ("Paul Michael Gross", titled "Paul Gross"), its sentence
     describes what the title names, and relates the two.
@@ -164,7 +164,7 @@ def _things(sentences: _Sentences) -> dict[str, _Thing]:
         for mention in (*names, *concepts):
             thing = things[_key(mention.title, mention.type)]
             thing.titles[mention.title] += 1
-            # Ten times the evidence outweighs a lack of it: NAME decides only where nothing else is known.
+            # Specific evidence weighs ten times as much: NAME is used only if there is no other evidence.
             thing.types[mention.type] += 1 + 10 * mention.evidence if mention.type != cues.CONCEPT else 1
     things.pop("", None)
     return _with_short_forms(dict(things))
@@ -266,7 +266,7 @@ def _suits(found: _Found, number: int) -> tuple[bool, bool, bool, int, int]:
 
 
 def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[tuple[str, str, str]]:
-    """Predicates between neighbours: (agent, other, predicate)."""
+    """Predicates between neighbors: (agent, other, predicate)."""
     for i, (left, right) in enumerate(pairwise(mentions)):
         if left.title == right.title or left.last > right.first or right.first - left.last > 12:
             continue
@@ -274,7 +274,7 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
         crowded = any(left.first - before.last < 3 for before in mentions[:i][-1:])
         crowded |= any(after.first - right.last < 3 for after in mentions[i + 2 :][:1])
         if between == ", " and (crowded or title_key(left.title) in word_list("places:countries")):
-            continue  # a list, no place within a place
+            continue  # a list, not a place inside another place
         name, reverse = predicate(between, left.type, right.type)
         if name:
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)

@@ -1,7 +1,7 @@
 """Embeddings without a model: hashed words, word pairs and character n-grams, 512 numbers per text.
 
 Feature hashing with signs (Weinberger et al. 2009, https://arxiv.org/abs/0902.2206) keeps inner products in
-expectation, needs no vocabulary, and so knows no order of texts: a text has the same vector in any batch.
+expectation, needs no vocabulary, and does not depend on the order of texts: a text has the same vector in any batch.
 All sums are of integers, which makes that exact to the last bit.
 """
 
@@ -57,7 +57,7 @@ def _embed_block(texts: Sequence[str]) -> np.ndarray:
 
 
 def _weighted_features(texts: Sequence[str]) -> pl.DataFrame:
-    """Frame (row, feature, weight Int64): the words of each text, and its pairs of neighbouring words."""
+    """Frame (row, feature, weight Int64): the words of each text, and its pairs of neighboring words."""
     series = pl.Series("feature", list(texts), dtype=pl.String)
     words = _one_per_row(terms(series)).with_columns(stop=pl.col("feature").is_in(_STOP_WORDS.implode()))
     words = words.with_columns(pl.col("feature").str.head(_BEGINNING))

@@ -1,4 +1,4 @@
-"""Proper names and concepts of tagged sentences: where they are, and what they seem to be."""
+"""Finds proper names and concepts in tagged sentences, with evidence for their types."""
 
 import bisect
 import re
@@ -349,7 +349,7 @@ def _stands_alone(word: str, kinds: str, first: int, seen: Attested) -> bool:
     if not known_word(lower):
         return True
     if lower in seen.common and seen.alone[lower] < 2 and not is_surname_like(lower, seen):
-        # "the cable … the Cable": a common word that somebody capitalized
+        # "the cable … the Cable": a common word that was capitalized once
         return kinds[:first].endswith("t") and word_tag(lower).startswith(("NN", "JJ")) and not is_generic_noun(lower)
     return word_tag(lower) not in _FORMS_NO_NAME or is_surname_like(lower, seen) or kinds[first] == "N"
 
@@ -384,8 +384,8 @@ def _type_by_context(sentence: TaggedSentence, kinds: str, first: int, last: int
         return cues.PERSON, 2
     acts = last - first == 1 and kinds[last : last + 1] == "v"
     if acts and kinds[first - 1 : first] not in ("p", "t", "o", "D", "j"):
-        return cues.PERSON, 1  # who acts without an article is mostly somebody
+        return cues.PERSON, 1  # an agent without an article is mostly a person
     strange = not known_word(words[first].lower()) and not known_word(words[last - 1].lower())
     if strange and 1 < last - first < 4 and not article and set(kinds[first:last]) <= set("NdI"):
-        return cues.PERSON, 1  # two strange words side by side are mostly somebody
+        return cues.PERSON, 1  # two adjacent unknown words are mostly a person
     return cues.NAME, 0

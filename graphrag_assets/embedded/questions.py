@@ -1,4 +1,4 @@
-"""What a question asks for, read from its words: its terms, the names in it, and the kind of answer it wants."""
+"""Analyzes a question: its terms, the names in it, and the kind of answer it asks for."""
 
 import re
 from collections.abc import Sequence
@@ -265,7 +265,7 @@ class Asked:
         return bool(_SEVERAL.search(self.text))
 
     def with_regard_to(self, name: str) -> str:
-        """The same question, asked of something that came up."""
+        """The same question about another subject."""
         return f"{name}{_REGARD}{self.text.rpartition(_REGARD)[2]}"
 
     def words(self, text: str) -> set[str]:
@@ -305,7 +305,7 @@ class Asked:
 
     @cached_property
     def _done(self) -> str | None:
-        """The stem of what somebody did in "Who did it?": the answer hardly says it in passing."""
+        """The stem of the action in a question "Who did it?", which an answer is likely to contain as its main verb."""
         match = _WHO_DID.search(self.text)
         return _stemmed([match[1].casefold()], self.language)[0] if match else None
 

@@ -1,10 +1,10 @@
-"""What relates two entities of a sentence: a predicate where the words between them state one plainly."""
+"""Relations of two entities of a sentence: a predicate if the words between them state one explicitly."""
 
 import re
 
 from graphrag_assets.embedded.tagging import alternatives
 
-# What may stand around the verb without changing what it states: "…, who had also directed the play …".
+# Words around the verb that do not change its meaning: "…, who had also directed the play …".
 _ADVERBS = rf"(?:(?:{alternatives('adverbs between')}|at last|in \d{{4}})[ ,]+)*"
 _BE = r"(?:is|was|were|are|been|being|had been|has been|have been)"
 _OPEN = rf"^,? ?{_ADVERBS}"

@@ -1,4 +1,4 @@
-"""Community reports of the embedded default: the most telling sentences, arranged by topic and cited.
+"""Community reports of the embedded default: the most central sentences, arranged by topic and cited.
 
 Nothing is invented: each sentence of a report is a description or claim of the community, followed by the
 entities, relationships, claims or sub-reports it was taken from.
@@ -40,8 +40,8 @@ class _Statement:
 def write_reports(materials: Sequence[ReportMaterial], ranked: bool = True) -> list[ReportRecord]:
     """One report per material, in order.
 
-    Sentences are ranked by centrality within their community or, where there are too few to choose from, stand in
-    the order of the rows: entities, relationships, claims.
+    Sentences are ranked by centrality within their community or, if there are too few, kept in the order of the
+    rows: entities, relationships, claims.
     """
     statements = [_statements(material.rows) for material in materials]
     texts = [(place, statement.text) for place, listed in enumerate(statements) for statement in listed]
@@ -111,7 +111,7 @@ def _repeats(statement: _Statement, chosen: Iterable[_Statement]) -> bool:
 
 
 def _connected(material: ReportMaterial, names: Sequence[str]) -> str:
-    """The other entities that the first of `names` is related to, as a sentence; empty where it has no others."""
+    """A sentence with the other entities that the first of `names` is related to; empty if there are none."""
     links: dict[str, set[int]] = defaultdict(set)
     for row in material.rows:
         if row.section == "Relationships" and names and names[0] in row.names:

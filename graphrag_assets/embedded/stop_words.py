@@ -1,4 +1,4 @@
-"""English words that carry grammar, not content: they hardly count in embeddings, search and answers."""
+"""English function words, which have little weight in embeddings, search and answers."""
 
 _WORDS = """
 a about above across after again against all almost along already also although always am among an and another any

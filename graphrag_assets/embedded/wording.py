@@ -72,7 +72,7 @@ historia contenido dar explicar describir comparar diferencia
 объяснить описать сравнить разница
 """,
 }
-"""Words of a question that say how it is to be answered, not what it is about."""
+"""Words of a question that describe the form of the answer, not its subject."""
 
 IMPLIED: Mapping[str, frozenset[str]] = {
     "date": frozenset(["happen", "occur", "date", "year", "day", "month"]),
@@ -169,4 +169,4 @@ DANGLING: Mapping[str, re.Pattern[str]] = {
         r"|но|и|а|однако|затем|потом|поэтому|также|тоже|тогда|кроме того|тем не менее",
     }.items()
 }
-"""Beginnings of sentences that mean something in a sentence before: pronouns and connectives, by language."""
+"""Beginnings of sentences that refer to an earlier sentence: pronouns and connectives, by language."""

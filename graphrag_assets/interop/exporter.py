@@ -48,7 +48,7 @@ def export(
         rows by table, or nodes and edges.
 
     Raises:
-        InputError: a batch or community is not there.
+        InputError: a batch or community does not exist.
         StoreError: nothing is published.
     """
     with _selected(index, batches, communities) as connection:
@@ -59,7 +59,7 @@ def export(
 def _selected(
     index: Path | None, batches: Sequence[str], communities: Sequence[int]
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with views v3_* of GraphRAG 3's tables, of what is asked for."""
+    """A connection with views v3_* of GraphRAG 3's tables, limited to the requested batches and communities."""
     path = PublishedIndex(index).reader().path
     with attached(published=path) as connection:
         connection.execute("USE published")

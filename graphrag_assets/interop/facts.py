@@ -93,7 +93,7 @@ def _relationship_ids(low: pl.Series, high: pl.Series) -> pl.Series:
 def _ids(frame: pl.DataFrame, table: str, batch: str, taken: dict[str, pl.Series], counts: Counts) -> pl.DataFrame:
     """given, id: the ids as they are, but new ones for those that rows of other batches have."""
     clashing = frame.select(given="id").with_columns(clash=pl.col("given").is_in(taken[table].implode()))
-    counts[table, "with the id of a row of another batch, given a new one"] += int(clashing["clash"].sum())
+    counts[table, "id already used by another batch, replaced by a new one"] += int(clashing["clash"].sum())
     hashed = pl.Series("hashed", [stable_id(batch, table, given) for given in clashing["given"]], dtype=pl.String)
     return clashing.with_columns(hashed).select("given", id=pl.when("clash").then("hashed").otherwise("given"))
 
@@ -203,7 +203,7 @@ def _identified(texts: Texts, graph: RepairedGraph, claims: pl.DataFrame, ids: d
 
 
 def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
-    """What a number that a report of the index cites stands for now: merged rows stand for each other."""
+    """The current row for each number that a report of the index cites; merged rows map to the same row."""
     entities = graph.keys.with_columns(id=entity_ids(graph.keys["key"]))
     relationships = graph.pairs.with_columns(_relationship_ids(graph.pairs["low_key"], graph.pairs["high_key"]))
     merged = [
@@ -217,7 +217,7 @@ def _references(rows: pl.DataFrame, graph: RepairedGraph) -> pl.DataFrame:
 
 
 def _with_text_for_the_rest(texts: Texts, graph: RepairedGraph, counts: Counts) -> tuple[Texts, RepairedGraph]:
-    """Entities and relationships that stand in no text become one: a document of what the graph says of each."""
+    """Add a document with a line for each entity and relationship that has no text unit."""
     entities = graph.entities.filter(pl.col("text_unit_ids").list.len() == 0)
     pairs = graph.relationships.filter(pl.col("text_unit_ids").list.len() == 0)
     if entities.is_empty() and pairs.is_empty():

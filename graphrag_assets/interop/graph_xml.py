@@ -23,7 +23,7 @@ _NODE_ATTRIBUTES = {
 }
 _EDGE_ATTRIBUTES = {"type": "string", "description": "string", "combined_degree": "long", "weight": "double"}
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold."""
+"""Characters that XML 1.0 does not allow."""
 _BREAKS = str.maketrans({"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
 
 

@@ -57,9 +57,7 @@ def hierarchy_of(
     joined = _join_neighbors(levels, edges, weights)
     counts["entities", "without a community, joined to that of their strongest relationship"] += joined
     levels, n_pieces = _nested_and_connected(levels, edges)
-    counts["communities", "pieces that are not connected with their community, made communities of their own"] += (
-        n_pieces
-    )
+    counts["communities", "pieces disconnected from their community, made separate communities"] += n_pieces
     complete = _members_frame(ids, levels)
     own = communities.select("id", "community", "level").unique("community", keep="first", maintain_order=True)
     named = pl.concat([complete, first.select(complete.columns)]).unique(["community", "level", "entity_id"])
@@ -143,7 +141,7 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
         for part in np.flatnonzero(is_rest):
             nodes = by_part[starts[part] : starts[part + 1]]
             name = nodes.tobytes()
-            if name not in known:  # a piece that is a piece already on the level above is the same
+            if name not in known:  # a piece that was split off on the level above stays the same piece
                 known[name] = -1 - len(known)
             numbers[nodes] = known[name]
         found.append(numbers)

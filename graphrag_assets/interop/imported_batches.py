@@ -52,7 +52,10 @@ def hand_over(index: Index, batch: str, documents: Sequence[str] = ()) -> list[s
         files = [(folder / path, text.encode()) for path, text in zip(paths, chosen["text"], strict=True)]
         there = [path for path, (file, content) in zip(paths, files, strict=True) if _is_another(file, content)]
         if there:
-            raise InputError(f"{there[0]} is in the input folder already. Move it, or remove the document instead.")
+            raise InputError(
+                f"{there[0]} already exists in the input folder. Move that file, or remove the document from the "
+                "import instead."
+            )
         for file, content in files:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)

@@ -139,8 +139,8 @@ def _check_is_folder_name(batch: str) -> None:
     folder = batch.removeprefix(PREFIX)
     if not folder.strip() or folder.startswith(".") or any(c in "/\\" or not c.isprintable() for c in batch):
         raise InputError(
-            f"{batch!r} cannot be the name of a batch: it has to be that of a folder, without / and \\ and not "
-            "starting with a dot. Give another with --name."
+            f"{batch!r} cannot be the name of a batch: it must be a valid folder name without / and \\ that does "
+            "not start with a dot. Choose another with --name."
         )
 
 
@@ -178,14 +178,14 @@ def _check_something_left(path: Path, source: Source, facts: Facts) -> None:
 def _usable_vectors(index: Index, vectors: pl.DataFrame, model: str, vectors_of: str, counts: Counts) -> pl.DataFrame:
     """The vectors of the source with the model and the length of those of the index."""
     if vectors_of != model:
-        counts["embeddings", "of another model than the index's, or of an unknown one, left out"] += vectors.height
+        counts["embeddings", "from another or an unknown embedding model, left out"] += vectors.height
         return vectors.clear()
     lengths = index.working.read(
         "SELECT len(vector) FROM embeddings WHERE model = $model GROUP BY ALL ORDER BY count(*) DESC LIMIT 1",
         {"model": model},
     )
     usable = of_one_length(vectors, lengths.item() if lengths.height else None)
-    counts["embeddings", "of another length than the index's, left out"] += vectors.height - usable.height
+    counts["embeddings", "with another length than the index's vectors, left out"] += vectors.height - usable.height
     return usable
 
 
@@ -215,7 +215,7 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     rows = found.select("kind", "id", "fingerprint", "model").with_columns(
         vector=pl.Series(unit.tolist(), dtype=pl.List(pl.Float32))
     )
-    counts["embeddings", "of texts that are not as they were, left out"] += source.vectors.height - rows.height
+    counts["embeddings", "of changed texts, left out"] += source.vectors.height - rows.height
     with index.working.transaction() as connection:
         known = connection.sql("SELECT kind, id FROM embeddings").pl()
         add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
@@ -225,10 +225,10 @@ def _all_counts(index: Index, batch: str, source: Source, n_kept: int, repaired:
     """step, table_name, what, n: rows read, rows written, and repairs."""
     written = rows_written(index.working, batch)
     if source.members.height:
-        repaired["communities", "added for entities that were in none"] += written["communities"] - n_kept
+        repaired["communities", "added for entities without a community"] += written["communities"] - n_kept
     own = index.working.read("SELECT count(*) FROM community_reports WHERE model = $own", {"own": REPORTER}).item()
     if source.reports.height:
-        repaired["community_reports", "written by the embedded default, where there was none"] += own
+        repaired["community_reports", "written by the embedded default because they were missing"] += own
     rows = [("read", table, "rows", n) for table, n in source.rows().items()]
     rows += [("written", table, "rows", n) for table, n in written.items()]
     rows += [("repaired", table, what, n) for (table, what), n in repaired.items() if n > 0]

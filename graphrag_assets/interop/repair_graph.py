@@ -1,4 +1,4 @@
-"""Repairs entities, relationships and claims: consistent names, existing ends, existing text units."""
+"""Repairs entities, relationships and claims: consistent names, existing endpoints, existing text units."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def _merge_titles(named: pl.DataFrame, counts: Counts) -> pl.DataFrame:
             pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
         )
     )
-    counts["entities", "with the title of another, merged"] += named.height - merged.height
+    counts["entities", "with the same title as another, merged"] += named.height - merged.height
     return merged
 
 
@@ -101,16 +101,14 @@ def _with_ends(relationships: pl.DataFrame, counts: Counts) -> pl.DataFrame:
         low_key=pl.min_horizontal("source_key", "target_key"), high_key=pl.max_horizontal("source_key", "target_key")
     )
     nameless = keyed.filter(pl.col("low_key") == "")
-    counts["relationships", "without a name at an end, left out"] += nameless.height
+    counts["relationships", "without a name at an endpoint, left out"] += nameless.height
     keyed = keyed.filter(pl.col("low_key") != "")
     loops = keyed.filter(pl.col("low_key") == pl.col("high_key"))
-    counts["relationships", "of an entity with itself, left out"] += loops.height
+    counts["relationships", "between an entity and itself, left out"] += loops.height
     keyed = keyed.filter(pl.col("low_key") != pl.col("high_key"))
     usable = (pl.col("weight").is_finite() & (pl.col("weight") > 0)).fill_null(False)
     absent = keyed["weight"].null_count() == keyed.height  # a graph without weights is valid
-    counts["relationships", "without a weight above 0, given the weight 1"] += (
-        0 if absent else keyed.filter(~usable).height
-    )
+    counts["relationships", "without a weight above 0, set to 1"] += 0 if absent else keyed.filter(~usable).height
     return keyed.with_columns(weight=pl.when(usable).then("weight").otherwise(1.0))
 
 
@@ -125,7 +123,7 @@ def _merge_pairs(ends: pl.DataFrame, counts: Counts) -> pl.DataFrame:
             pl.col("text_unit_ids").explode(empty_as_null=False).unique(maintain_order=True),
         )
     )
-    counts["relationships", "of a pair given before, in either direction, merged"] += ends.height - merged.height
+    counts["relationships", "duplicates of a pair, in either direction, merged"] += ends.height - merged.height
     return merged
 
 
@@ -137,7 +135,7 @@ def _with_units(
     for table, frame in (("entities", entities), ("relationships", relationships)):
         kept = frame.with_columns(text_unit_ids=_UNITS.set_intersection(unit_ids.unique().implode()))
         before, after = (f.select(_UNITS.len().sum()).item() or 0 for f in (frame, kept))
-        counts[table, "references to text units that are not there, left out"] += before - after
+        counts[table, "references to missing text units, left out"] += before - after
         found.append(kept)
     return found[0], found[1]
 
@@ -160,7 +158,7 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
         )
     )
     phantoms = named_ends.join(entities, on="key", how="anti").select("key", "title", "text_unit_ids", type=pl.lit(""))
-    counts["entities", "only named as the end of a relationship, added"] += phantoms.height
+    counts["entities", "missing endpoints of relationships, added"] += phantoms.height
     both = pl.concat([entities, phantoms], how="diagonal").with_columns(pl.col("description").fill_null(""))
     untyped = entities.filter(pl.col("type") == "").height
     # A graph without types is valid.
@@ -168,7 +166,7 @@ def _complete(entities: pl.DataFrame, relationships: pl.DataFrame, counts: Count
     silent = (pl.col("description") == "") & (pl.col("said").fill_null("") != "")
     joined = both.join(named_ends.select("key", "said"), on="key", how="left", maintain_order="left")
     own = joined.join(entities, on="key", how="semi")
-    description_added = "without a description, given that of their strongest relationship"
+    description_added = "without a description, set to that of their strongest relationship"
     counts["entities", description_added] += own.filter(silent).height
     return joined.with_columns(
         description=pl.when(silent).then("said").otherwise("description"),
@@ -188,7 +186,9 @@ def _placed_by_each_other(
     placed = joined.with_columns(text_unit_ids=pl.when(_UNITS.len() == 0).then(shared).otherwise("text_unit_ids")).drop(
         "_of_source", "_of_target"
     )
-    _count_placed(relationships, placed, "relationships", "without a text unit, placed where both ends are", counts)
+    _count_placed(
+        relationships, placed, "relationships", "without a text unit, added to those of both endpoints", counts
+    )
     units_by_key = (
         pl.concat([placed.select("text_unit_ids", key=f"{end}_key") for end in ("source", "target")])
         .group_by("key", maintain_order=True)
@@ -197,7 +197,7 @@ def _placed_by_each_other(
     found = entities.join(units_by_key, on="key", how="left", maintain_order="left").with_columns(
         text_unit_ids=pl.when(_UNITS.len() == 0).then(pl.col("_units").fill_null([])).otherwise("text_unit_ids")
     )
-    _count_placed(entities, found, "entities", "without a text unit, placed where their relationships are", counts)
+    _count_placed(entities, found, "entities", "without a text unit, added to those of their relationships", counts)
     return found.drop("_units"), placed
 
 
@@ -207,21 +207,21 @@ def _count_placed(before: pl.DataFrame, after: pl.DataFrame, table: str, what: s
 
 
 def repair_claims(claims: pl.DataFrame, unit_ids: Iterable[str], counts: Counts) -> pl.DataFrame:
-    """Claims that say something, in a text unit that exists; dates as ISO 8601, as precise as they were given."""
+    """Claims with content and an existing text unit; dates as ISO 8601 with the original precision."""
     text = pl.col("description").fill_null("").str.strip_chars()
     garbage = claims.filter((text == "") | (pl.col("subject_id").fill_null("").str.strip_chars() == ""))
     counts["covariates", "without a subject or a description, left out"] += garbage.height
     rest = claims.join(garbage, on="id", how="anti", maintain_order="left", nulls_equal=True)
     homeless = rest.filter(~pl.col("text_unit_id").is_in(pl.Series(unit_ids).implode()).fill_null(False))
-    counts["covariates", "in text units that are not there, left out"] += homeless.height
+    counts["covariates", "in missing text units, left out"] += homeless.height
     rest = rest.join(homeless, on="id", how="anti", maintain_order="left", nulls_equal=True)
     distinct = rest.unique("id", keep="first", maintain_order=True)
-    counts["covariates", "with the id of another, left out"] += rest.height - distinct.height
+    counts["covariates", "with the id of another claim, left out"] += rest.height - distinct.height
     status = pl.col("status").fill_null("").str.strip_chars().str.to_uppercase()
-    counts["covariates", "of unknown status, now SUSPECTED"] += distinct.filter(~status.is_in(STATUSES)).height
+    counts["covariates", "with an unknown status, set to SUSPECTED"] += distinct.filter(~status.is_in(STATUSES)).height
     dated = [_dates(distinct[name], name == "end_date") for name in ("start_date", "end_date")]
     for given, read in zip((distinct["start_date"], distinct["end_date"]), dated, strict=True):
-        counts["covariates", "dates that cannot be read, left out"] += sum(
+        counts["covariates", "unreadable dates, left out"] += sum(
             said not in (None, "", "NONE") and date is None for said, date in zip(given, read, strict=True)
         )
     return distinct.with_columns(

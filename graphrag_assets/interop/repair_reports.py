@@ -25,9 +25,9 @@ def repair_reports(reports: pl.DataFrame, communities: pl.Series, counts: Counts
     )
     counts["community_reports", "without content, left out"] += reports.height - with_content.height
     of_known = with_content.filter(pl.col("community").is_in(communities.implode()))
-    counts["community_reports", "of communities that are not there, left out"] += with_content.height - of_known.height
+    counts["community_reports", "of missing communities, left out"] += with_content.height - of_known.height
     distinct = of_known.unique("community", keep="first", maintain_order=True)
-    counts["community_reports", "of a community that has one, left out"] += of_known.height - distinct.height
+    counts["community_reports", "second report of a community, left out"] += of_known.height - distinct.height
     return distinct
 
 
@@ -56,10 +56,10 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
         pl.Series("findings", findings, dtype=reports.schema["findings"]),
     )
     differing = (changed["full_content"] != reports["full_content"]).sum()
-    counts["community_reports", "citing rows that have other numbers here, renumbered"] += int(differing)
+    counts["community_reports", "with citations of renumbered rows, updated"] += int(differing)
     known = pl.DataFrame([(*key, "") for key in numbers], schema=_NUMBERS, orient="row")
     cited = report_citations(reports, known)
-    counts["community_reports", "citations of rows that are not there, left out"] += cited["cited_id"].null_count()
+    counts["community_reports", "citations of missing rows, left out"] += cited["cited_id"].null_count()
     return changed
 
 

@@ -34,11 +34,11 @@ def repair_texts(source: Source, counts: Counts) -> Texts:
     counts["text_units", "without text, left out"] += empty.height
     units = units.join(empty, on="id", how="anti", maintain_order="left")
     shared = units.filter(pl.col("document_ids").list.len() > 1)
-    counts["text_units", "of several documents, placed in the first"] += shared.height
+    counts["text_units", "in several documents, assigned to the first"] += shared.height
     units = units.with_columns(document_id=pl.col("document_ids").list.first().fill_null("")).drop("document_ids")
     listed = documents.select("id", "text_unit_ids").explode("text_unit_ids", empty_as_null=False)
     dangling = listed.join(units, left_on="text_unit_ids", right_on="id", how="anti")
-    counts["documents", "references to text units that are not there, left out"] += dangling.height
+    counts["documents", "references to missing text units, left out"] += dangling.height
     documents = documents.with_columns(_as_json(documents["raw_data"])).drop("text_unit_ids")
     documents = _with_missing(documents, units, counts)
     return Texts(documents, _placed(documents, units, counts))
@@ -60,7 +60,7 @@ def _as_json(given: pl.Series) -> pl.Series:
 def _distinct(frame: pl.DataFrame, table: str, counts: Counts) -> pl.DataFrame:
     """Rows with an id, one per id."""
     found = frame.drop_nulls("id").unique("id", keep="first", maintain_order=True)
-    counts[table, "without an id of their own, left out"] += frame.height - found.height
+    counts[table, "without a unique id, left out"] += frame.height - found.height
     return found
 
 
@@ -71,7 +71,7 @@ def _with_missing(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) 
     ).group_by("document_id", maintain_order=True)
     joined = texts.agg(pl.col("text").str.join("\n\n").alias("joined")).rename({"document_id": "id"})
     missing = joined.join(documents, on="id", how="anti", maintain_order="left")
-    counts["documents", "made from their text units"] += joined.height
+    counts["documents", "missing, created from their text units"] += joined.height
     added = missing.select("id", title=pl.when(pl.col("id") == "").then(pl.lit("untitled")).otherwise("id"))
     return (
         pl.concat([documents, added], how="diagonal")
@@ -103,9 +103,9 @@ def _placed(documents: pl.DataFrame, units: pl.DataFrame, counts: Counts) -> pl.
         orient="row",
     )
     placed = units.join(spans, on="id", maintain_order="right")
-    counts["text_units", "not literally in their document, without a place"] += placed["start_char"].null_count()
+    counts["text_units", "not found in their document, without a character span"] += placed["start_char"].null_count()
     freed = placed.filter(pl.col("found") != pl.col("text"))
-    counts["text_units", "freed of the metadata that was put before them"] += freed.height
+    counts["text_units", "prepended metadata removed"] += freed.height
     tokens = pl.Series("counted", count_tokens(placed["found"].to_list()), dtype=pl.Int64)
     changed = pl.col("n_tokens").is_null() | (pl.col("found") != pl.col("text"))
     return placed.with_columns(

@@ -155,7 +155,7 @@ def read_source(path: Path) -> Source:
     if "relationships" not in tables and "entities" not in tables:
         raise InputError(
             f"{folder} has neither entities nor relationships (entities.parquet, create_final_entities.parquet, "
-            "entities.csv …). Give the folder GraphRAG writes its output to, or one with a graph in it."
+            "entities.csv …). Give GraphRAG's output folder, or a folder with a graph."
         )
     for name, needed in _NEEDED.items():
         if name in tables:
@@ -239,7 +239,7 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
         _members(tables),
         reports,
         vectors,
-        Counter({("community_reports", "findings that cannot be read, left out"): unread}),
+        Counter({("community_reports", "unreadable findings, left out"): unread}),
     )
 
 

@@ -1,4 +1,4 @@
-"""Writes communities, members and reports of an imported index as if the last run had left them.
+"""Writes communities, members and reports of an imported index in the form of a last run's result.
 
 The stages that follow compare the graph with them as with the result of any run, and find no change.
 """

@@ -1,7 +1,6 @@
 """Chat and embedding models of the settings: for indexing, and for answers to questions.
 
-How many calls run at once, what they may cost and that nothing is paid twice is the matter of `chat_client` and
-`embedding_client`.
+Limits, budget and ledger are handled by `chat_client` and `embedding_client`.
 """
 
 import functools

@@ -69,8 +69,8 @@ class Budget:
                 raise BudgetExceeded(
                     f"{what}: the budget of ${self.limit_usd:.2f} is used up: ${self.today:.4f} spent today "
                     f"(${self.spent:.4f} by this run), ${self.reserved:.4f} reserved for calls in flight, and the "
-                    f"next call may cost ${amount:.4f}. Everything paid for is kept. Raise GRAPHRAG_BUDGET_USD and "
-                    "run again: only the rest is paid for."
+                    f"next call may cost ${amount:.4f}. All paid answers are kept. Raise GRAPHRAG_BUDGET_USD and "
+                    "run again: only the remaining calls are paid for."
                 )
             self.reserved += amount
         return True

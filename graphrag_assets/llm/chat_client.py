@@ -72,7 +72,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """The valid answer to a request. An identical request in flight is joined, not sent again.
 
         Raises:
-            InvalidAnswer: not valid even the second time (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
+            InvalidAnswer: not valid in two attempts (`TruncatedAnswer`, `EmptyAnswer`, `RefusedAnswer`).
             RetriesExhausted, RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no answer.
         """
         key = self.key(request)
@@ -86,7 +86,7 @@ class ChatModel(ModelClient[ChatOptions]):
         return stored
 
     async def known(self, request: ChatRequest) -> Completion | None:
-        """The answer, if it is paid for already; nothing is sent."""
+        """The answer from the ledger, or None; nothing is sent."""
         return self._stored(request, await self.ledger.get(self.key(request)))
 
     def key(self, request: ChatRequest) -> str:
@@ -194,7 +194,9 @@ class ChatModel(ModelClient[ChatOptions]):
                         yield piece
             except Exception as error:
                 message = provider.failure(error, self.options.api_key).message
-                raise RetriesExhausted(f"{request.name}: the answer broke off. {message} Ask again.") from None
+                raise RetriesExhausted(
+                    f"{request.name}: the answer was interrupted. {message} Run the query again."
+                ) from None
             finally:
                 reply = replace(reply, text="".join(text))
                 usage = self._settle(request, trace, reservation, reply, prices)
@@ -205,7 +207,7 @@ class ChatModel(ModelClient[ChatOptions]):
     async def _best_guess(
         self, key: str, request: ChatRequest, answers: list[_Answer], began: float, trace: Trace
     ) -> _Answer:
-        """Of two answers with a problem the guess with the most records, of equal ones the second; it is stored.
+        """Store and return the better of two repaired answers: the one with more records, on a tie the second.
 
         Raises:
             InvalidAnswer: neither is a guess.
@@ -215,7 +217,7 @@ class ChatModel(ModelClient[ChatOptions]):
         if not guesses:
             await self._store(uuid.uuid4().hex, "invalid", request, "", second.completion.usage, began, trace)
             kind, where = type(second.problem or InvalidAnswer()), f"{request.name}: {self.options.where}"
-            raise kind(f"{where} gave no usable answer, asked twice. {second.problem} {_remedy(kind)}")
+            raise kind(f"{where} gave no usable answer in two attempts. {second.problem} {_remedy(kind)}")
         best = max(guesses, key=lambda guess: guess.kept_records)
         outdated = self._stored(request, await self.ledger.get(key)) is None
         text, usage = best.completion.text, second.completion.usage
@@ -348,7 +350,7 @@ def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:
 
 
 def _check(reply: provider.Reply) -> None:
-    """Raise the `InvalidAnswer` that can be told without parsing."""
+    """Raise the `InvalidAnswer` that can be detected without parsing."""
     if reply.refusal or reply.finish_reason == "content_filter":
         raise RefusedAnswer(f"The model refused to answer: {(reply.refusal or 'content filter')[:200]}")
     if reply.finish_reason == "length":

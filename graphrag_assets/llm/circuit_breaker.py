@@ -15,7 +15,7 @@ class CircuitBreaker:
     """Closed, open or half-open (M. Nygard, Release It!, 2007).
 
     closed: calls pass; `failures` failed calls in a row open the circuit, a fatal failure opens it at once.
-    open: every call raises `CircuitOpen`, also those that are waiting.
+    open: every call raises `CircuitOpen`, including waiting ones.
     half-open: after `seconds` one trial call passes; its success closes the circuit, its failure opens it again.
 
     `has_replied`: whether the model has ever replied.
@@ -34,7 +34,7 @@ class CircuitBreaker:
         """Let one call pass.
 
         Raises:
-            CircuitOpen: the circuit is open, or a trial call is under way.
+            CircuitOpen: the circuit is open, or a trial call is in progress.
         """
         if self.state == "closed":
             return
@@ -47,7 +47,7 @@ class CircuitBreaker:
         self.state, self._failed_in_a_row = "closed", 0
 
     def failed(self, error: str) -> None:
-        """A call has failed for good."""
+        """A call has failed after all retries."""
         self._failed_in_a_row += 1
         if self.state == "half-open" or self._failed_in_a_row >= self._failures:
             self.trip(f"{self._failed_in_a_row} calls in a row have failed. Last error: {error}")

@@ -105,10 +105,10 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
     tasks = {planned.task for planned in tally.planned.values()}
     said = []
     if extraction := [task for task in EXTRACTION_TASKS if task in tasks]:
-        rounds = "" if settings.max_gleanings < 2 else "; a text unit that is empty sooner ends sooner"
+        rounds = "" if settings.max_gleanings < 2 else "; a text unit without further records has fewer rounds"
         said.append(
-            f"Calls of {', '.join(extraction)} are counted from the prompts themselves{rounds}. What follows them is "
-            "estimated from what the embedded default finds in the same text units."
+            f"Calls of {', '.join(extraction)} are counted from the prompts themselves{rounds}. Later tasks are "
+            "estimated from the embedded default's results for the same text units."
         )
     for task in (task for task in RULES if task in tasks):
         measured = tally.answer_tokens.get(task)
@@ -118,17 +118,17 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
         said.append(f"Answers of {task}: {basis}.")
     for model, task in ((settings.chat_model, "community_report"), (settings.embedding_model, EMBED)):
         if task == EMBED and settings.embeds_locally:
-            said.append(f"{model} runs on this machine: nothing is paid for vectors.")
+            said.append(f"{model} runs on this machine, so its vectors are free.")
         elif model:
             said.append(f"{model}: {_price_in_words(prices_of(settings, task))}.")
     if settings.budget_usd is not None:
         spent = ledger_of(settings).spent_today()
-        said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} are spent today.")
+        said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
     return said
 
 
 def _price_in_words(prices: Prices) -> str:
     if prices.source == "unknown":
-        return "no price is known; set GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and its siblings"
+        return "no price is known; set GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and the related settings"
     origin = "litellm's table" if prices.source == "litellm" else "the settings"
     return f"${prices.input_usd * 1e6:g} in, ${prices.output_usd * 1e6:g} out per million tokens, by {origin}"

@@ -57,7 +57,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         model accepts is split at token boundaries; its vector is the mean of its pieces' by their tokens.
 
         Raises:
-            RetriesExhausted: failed too often, or vectors of a wrong number or size came every time.
+            RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
             RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there are no vectors.
         """
         split = [self._split(text) for text in texts]
@@ -161,12 +161,12 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""
         if len(vectors) != wanted:
-            raise BadReplyError(f"{len(vectors)} vectors came for {wanted} texts.")
+            raise BadReplyError(f"{len(vectors)} vectors were returned for {wanted} texts.")
         rows = [_decoded(vector) for vector in vectors]
         sizes = {len(row) for row in rows}
         expected = self.dimensions or max(sizes)
         if sizes != {expected} or not expected:
-            raise BadReplyError(f"Vectors of {sorted(sizes)} dimensions came, not of {expected}.")
+            raise BadReplyError(f"Vectors of {sorted(sizes)} dimensions were returned, expected {expected}.")
         matrix = np.stack(rows)
         if not np.isfinite(matrix).all() or not matrix.any(axis=1).all():
             raise BadReplyError("A vector is zero or not a number.")

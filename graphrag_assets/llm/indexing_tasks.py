@@ -137,7 +137,9 @@ class IndexingTasks:
         failed: list[str] = []
         for row, summary in run_concurrently(summarize_one, several.rows(), "description summaries", self.meter):
             if isinstance(summary, Exception):
-                log.warning("a description summary failed and is extractive until the next run: %s", summary)
+                log.warning(
+                    "a description summary failed; the embedded default's is used until the next run: %s", summary
+                )
                 failed.append(row[0])
             else:
                 written[row[0]] = summary
@@ -159,7 +161,7 @@ class IndexingTasks:
         written: dict[int, ReportRecord] = {}
         for place, report in run_concurrently(write_one, large, "community reports", self.meter):
             if isinstance(report, Exception):
-                log.warning("a community report failed and is extractive until the next run: %s", report)
+                log.warning("a community report failed; the embedded default's is used until the next run: %s", report)
             else:
                 written[place] = report
         failed = [place for place in large if place not in written]
@@ -176,7 +178,7 @@ class IndexingTasks:
             origin = Origin(self.batch, unit.id, self.run_id)
             return await write_context(self.chat, self.prompts, unit, options, origin)
 
-        # The first unit of each document goes first: it brings the document into the provider's prompt cache.
+        # The first unit of each document is requested first: it puts the document into the provider's prompt cache.
         first = list({unit.document: unit for unit in reversed(units)}.values())
         others = set(units) - set(first)
         for group in (first, [unit for unit in units if unit in others]):

@@ -183,7 +183,9 @@ class Ledger:
             connection.exec_driver_sql("VACUUM")
             ((busy, *_),) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
-            raise self._error(TimeoutError("another process is reading it, so its log keeps what was deleted"))
+            raise self._error(
+                TimeoutError("another process is reading it, so deleted data remains in its write-ahead log")
+            )
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         """The rows of a query."""

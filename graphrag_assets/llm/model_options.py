@@ -86,12 +86,12 @@ class LimitOptions:
 
     Attributes:
         concurrency: maximum requests in flight.
-        requests_per_minute, tokens_per_minute: of leaky buckets: as much at once, then refilled at this even rate;
+        requests_per_minute, tokens_per_minute: rates of leaky buckets: a burst up to this number, then an even rate;
             None: no limit.
         max_retries: of one call, after its first attempt.
         backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^n, at most
-            the second, besides what the server asks for by Retry-After.
-        retry_after_max_seconds: most that a server's Retry-After is waited for.
+            the second, in addition to the server's Retry-After.
+        retry_after_max_seconds: maximum wait for a Retry-After of the server.
         deadline_seconds: a call is given up if its next retry would start later than this.
         circuit_failures: so many failed calls in a row open the circuit.
         circuit_seconds: after this time in the open state, a trial call is sent.

@@ -36,8 +36,8 @@ class Prices:
         if source == "unknown" and model not in _reported:
             _reported.add(model)
             _log.warning(
-                "No price is known for %s: its calls count as free, and a budget cannot hold them. "
-                "Give its prices per million tokens.",
+                "No price is known for %s: its calls count as free and are not limited by a budget. "
+                "Set its prices per million tokens.",
                 model,
             )
         table_input, table_output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")

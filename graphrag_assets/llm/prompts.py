@@ -1,8 +1,8 @@
 """The prompts of all model tasks: Jinja templates, found by precedence, checked when loaded, rendered to messages.
 
-A template has the block `user` and usually the block `system`; each becomes one message. They are blocks and not
-marks in the text, so that no document can start a new message. Values from documents are fenced before they reach a
-template, so a custom template cannot omit the fence.
+A template has the block `user` and usually the block `system`; each becomes one message. Blocks, unlike markers in
+the text, cannot be started by a document. Values from documents are fenced before they reach a template, so a custom
+template cannot omit the fence.
 """
 
 import functools
@@ -108,7 +108,7 @@ class _Template:
 
 
 class Prompts:
-    """The templates in use: for each task the one of the first place that has one.
+    """The templates in use: for each task the first one found, in order of precedence.
 
     Args:
         folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it may lack some.

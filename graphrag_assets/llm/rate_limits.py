@@ -1,4 +1,4 @@
-"""How much may be sent to a model: concurrency, requests and tokens per minute, and a shared pause after HTTP 429."""
+"""Limits of requests to a model: concurrency, requests and tokens per minute, and a shared pause after HTTP 429."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ DEFAULT_LIMITS = LimitOptions()
 class RateLimiter:
     """Requests and tokens per minute, as leaky buckets, and a semaphore for the concurrency; for one event loop.
 
-    A bucket takes its whole limit at once and then empties at an even rate. Requests are served in order.
+    A bucket allows a burst up to its limit, then an even rate. Requests are served in order.
     """
 
     def __init__(self, options: LimitOptions, seconds: float = 60.0):
@@ -29,7 +29,7 @@ class RateLimiter:
         self._tokens = AsyncLimiter(options.tokens_per_minute, seconds) if options.tokens_per_minute else None
 
     async def acquire(self, tokens: float = 0) -> None:
-        """Wait until one request of so many tokens may start. One above the limit takes the whole bucket."""
+        """Wait until a request of `tokens` tokens may start. A request above the limit takes the whole bucket."""
         async with self._order:
             if self._requests:
                 await self._requests.acquire()
@@ -64,7 +64,7 @@ class Limits:
         """One of the places for concurrent calls; gives the seconds waited for it.
 
         Raises:
-            CircuitOpen: the model is not called at present.
+            CircuitOpen: the circuit breaker has suspended calls to the model.
         """
         began = self._clock()
         async with self._limiter().slots:
@@ -86,7 +86,7 @@ class Limits:
         return self._clock() - began
 
     def pause(self, seconds: float) -> None:
-        """Hold back all requests for so long, at most until a call's deadline: the server has replied with HTTP 429."""
+        """Suspend all requests for `seconds` after HTTP 429, limited by a call's deadline."""
         seconds = min(seconds, self.options.deadline_seconds)
         self._paused_until = max(self._paused_until, self._clock() + seconds)
 

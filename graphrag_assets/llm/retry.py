@@ -1,4 +1,4 @@
-"""One call within the limits, retried while retrying makes sense."""
+"""Makes a call within the limits and retries transient failures."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 _ATTEMPTS_WITHOUT_REPLY = 3
-"""A model that has never replied is given up after so many attempts: it was probably not there to begin with."""
+"""Number of attempts for a model that has never replied: it is probably unreachable."""
 
 
 class _TransientError(Exception):
@@ -44,7 +44,7 @@ async def call_with_retries(
     expected use.
 
     Raises:
-        CircuitOpen: the model is not called any more (wrong key, unknown model, nothing but failures).
+        CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).
         RetriesExhausted: failed too often or for too long.
         RequestRejected, RefusedAnswer: the provider does not accept this request.
     """
@@ -85,13 +85,13 @@ async def call_with_retries(
         except _TransientError as last:
             raise RetriesExhausted(
                 f"{what}: {options.where} did not answer in {attempts} attempts and {time.monotonic() - began:.0f} "
-                f"seconds. Last: {_in_words(last.failure)} Run again later: only what is missing is asked for."
+                f"seconds. Last: {_in_words(last.failure)} Run again later: only missing answers are requested."
             ) from None
     raise AssertionError("unreachable: an attempt returns or raises")
 
 
 def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
-    """Seconds before the next attempt: what the server asks for, and up to the backoff on top of it."""
+    """Seconds before the next attempt: the server's Retry-After plus a random part of the backoff."""
     backoff = wait_random_exponential(multiplier=options.backoff_seconds, max=options.backoff_max_seconds)
 
     def wait(state: RetryCallState) -> float:
@@ -103,7 +103,7 @@ def _wait(options: LimitOptions) -> Callable[[RetryCallState], float]:
 
 
 def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, what: str, attempts: int) -> NoReturn:
-    """Raise what a failed attempt means for its call, and for the other calls to the same model.
+    """Raise the error for a failed attempt; a fatal one also opens the circuit breaker for other calls to the model.
 
     Raises:
         CircuitOpen, RequestRejected, RefusedAnswer: see `call_with_retries`.

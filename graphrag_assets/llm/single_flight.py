@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @dataclass
 class Trace:
-    """What one call has done so far: requests, tokens paid, seconds waited; and whether its callers are gone."""
+    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were cancelled."""
 
     requests: int = 0
     paid: Usage = field(default_factory=Usage)
@@ -36,7 +36,7 @@ class Trace:
         return replace(self.paid, calls=calls, retries=self.retries, seconds_waiting=self.seconds_waiting)
 
     def check(self) -> None:
-        """Raise `CancelledError` if all callers are gone, so that nothing more is sent."""
+        """Raise `CancelledError` if all callers were cancelled, so that nothing more is sent."""
         if self.abandoned:
             raise asyncio.CancelledError
 

@@ -1,4 +1,4 @@
-"""Aliases a person decided on stay: the table entity_aliases is data, not only a result."""
+"""Keeps the alias decisions of users: the table entity_aliases is input as well as output."""
 
 import polars as pl
 
@@ -11,7 +11,7 @@ _LONGEST_CHAIN = 10
 def with_decisions(proposals: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """The aliases in force: rows of rule 'user', rejected rows, and the proposals that contradict neither.
 
-    An alias of an alias stands for what that stands for. Aliases that go in a circle are left out.
+    Chains of aliases are resolved. Circular aliases are left out.
 
     Args:
         proposals, stored: document_id (null: everywhere), alias_key, title_key, rule, accepted.
@@ -26,10 +26,10 @@ def with_decisions(proposals: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFram
             break
         followed = further
     else:
-        # Whatever still moves goes in a circle.
+        # Aliases that still change are circular.
         moving = apply_aliases(followed, aliases, ["title_key"])["title_key"] != followed["title_key"]
         followed = followed.filter(~moving)
-    # A rejected alias is a decision too, and names what was rejected as it was.
+    # A rejected alias is a decision too; it keeps its original keys.
     rejected = aliases.filter(~pl.col("accepted"))
     in_force = followed.filter(pl.col("accepted") & (pl.col("alias_key") != pl.col("title_key")))
     return pl.concat([rejected, in_force]).sort("document_id", "alias_key")

@@ -12,7 +12,7 @@ from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titl
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
 CONTEXT = ("title", "language")
-"""What the embedded default knows of a text unit's document."""
+"""The properties of a document that the embedded default uses."""
 
 
 class BatchFacts(NamedTuple):
@@ -45,7 +45,7 @@ def read_corpus(
 
 
 class KnownFacts(NamedTuple):
-    """What the database holds of the batch already: mentions and claims of units done by the same extractor.
+    """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
     `text_units` has their id, and the title and language of the document.
     """

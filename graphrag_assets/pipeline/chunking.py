@@ -142,7 +142,7 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 class _Cut(IntEnum):
-    """How good a place to cut is. A heading stays with what it heads."""
+    """The priority of a cut. A heading stays with its section."""
 
     IN_WORD = 0
     IN_SENTENCE = 1
@@ -225,7 +225,7 @@ def _cuts(position: np.ndarray, priority: np.ndarray, window: int, size: int) ->
     `position`: cumulative lengths of n atoms, in any unit of length; `priority`: of the n - 1 cuts between.
     """
     # An anchor near an end of the document would leave a fragment. It is dropped only now: had it not taken
-    # part in the comparison, an edit at the end would be felt two windows away.
+    # part in the comparison, an edit at the end would affect cuts two windows away.
     margin = window / 2
     maxima = _local_maxima(position, priority, window)
     anchors = [i + 1 for i in maxima if margin <= position[i] <= position[-1] - margin]
@@ -261,7 +261,7 @@ def _local_maxima(position: np.ndarray, priority: np.ndarray, window: int) -> li
     """Cuts with a higher priority than every other at most `window` away; of equals the first is higher.
 
     One pass with a stack of those that no later cut has outranked yet: it meets each cut's nearest better
-    neighbour on either side, and a cut is no maximum if one of the two is near.
+    neighbor on either side, and a cut is no maximum if one of the two is near.
     """
     places, ranks = position.tolist(), priority.tolist()
     beaten = bytearray(len(ranks))

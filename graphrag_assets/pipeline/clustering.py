@@ -2,9 +2,8 @@
 
 Level 0 is the Leiden partition of the whole graph at modularity (Traag, Waltman, van Eck 2019,
 doi:10.1038/s41598-019-41695-z; igraph's implementation). A community of more than `max_cluster_size` entities
-is partitioned again by itself, level by level, as the hierarchy of arXiv 2404.16130 asks for. A community's
-split depends on its own entities and relationships and on the seed, on nothing outside it: what did not
-change is split the same way again.
+is partitioned again by itself, level by level, as the hierarchy of arXiv 2404.16130 asks for. A community's split
+depends only on its entities, its relationships and the seed, so an unchanged community is split the same way again.
 
 What stays larger than the maximum is a community without parts, such as a star (one hub and its leaves) or a
 clique: any cut through it would be arbitrary, so it is left whole. See `split_from_scratch`.
@@ -174,8 +173,7 @@ def edge_arrays(ids: pl.Series, relationships: pl.DataFrame) -> tuple[Ints, Floa
     if lost.height:
         source, target = lost.select("source_id", "target_id").row(0)
         raise GraphRAGError(
-            f"{lost.height} relationships lead to an entity that is missing, such as {source} - {target}; "
-            "rebuild the entities"
+            f"{lost.height} relationships refer to a missing entity, such as {source} - {target}; rebuild the entities"
         )
     good = pl.col("weight").is_finite() & (pl.col("weight") > 0)
     bad = rows.filter(~good.fill_null(False))
@@ -273,7 +271,7 @@ def modularity(labels: Ints, edges: Ints, weights: Floats) -> float:
 def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> Ints:
     """Part of each node, numbered from 0 by smallest node. A `resolution` above 1 gives more, smaller parts.
 
-    Every part is connected, and a node is only alone when it has no neighbours.
+    Every part is connected, and a node is only alone when it has no neighbors.
     """
     if not len(edges):
         return np.arange(size, dtype=np.int64)
@@ -281,7 +279,7 @@ def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> 
         "modularity", weights=weights, resolution=resolution, n_iterations=N_ITERATIONS
     )
     labels = np.asarray(found.membership, dtype=np.int64)
-    # Leiden's communities are connected by construction. This holds us to it, whatever the implementation.
+    # Leiden's communities are connected by construction. This ensures it for any implementation.
     return join_lone_nodes(connected_parts(labels, edges), edges, weights)
 
 
@@ -293,7 +291,7 @@ def connected_parts(labels: Ints, edges: Ints) -> Ints:
 
 
 def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
-    """`labels` with each part of one node joined to the part of its strongest neighbour in a larger part.
+    """`labels` with each part of one node joined to the part of its strongest neighbor in a larger part.
 
     Parts are numbered from 0 by smallest node.
     """

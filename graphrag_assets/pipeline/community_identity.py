@@ -1,7 +1,7 @@
-"""Which community of this index is which community of the last one.
+"""Matches the communities of two runs, so that a community keeps its id.
 
-A community's key is made of its entities, so one entity more and the key is another. Its id must outlive such
-changes: reports, numbers and citations hang on it. Communities are therefore compared by their entities, and
+A community's key is a hash of its entities, so it changes with every added entity. Its id must survive such
+changes: reports, numbers and citations depend on it. Communities are therefore compared by their entities, and
 one that overlaps its predecessor well enough inherits the id.
 """
 
@@ -84,7 +84,7 @@ def _best_pairs(candidates: pl.DataFrame) -> dict[str, str]:
 
 
 def _name(previous_ids: pl.Series, keys: pl.Series, kept: dict[str, str]) -> pl.DataFrame:
-    """`key, id` sorted by key. A new id is the key itself where that is free: an id is never given twice."""
+    """`key, id` sorted by key. A new id is the key itself if that is unused: an id is never assigned twice."""
     ordered = sorted(keys.to_list())
     known = set(previous_ids.to_list())
     used = known.union(ordered)

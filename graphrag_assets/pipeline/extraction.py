@@ -13,7 +13,7 @@ from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecor
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
-_key = functools.lru_cache(maxsize=1 << 16)(title_key)  # the same names come again and again
+_key = functools.lru_cache(maxsize=1 << 16)(title_key)  # names repeat often
 Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Exception]]]
 
 

@@ -1,6 +1,6 @@
 """File formats: the bytes of one file to its documents, and to problems where a file or a row is no document.
 
-What belongs here: parsing. Ids, hashes and frames are made in `loading`. Nothing here raises for bad input: a
+What belongs here: parsing. Ids, hashes and frames are created in `loading`. Nothing here raises for bad input: a
 problem has its remedy, and the rest of the file is read.
 """
 
@@ -25,7 +25,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _BINARY_PROBE = 8192  # as git does
-_JSON_HINT = "Mend the JSON: objects need double quotes, no comments and no trailing commas."
+_JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
 _ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
@@ -116,7 +116,7 @@ def _decode(data: bytes) -> str:
     if not mark and b"\0" in data[:_BINARY_PROBE]:
         raise _FileError(
             "looks like binary data, not text (it has NUL bytes)",
-            "Give it the ending of its real format, or save it as UTF-8 text.",
+            "Give it the extension of its actual format, or save it as UTF-8 text.",
         )
     try:
         text = clean(data[len(mark) :].decode(encoding))
@@ -128,7 +128,7 @@ def _decode(data: bytes) -> str:
             "Save it as UTF-8.",
         ) from None
     if not text.strip():
-        raise _FileError("the file has only white space", "Delete it, or put text into it.")
+        raise _FileError("the file contains only white space", "Delete it, or add text to it.")
     return text
 
 
@@ -154,7 +154,7 @@ def _first_heading(text: str) -> str | None:
 def _records(table: _Table, options: LoadOptions) -> Iterator[Record | Problem]:
     """One record a row. A column missing from the whole file is one problem, not one a row."""
     if not table.rows:
-        yield Problem("the file has no rows", "Delete it, or put documents into it.")
+        yield Problem("the file has no rows", "Delete it, or add documents to it.")
     elif options.text_column not in table.columns:
         yield from (row for row in table.rows if isinstance(row, Problem))
         if table.columns or not any(isinstance(row, Problem) for row in table.rows):
@@ -172,7 +172,7 @@ def _unless_taken(record: Record, rows: dict[str, int], id_column: str) -> Recor
     key = record.key or str(number)
     if rows.setdefault(key, number) == number:
         return record
-    error = f"the {id_column} {_short(key)!r} is already that of row {rows[key]}"
+    error = f"the {id_column} {_short(key)!r} is already used by row {rows[key]}"
     return Problem(error, f"Give each row its own {id_column}, or leave the column out.", number)
 
 
@@ -270,7 +270,7 @@ def _delimited(text: str, delimiter: str) -> _Table:
 
 
 def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | Problem]:
-    """The line where each record begins, and its fields; after wrong quotes, goes on at the next line."""
+    """The line where each record begins, and its fields; after mismatched quotes, continues at the next line."""
     csv.field_size_limit(2**31 - 1)  # for the process; the default is 131,072 characters
     lines = [line + "\n" for line in text.removesuffix("\n").split("\n")] if text else []
     begin = 0
@@ -351,7 +351,7 @@ def _parquet(data: bytes, options: LoadOptions) -> _Table:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).split("\n", 1)[0]
-        raise _FileError(f"not a readable Parquet file: {_short(reason)}", "Write the file again.") from None
+        raise _FileError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
     return _Table(frame.columns, list(enumerate(frame.iter_rows(named=True), start=1)))
 
 
@@ -367,17 +367,17 @@ def _convert(data: bytes, file_format: str) -> Record:
         raise _FileError(f"{file_format} files need the markitdown package", remedy) from None
     try:
         converter = MarkItDown(enable_builtins=False)
-        # Only the format's own: among all of them one takes a damaged PDF for plain text.
+        # Only the converter of the format: another one would read a damaged PDF as plain text.
         converter.register_converter(getattr(converters, f"{file_format.capitalize()}Converter")())
         result = converter.convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}"))
-    except Exception as error:  # it passes on whatever the library of each format raises
+    except Exception as error:  # it passes on the exceptions of the library of each format
         raise _FileError(
             f"markitdown cannot read it as {file_format}: {_short(f'{type(error).__name__}: {error}')}",
-            "See whether the file is whole, or save its text as .txt or .md.",
+            "Check whether the file is damaged, or save its text as .txt or .md.",
         ) from None
     text = clean(result.markdown)
     if not text.strip():
-        raise _FileError("no text was found in the file", "If it is a scan, recognize its text first.")
+        raise _FileError("no text was found in the file", "If it is a scan, extract its text (OCR) first.")
     return Record(text, result.title or _first_heading(text))
 
 

@@ -1,17 +1,17 @@
-"""Communities after a change: the last partition is the start, and only nodes near the change may move.
+"""Incremental clustering: starts from the last partition and moves only nodes near the change.
 
 Clustering from scratch after a small change replaces about half of all communities of a large graph, at the same
 modularity: a graph has many partitions that are equally good, and Leiden finds another one. Each new community
 is a report to be written again. So from the second run on:
 
 1. The **frontier** is found by comparing the graph with the one of the last run: the ends of relationships that
-   are new, gone, or of a weight changed by more than a tenth. (A corpus-wide statistic is part of the weights of
+   are new, deleted, or of a weight changed by more than a tenth. (A corpus-wide statistic is part of the weights of
    the embedded default, so one edited sentence changes very many weights by a little: these do not count, but
    are measured against the weight that last counted, so that small changes add up.)
-2. A community that vanished relationships have torn apart becomes its connected parts. All but the largest are
+2. A community that deleted relationships have disconnected is split into its connected parts. All but the largest are
    added to the frontier.
 3. Leiden moves the nodes of the frontier and no others (Traag's leidenalg, `is_membership_fixed`). Where a node
-   moved, its neighbours join the frontier, until nothing moves: the dynamic frontier of Sahu 2024
+   moved, its neighbors join the frontier, until no node moves: the dynamic frontier of Sahu 2024
    (arXiv 2405.11658).
 4. The same at each deeper level, inside each community, starting from its last sub-division. Relationships that
    came into a community or fell out of it because a node moved are changes there. A community whose nodes and
@@ -56,10 +56,10 @@ WEIGHT_TOLERANCE = 0.1
 """A weight counts as changed when it differs by more than this share of the larger one."""
 
 MODULARITY_LOSS = 0.01
-"""How far below that of a fresh run the modularity may be, as a share of it."""
+"""Maximum loss of modularity, as a share of a fresh run's modularity."""
 
 _ROUNDS = 20
-"""Of moving nodes and adding neighbours to the frontier. Graphs of 100,000 nodes need three or four."""
+"""Maximum rounds of moving nodes and adding neighbors to the frontier. Graphs of 100,000 nodes need three or four."""
 
 EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
@@ -87,7 +87,7 @@ def recluster(
     tolerated_loss: float = MODULARITY_LOSS,
     keep_divisions: bool = False,
 ) -> Reclustered:
-    """The communities of `cluster`, changed no more than the change of the graph asks for.
+    """Update the communities of `cluster` with minimal changes.
 
     `entity_ids` and `relationships` as for `cluster`. `previous_members` has `level, cluster, entity_id`, with any
     names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
@@ -119,10 +119,10 @@ def recluster(
 
 
 class _Change(NamedTuple):
-    """What is different between the edges of now and of then.
+    """The difference between the current and the previous edges.
 
     Of each edge of now: `settled`, its weight as it last counted; `is_new`; `is_changed`, being new or of a
-    weight that counts as changed. `gone`: the edges that are no more; their ends may be gone as well.
+    weight that counts as changed. `gone`: the deleted edges; their endpoints may be deleted as well.
     """
 
     settled: Floats
@@ -132,14 +132,14 @@ class _Change(NamedTuple):
 
 
 def _gone(ids: pl.Series, previous_members: pl.DataFrame, previous_edges: pl.DataFrame) -> pl.Series:
-    """The entities that are no more, sorted."""
+    """The deleted entities, sorted."""
     then = [previous_members["entity_id"], previous_edges["source_id"], previous_edges["target_id"]]
     names = pl.concat([column.rename("entity_id") for column in then]).unique()
     return names.filter(~names.is_in(ids.implode())).sort()
 
 
 def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.DataFrame) -> _Change:
-    """`edges` and those of then, between positions in `known`: the entities of now, then those that are gone."""
+    """Compare the current and previous edges, as positions in `known`: the current entities, then the deleted ones."""
     ends, then_weights = edge_arrays(known, previous_edges)
     then = pl.DataFrame({"a": ends[:, 0], "b": ends[:, 1], "then": then_weights})
     now = pl.DataFrame({"a": edges[:, 0], "b": edges[:, 1]})
@@ -182,7 +182,7 @@ def _from_previous(
         if len(nodes) <= options.max_cluster_size:
             return None
         if start.min() < start.max():
-            # Without a frontier it is a community of then, and its parts are connected as they are.
+            # Without a frontier it is an unchanged community, and its parts are still connected.
             parts = _settle(start, free, own, own_weights, options.seed)[0] if free.any() else by_first(start)
             if not free.any() or is_better_than_whole(parts, own, own_weights):
                 return parts
@@ -271,7 +271,7 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) ->
 def _contracted(
     labels: Ints, free: Flags, edges: Ints, weights: Floats
 ) -> tuple[igraph.Graph, list[float], Ints, Ints]:
-    """A graph of the free nodes alone, with everything else drawn together, on which Leiden does the same.
+    """The graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
 
     It has one node for each community near a free node, standing for its members that are not free, then one
     for all the rest, then the free nodes. Loops stand for the edges between nodes that are not free, so that

@@ -45,7 +45,7 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
 
 
 def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Floats]:
-    """Centre (k, 2) and radius (k) of each community's disc; an entity covers the same area everywhere.
+    """Center (k, 2) and radius (k) of each community's disc; an entity covers the same area everywhere.
 
     Communities with relationships to others make the middle of the map, the rest lies around them, smaller
     ones further out.
@@ -144,7 +144,7 @@ def _push_apart(centers: Floats, radii: Floats) -> Floats:
         if not hit.any():
             break
         larger, smaller, way, distance, overlap = (values[hit] for values in (larger, smaller, way, distance, overlap))
-        angle = smaller * _GOLDEN_ANGLE  # two discs on the same spot part in some fixed direction
+        angle = smaller * _GOLDEN_ANGLE  # two discs with the same center move apart in a fixed direction
         apart = np.column_stack([np.cos(angle), np.sin(angle)])
         far = distance > 1e-9
         apart[far] = way[far] / distance[far, None]

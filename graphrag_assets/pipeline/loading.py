@@ -93,7 +93,7 @@ def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
     if file_format is None:
         ending = PurePosixPath(file.path).suffix
         yield Problem(
-            f"files ending in {ending!r} are not supported" if ending else "the file's name has no ending",
+            f"files with the extension {ending!r} are not supported" if ending else "the file name has no extension",
             f"Convert it, or move it out of the input folder. Supported: {supported_formats()}.",
         )
         return
@@ -104,11 +104,11 @@ def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
         data = file.read()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        hint = getattr(error, "hint", "Check that it exists and who may read it.")
+        hint = getattr(error, "hint", "Check that it exists, and its permissions.")
         yield Problem(f"the file cannot be read: {reason}", hint)
         return
     if not data:
-        yield Problem("the file is empty", "Delete it, or put text into it.")
+        yield Problem("the file is empty", "Delete it, or add text to it.")
         return
     for item in read_records(file.path, data, options):
         if isinstance(item, Record) and (size := len(item.text.encode())) > options.max_document_bytes:
@@ -139,7 +139,7 @@ def _row_name(source: str, row_number: int) -> str:
 
 
 def given_titles(documents: pl.DataFrame) -> pl.Series:
-    """The titles of documents (columns as `DOCUMENTS`); null where a file's name and a row's number stand in for one.
+    """The titles of documents (columns as `DOCUMENTS`); null where a file name and row number are used instead.
 
     The number of a row says nothing about the document's subject.
     """

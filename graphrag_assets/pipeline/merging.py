@@ -1,9 +1,9 @@
-"""Mentions become entities and relationships: a pure function of all mentions, whatever order they came in.
+"""Mentions become entities and relationships: a pure function of all mentions, independent of their order.
 
 Entities are grouped by normalized title; relationships are undirected pairs. Weights are sums of strengths. A
 co-occurrence counted by the embedded default is damped by normalized pointwise mutual information (Bouma, 2009,
-"Normalized (pointwise) mutual information in collocation extraction"), mapped from [-1, 1] to [0, 1], so that
-two things named everywhere do not look related merely because they meet often.
+"Normalized (pointwise) mutual information in collocation extraction"), mapped from [-1, 1] to [0, 1], so that two
+frequently named things do not appear related merely because they meet often.
 """
 
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def _undeclared(mentions: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> pl.DataFrame:
     """Per key: type (most mentions, specific before generic, then by name) and types (all, with counts).
 
-    A specific type goes before a generic one when at least `least_share` of the key's mentions have it.
+    A specific type is preferred to a generic one when at least `least_share` of the key's mentions have it.
     """
     counted = frame.group_by(key, "type").agg(pl.len().cast(pl.Int64).alias("n"))
     doubtful = pl.col("n") < least_share * pl.col("n").sum().over(key)

@@ -150,7 +150,7 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
         .group_by("child")
         .agg(pl.col("tokens").sum().alias("own"))
         .join(reports, on="child")
-        .filter(pl.col("tokens") < pl.col("own"))  # a report longer than what it stands for saves nothing
+        .filter(pl.col("tokens") < pl.col("own"))  # a report longer than the rows it replaces saves nothing
         .sort(pl.col("own").neg(), "child")
     )
     total = int(rows["tokens"].sum())

@@ -1,4 +1,4 @@
-"""Community reports, level by level from the deepest up, because a report may stand in for its community above."""
+"""Community reports, level by level from the deepest up, because a report may replace its community's rows above."""
 
 import hashlib
 import json
@@ -66,7 +66,7 @@ def community_reports(
     communities, members, entities, relationships, claims = inputs
     lines = evidence(entities, relationships, claims, encoding)
     details = _details(entities, relationships, claims)
-    # A report that another writer had to stand in for is written again.
+    # A report that was written by a fallback is written again.
     imported = previous.filter(pl.col("model") == schema.IMPORTED)
     previous = previous.filter(pl.col("model") == reporter).unique("fingerprint", keep="first")
     done: list[pl.DataFrame] = []
@@ -111,8 +111,8 @@ def stale_reports(
     """
     asked = _content((*inputs, stored), reporter, max_tokens, encoding)
     if asked not in _stale:
-        # A report that somebody stood in for was written from the same as the reporter's own would have been, and the
-        # larger communities' reports from it.
+        # A fallback report has the same inputs as the reporter's own would have, and is itself an input of the
+        # reports of larger communities.
         model = pl.when(pl.col("model") == schema.IMPORTED).then("model").otherwise(pl.lit(reporter))
         expected = community_reports(inputs, stored.with_columns(model=model), _blank, reporter, max_tokens, encoding)
         _remember(asked, expected, stored)
@@ -129,7 +129,7 @@ def compare_written(
 ) -> None:
     """Answer `stale_reports` in advance, for `stored` as it was read back, by the reports just `written`.
 
-    What they were written from need not be put together a second time to see that nothing has changed since.
+    This avoids building their contexts a second time to see that nothing has changed.
     """
     _remember(_content((*inputs, stored), reporter, max_tokens, encoding), written, stored)
 

@@ -1,4 +1,4 @@
-"""Entity resolution: which keys of titles stand for the same thing, by rules that are safe, as rows of data.
+"""Entity resolution: conservative rules that find titles of the same thing, as rows of data.
 
 Aliases are proposed from all mentions at once, so they do not depend on the order of documents or batches. A
 rule that would have to guess between two readings proposes nothing.
@@ -28,7 +28,7 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     """Aliases among the keys of `entity_mentions` (document_id, title, title_key, type).
 
     Returns one row per alias: document_id (null: in every document), alias_key, the title_key that it stands
-    for, the rule, accepted (True). Applying them twice is applying them once: there is no chain to follow.
+    for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
     keys = _Keys.of(entity_mentions)
     for rule, proposals in (
@@ -50,7 +50,7 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """`frame` (with document_id) with each key in `columns` replaced by the key that it stands for.
 
-    Only accepted aliases count; one of the row's own document goes before one that holds everywhere.
+    Only accepted aliases count; an alias of the row's document takes precedence over a global one.
     """
     accepted = aliases.filter("accepted")
     scoped = accepted.drop_nulls("document_id")

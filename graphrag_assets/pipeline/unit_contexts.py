@@ -1,7 +1,7 @@
-"""The context of a text unit: what its document is called, and the headings it stands under.
+"""The context of a text unit: the title of its document and the headings above it.
 
-A passage often says "it" of what only a title or a heading names. The context is searched, embedded and shown with
-the text; it is no part of it: quotes and character spans are of the text alone.
+A passage often refers with "it" to something that only a title or heading names. The context is searched, embedded and
+shown with the text, but is not part of it: quotes and character spans refer to the text alone.
 """
 
 import re
@@ -21,7 +21,7 @@ from graphrag_assets.records import PlacedUnit
 SEPARATOR = " › "
 STAGE = "context"
 """Stage of the index_errors rows of contexts that could not be written."""
-_HINT = "Run the batch again: only failed contexts are asked for; until then the headings stand in."
+_HINT = "Run the batch again: only failed contexts are requested. Until then the headings are used."
 MAX_DOCUMENT_TOKENS = 8000
 """Longer documents are shown to the chat model in parts."""
 _MAX_PART = 200  # characters of a title or heading
@@ -34,7 +34,7 @@ _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
 WriteContexts = Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]]
-"""From text units to the id of each with what was written of its place, or why that failed; in any order."""
+"""From text units to the id of each with its written context or the error; in any order."""
 
 
 class Heading(NamedTuple):

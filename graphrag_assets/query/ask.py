@@ -22,7 +22,7 @@ METHODS: Mapping[str, SearchMethod[...]] = {
 
 @options_dataclass(frozen=True, kw_only=True)
 class AskOptions(CommonOptions):
-    """All options of `rag.ask`. They hold for the method that is chosen."""
+    """All options of `rag.ask`. They apply to the selected method."""
 
 
 async def answer(search: Search[Any]) -> Answer:
@@ -93,7 +93,7 @@ _RELATION = re.compile(
 def kind_by_rules(question: str, named: int) -> tuple[str, str]:
     """The kind of a question that names `named` entities of the index, by title or alias, and why.
 
-    The rules cover English wording; in other languages, questions for themes, for summaries and for who somebody was.
+    The rules cover English wording; in other languages, only questions for themes, summaries and "who was …".
 
     >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
     ('relation', 'it asks how 2 entities that it names are connected')

@@ -147,8 +147,8 @@ def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
 def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget: int) -> tuple[Section, ...]:
     """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
 
-    A section gets its share and what the sections before it left of theirs; the rest of the budget goes to skipped
-    rows. A larger budget never holds fewer tokens: shares are allotted at fixed marks, the allotment of the next mark
+    A section gets its share and the unused tokens of earlier sections; the rest of the budget goes to skipped rows. A
+    larger budget never holds fewer tokens: shares are allotted at fixed marks, the allotment of the next mark
     replaces one only if it holds as many tokens, and between marks rows are only added.
     """
     rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]

@@ -35,12 +35,12 @@ _CALLS_WITH_HYPOTHESIS = 4  # with a smaller budget, calls are better spent on r
 
 @dataclass(frozen=True, kw_only=True)
 class DriftOptions(Options):
-    """How far a DRIFT search goes.
+    """Extent of a DRIFT search.
 
     Args:
         primer_reports: number of reports, the nearest ones, that are read first.
         primer_folds: number of calls that read them.
-        hypothetical_answer: search the reports by an answer that the model makes up; it resembles them more than
+        hypothetical_answer: search the reports with an answer invented by the model; it resembles them more than
             the question does.
         depth: number of rounds of follow-up questions.
         breadth: number of follow-up questions of a round, the best first.
@@ -150,7 +150,7 @@ async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
 async def _hypothesis(search: Search[DriftSearchOptions], example: str) -> str | None:
     try:
         reply = await search.answerer.ahypothesis(search.text, example)
-    except Exception as error:  # the search goes on with the question itself
+    except Exception as error:  # the search continues with the question itself
         search.errors.append(Failure("hypothesis", "the hypothetical answer to search with", str(error)))
         return None
     search.add_usage("hypothesis", reply.usage)
@@ -238,7 +238,7 @@ Raised = tuple[str, int | None]
 def next_questions(question: str, steps: Sequence[Step], depth: int, options: DriftOptions) -> list[Raised]:
     """The questions of `depth`: the best follow-ups of the steps before, without near-duplicates.
 
-    At depth 1 the question itself comes first: the text may have what no report has.
+    At depth 1 the question itself comes first, because the text may contain facts that are in no report.
     """
     raised = [
         (follow_up, place)

@@ -1,4 +1,4 @@
-"""Dynamic community selection: a global search reads the reports that ratings from the top down find relevant.
+"""Dynamic community selection: rates reports from the top down; global search reads the relevant ones.
 
 After "GraphRAG: Improving global search via dynamic community selection" (Microsoft Research 2024): the communities
 below an irrelevant report are not rated.

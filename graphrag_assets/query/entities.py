@@ -109,7 +109,7 @@ def entities_for(
         passages: the scores of the text units of the question.
 
     Raises:
-        QueryError: a name is of no entity in the scope, or is both included and excluded.
+        QueryError: a name matches no entity in the scope, or is both included and excluded.
     """
     wanted, unwanted = called_entities(reader, include, scope), called_entities(reader, exclude, scope)
     if both := set(wanted) & set(unwanted):
@@ -117,7 +117,7 @@ def entities_for(
             "SELECT title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
             {"numbers": sorted(both)},
         )
-        raise QueryError(f"To include and to exclude: {', '.join(names['title'])}. Choose one.")
+        raise QueryError(f"Both included and excluded: {', '.join(names['title'])}. Choose one.")
     candidates = top_k + CANDIDATES + len(unwanted)
     in_passages = submit(lambda: _entities_in(reader, passages or {}, candidates, scope))
     described = search_texts(reader, "entity", question, candidates, scope)
@@ -165,7 +165,7 @@ def called_entities(reader: Reader, names: Sequence[str], scope: Scope) -> list[
     """The entities of these titles or accepted aliases, in order.
 
     Raises:
-        QueryError: a name is of no entity.
+        QueryError: a name matches no entity.
     """
     if not names:
         return []

@@ -27,7 +27,7 @@ from graphrag_assets.text import count_tokens
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalOptions(Options):
-    """Which reports are read, and how; names and defaults are GraphRAG's.
+    """Options of a global context; names and defaults are GraphRAG's.
 
     Args:
         community_level: 0 is the coarsest.
@@ -87,9 +87,9 @@ async def answer(search: Search[GlobalSearchOptions]) -> Answer:
     mapped = await search.gather("map", calls)
     points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
     sections = context.sections
-    direct = getattr(search.answerer, "min_direct_score", None)  # answerers of users may lack it
+    direct = getattr(search.answerer, "min_direct_score", None)  # optional in custom answerers
     if batches and direct is not None and not any(point.score >= direct for point in points):
-        # Reports quote little of the text: before the answer is that nothing was found, the text itself is read.
+        # Reports quote little of the text: if no report answers, the text itself is read.
         text = await _nearest_passages(search)
         points += (await search.map("map", search.text, text.evidence)).points
         sections = (*sections, *text.sections)

@@ -1,4 +1,4 @@
-"""`rag.local` and its siblings: callables with the signature and the documentation of a search."""
+"""`rag.local` and the other methods: callables with the signature and the documentation of a search."""
 
 import functools
 import inspect
@@ -18,7 +18,7 @@ Steps = Callable[[Search[Any]], Awaitable[Result]]
 
 
 class _Call(Generic[Options, Result]):
-    """What the synchronous and the asynchronous twin have in common: how a call becomes a `Search`.
+    """Base of the synchronous and asynchronous methods: turns a call into a `Search`.
 
     Args:
         name: of the search method.

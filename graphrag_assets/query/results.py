@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What `ask` chose: the kind of the question, the method with its options, the reason, and who chose it."""
+    """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose."""
 
     kind: str
     method: str
@@ -99,7 +99,7 @@ class Answer:
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
         if self.unresolved:
-            lines += ["", f"References that lead nowhere: {', '.join(self.unresolved)}"]
+            lines += ["", f"Invalid references: {', '.join(self.unresolved)}"]
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
         return "\n".join(lines)
 
@@ -125,7 +125,7 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
         quotes = [f"{line}\n  > {_one_line(group[0].quote)}" for line, group in _grouped(answer.citations)]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
     if answer.unresolved:
-        parts.append(f"References that lead nowhere: {', '.join(answer.unresolved)}")
+        parts.append(f"Invalid references: {', '.join(answer.unresolved)}")
     parts += [f"Missing: {failure.what}: {failure.error}" for failure in answer.errors]
     if answer.choice:
         parts.append(f"Chosen: {answer.choice}")

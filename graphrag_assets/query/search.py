@@ -1,4 +1,4 @@
-"""A search in progress: the question, its options, what it has read so far and what it has cost.
+"""A search in progress: the question, its options, and its context and usage so far.
 
 The way of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` (streaming.py) starts
 `Search.run` on the models' event loop; it opens the publication and calls the steps, such as `local.answer`, which call
@@ -110,7 +110,7 @@ class Search(Generic[OptionsOf]):
 
     Attributes:
         method: local, global, drift, basic, ask or retrieve.
-        text: the question as it was asked.
+        text: the original question.
         steps: what `run` does once the publication is open, such as `local.answer`.
         streaming: whether the answer is requested from the model in pieces.
         events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
@@ -198,9 +198,8 @@ class Search(Generic[OptionsOf]):
         done = "; ".join(self.progress_notes) or "nothing"
         calls = sum(usage.calls for usage in self.usage.values())
         return QueryError(
-            f"The {self.method} search was ended by its timeout of {self.options.timeout:g} seconds. "
-            f"Done until then: {done}; {calls} calls to a model. Give it more time, or less to read "
-            "(max_context_tokens)."
+            f"The {self.method} search exceeded its timeout of {self.options.timeout:g} seconds. "
+            f"Completed: {done}; {calls} model calls. Raise the timeout, or reduce max_context_tokens."
         )
 
     def set_form(self) -> None:
@@ -210,7 +209,7 @@ class Search(Generic[OptionsOf]):
         self.form = AnswerOptions(**given)
 
     def room(self, max_context_tokens: int) -> int:
-        """The tokens of the limit that the history leaves."""
+        """The token limit minus the tokens of the history."""
         return max(max_context_tokens - (self.history.tokens if self.history else 0), 1)
 
     def add_usage(self, category: str, usage: Usage) -> None:

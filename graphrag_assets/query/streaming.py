@@ -1,7 +1,8 @@
 """Runs a search on the models' event loop and passes its events to the caller, who may be synchronous or not.
 
 The loop is the one that all calls to models share (`llm/event_loop.py`), because connections and rate limits live in
-it. Asynchronous callers use it as well: a search never blocks their own loop, and both twins share one implementation.
+it. Asynchronous callers use it as well: a search never blocks their own loop, and both variants share one
+implementation.
 """
 
 import asyncio
@@ -87,7 +88,7 @@ class AnswerStream(_Stream[Result]):
 
     def __next__(self) -> str:
         if is_current():  # an answerer that asks a question itself
-            raise QueryError("A search inside of a search would wait for itself: use the asynchronous twin.")
+            raise QueryError("A search inside a search would deadlock: use the asynchronous method, such as `alocal`.")
         try:
             while self._end is None:
                 if piece := self._piece(self._next_event().result()):

@@ -95,7 +95,7 @@ def write_batch(
     override those of the environment; `origin` is that of an imported batch.
 
     Without mentions and claims in `frames`, those of deleted text units are deleted and the batch is marked as not
-    extracted: facts never outlive their text.
+    extracted, so no fact remains without its text.
     """
     extracted = all(name in frames for name in FACTS)
     changes = {

@@ -56,7 +56,7 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
             os.fsync(written.fileno())
         draft.replace(working.path)
     after = working.path.stat().st_size
-    log.info("the working database is compacted: %.1f MB, before %.1f MB", after / 1e6, before / 1e6)
+    log.info("compacted the working database: %.1f MB, was %.1f MB", after / 1e6, before / 1e6)
     return Compacted(before, after)
 
 

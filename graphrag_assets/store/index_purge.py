@@ -39,7 +39,7 @@ _STALE_ROWS = {
     "index_runs": "batch NOT IN (FROM live_batches)",
     "index_errors": "batch NOT IN (FROM live_batches)",
     "index_options": "batch NOT IN (FROM live_batches)",
-    # Decisions of people stay when their documents are deleted.
+    # Decisions by users are kept when their documents are deleted.
     "entity_aliases": "document_id NOT IN (SELECT id FROM documents) OR alias_key NOT IN (FROM live_names)",
     # The last number of each table stays, without its id, so that no number is assigned twice.
     "numbers": f"(table_name, id) NOT IN (FROM live_ids) AND NOT ({_LAST_NUMBER})",
@@ -74,7 +74,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
 
 
 def _verb(table: str) -> str:
-    """Runs stay without the batch's name: they show what was paid, and which records of Dagster are needed."""
+    """Rows of runs are kept without the batch's name: they record costs, and which records of Dagster are needed."""
     return "UPDATE index_runs SET batch = NULL" if table == "index_runs" else f"DELETE FROM {table}"
 
 

@@ -1,7 +1,7 @@
 """The input folder, local or at any URL that universal_pathlib opens: its batches, files and digests.
 
-What belongs here: listing and reading, nothing about what a file holds. A folder that cannot be read is an
-error, never an empty folder: from an empty one it would follow that every document was deleted.
+What belongs here: listing and reading, nothing about what a file holds. An unreadable folder is an error and never
+treated as empty, because an empty folder means that every document was deleted.
 
 Only regular files are read. A pipe or a device would block or never end. A link that leads out of the input folder
 could bring in any file of the machine. Both are refused, and so is a file above the size limit.
@@ -22,7 +22,7 @@ from graphrag_assets.errors import InputError, RefusedFileError
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
 _ESCAPE = re.compile(r"\\x[0-9a-f]{2}|[\udc80-\udcff]")
-# What Dagster refuses in a partition key.
+# Characters that Dagster rejects in a partition key.
 _REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
 
@@ -220,7 +220,7 @@ def _first_line(error: Exception) -> str:
 
 def _unreadable(folder: UPath, error: OSError) -> InputError:
     reason = error.strerror or type(error).__name__
-    return InputError(f"The input folder {folder} cannot be read: {reason}. Check who may read it.")
+    return InputError(f"The input folder {folder} cannot be read: {reason}. Check its permissions.")
 
 
 def _is_ignored(name: str) -> bool:

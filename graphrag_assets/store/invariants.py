@@ -1,4 +1,4 @@
-"""What must hold of the working database, as queries for the rows that break it.
+"""Invariants of the working database, as queries for violating rows.
 
 Each invariant names the asset it belongs to, whether it blocks publication, and what to do when it fails.
 """
@@ -10,7 +10,7 @@ from graphrag_assets.store.schema import WORKING
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """`query` returns the offending rows; none means that it holds.
+    """`query` returns the violating rows; no rows: the check passes.
 
     It is checked right after `asset` is written, so it must not look at tables that come later.
     """
@@ -23,7 +23,7 @@ class Invariant:
     remedy: str
 
 
-_REINDEX = "Launch the job index_everything: what is paid for comes from the ledger."
+_REINDEX = "Launch the job index_everything: paid answers come from the ledger."
 _REFRESH = "Launch the job refresh_graph."
 
 
@@ -46,7 +46,7 @@ INVARIANTS = (
         "keys_are_unique",
         "embeddings",
         True,
-        "No table has two rows of one key.",
+        "Keys are unique in every table.",
         " UNION ALL ".join(_duplicates(t.name, t.key) for t in WORKING if t.name != "index_runs"),
         _REINDEX,
     ),
@@ -132,7 +132,7 @@ INVARIANTS = (
         "nothing_stems_from_a_gone_document",
         "embeddings",
         True,
-        "Every row goes back to a document that exists.",
+        "Every row belongs to an existing document.",
         "SELECT 'documents' AS table_name, id FROM documents WHERE batch NOT IN (SELECT batch FROM batch_state) "
         "UNION ALL SELECT 'text_units', id FROM text_units WHERE document_id NOT IN (SELECT id FROM documents) "
         + "".join(
@@ -167,8 +167,8 @@ INVARIANTS = (
         "All vectors are of one model and one length.",
         "SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example FROM embeddings GROUP BY ALL "
         "HAVING (SELECT count(DISTINCT (model, len(vector))) FROM embeddings) > 1",
-        "Launch the job refresh_graph. If it stays, delete these rows from embeddings in working.duckdb first: the "
-        "next refresh makes them again.",
+        "Launch the job refresh_graph. If the check still fails, delete these rows from embeddings in working.duckdb "
+        "first: the next refresh makes them again.",
     ),
     Invariant(
         "text_units_are_extracted",
@@ -194,7 +194,7 @@ INVARIANTS = (
         "Every text unit names at least one entity.",
         "SELECT t.id, t.batch, t.document_id, t.ordinal FROM text_units t "
         "WHERE t.id NOT IN (SELECT text_unit_id FROM entity_mentions)",
-        "Look at these text units: tables of numbers and boilerplate name nothing; other text may need a model.",
+        "Check these text units: tables of numbers and boilerplate contain no names; other text may need a model.",
     ),
     Invariant(
         "entities_have_descriptions",
@@ -202,7 +202,7 @@ INVARIANTS = (
         False,
         "Every entity has a description.",
         "SELECT id, title FROM entities WHERE coalesce(description, '') = ''",
-        "Usually names that only tables or lists mention; nothing is lost but context.",
+        "Usually these names occur only in tables or lists; they can be ignored.",
     ),
     Invariant(
         "no_hub_dominates",
@@ -211,7 +211,7 @@ INVARIANTS = (
         "No entity is named in more than 30 % of the text units.",
         "SELECT id, title, frequency FROM entities, (SELECT count(*) AS n FROM text_units) "
         "WHERE n >= 100 AND frequency > 0.3 * n",
-        "If it is the subject of the whole corpus, this is right; if it is boilerplate, remove it from the input.",
+        "This is expected for the subject of the whole corpus; if it is boilerplate, remove it from the input.",
     ),
     Invariant(
         "titles_are_distinct",
@@ -236,7 +236,7 @@ INVARIANTS = (
         "citations_resolve",
         "citations",
         False,
-        "Everything a report cites exists.",
+        "Every citation of a report refers to an existing row.",
         "SELECT report_id, table_name, human_readable_id FROM citations WHERE cited_id IS NULL "
         "OR cited_id NOT IN (SELECT id FROM entities UNION ALL SELECT id FROM relationships "
         "UNION ALL SELECT id FROM covariates UNION ALL SELECT id FROM community_reports "
@@ -252,6 +252,6 @@ INVARIANTS = (
         "count(DISTINCT m.title_key) AS entities FROM documents d LEFT JOIN text_units t ON t.document_id = d.id "
         "LEFT JOIN entity_mentions m ON m.document_id = d.id GROUP BY ALL "
         "HAVING text_units = 0 OR entities < d.n_tokens // 500",
-        "Look at these documents: lists, tables and other languages yield little without a language model.",
+        "Check these documents: lists, tables and other languages yield little without a language model.",
     ),
 )

@@ -60,7 +60,7 @@ class Reader:
     path: Path
     connection: duckdb.DuckDBPyConnection
     scopes: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What filters allow in the file, cached by `query.filters`."""
+    """Allowed rows per filter, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
     _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -285,7 +285,7 @@ class PublishedIndex:
             return stable.resolve()
         raise StoreError(
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
-            "the asset published_index; another place is set by GRAPHRAG_DATA or GraphRAG(path)."
+            "the asset published_index; set another location with GRAPHRAG_DATA or GraphRAG(path)."
         )
 
 
@@ -297,7 +297,7 @@ def _default_folder() -> Path:
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
-        raise StoreError(f"The publication {path} is gone. Publish again: `graphrag-assets index`.")
+        raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
     # process to one file, and the settings below must not apply to other connections.
     connection = duckdb.connect(config=_CONFIG)

@@ -1,7 +1,7 @@
 """Writes a publication: a new compact file for readers, which takes the place of the previous one atomically.
 
-Readers open a publication read-only. They never wait for a writer, never see a half-built index, and keep the file
-they have open. Without a change of content, no new publication is written.
+Readers open a publication read-only. They never wait for a writer, never see a partial index, and keep the file they
+have open. Without a change of content, no new publication is written.
 """
 
 import functools

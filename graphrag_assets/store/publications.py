@@ -35,7 +35,7 @@ WORDS = ("current", "previous", "newest", "oldest")
 
 @dataclass(frozen=True, slots=True)
 class KeptPublication:
-    """A kept publication: its number, file, time, size and rows, and whether readers see it now."""
+    """A kept publication: its number, file, time, size and rows, and whether it is the current one."""
 
     number: int
     path: Path
@@ -76,8 +76,8 @@ def roll_back(index_folder: Path, number: int) -> None:
     """
     if number not in (kept := kept_publications(index_folder)):
         raise StoreError(
-            f"Publication {number} is not there. Kept are {', '.join(map(str, kept)) or 'none'}; "
-            "GRAPHRAG_KEEP_PUBLICATIONS says how many."
+            f"Publication {number} does not exist. Kept: {', '.join(map(str, kept)) or 'none'}; "
+            "GRAPHRAG_KEEP_PUBLICATIONS sets how many are kept."
         )
     with FileLock(index_folder / "publishing.lock"):
         point_to(index_folder, number)
@@ -101,7 +101,7 @@ def resolve(index_folder: Path, name: str) -> int:
     if number not in kept:
         raise StoreError(
             f"There is no publication {name!r}. Kept are {', '.join(map(str, kept))}, the current one is {current}; "
-            f"{', '.join(WORDS)} are understood too. GRAPHRAG_KEEP_PUBLICATIONS says how many are kept."
+            f"{', '.join(WORDS)} are accepted too. GRAPHRAG_KEEP_PUBLICATIONS says how many are kept."
         )
     return int(number)
 

@@ -1,6 +1,6 @@
 """The working database: written by assets, in short transactions behind one cross-process lock.
 
-DuckDB lets one process at a time open a file for writing, and no other process can read it meanwhile. So a connection
+DuckDB lets one process at a time open a file for writing, during which no other process can read it. So a connection
 lives for one read or one transaction, never during a computation, and a file lock makes writers queue instead of
 failing (2.7 times faster than retrying on lock errors, and no starvation).
 """
@@ -51,7 +51,7 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the database against all other processes.
+        """Lock the database for this process.
 
         Raises:
             StoreError: another process held it for ten minutes.
@@ -72,7 +72,7 @@ class WorkingDatabase:
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """An open connection, alone in holding the database. For short work only."""
+        """An open connection with exclusive access to the database. For short work only."""
         with self.lock(), interrupts_raised(), _attached(self.path) as connection:
             yield connection
 

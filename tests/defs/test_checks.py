@@ -76,7 +76,7 @@ def test_the_publication_itself_refuses_a_broken_index_when_no_check_was_run(ind
     corrupt(indexed, "INSERT INTO entities SELECT * FROM entities LIMIT 1")
     result = indexed.run("refresh_graph", succeed=False, asset_selection=[dg.AssetKey("publication")])
     (failure,) = [event.step_failure_data for event in result.all_events if event.is_step_failure]
-    assert "No table has two rows of one key. Launch the job index_everything" in failure.user_failure_data.description
+    assert "Keys are unique in every table. Launch the job index_everything" in failure.user_failure_data.description
     assert indexed.sql("SELECT content_digest FROM publication") == before
 
 

@@ -141,7 +141,7 @@ def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server,
     assert server.requests == []
     assert "embed" not in plan.costs["task"]
     assert plan.costs["calls"].sum() > 0
-    assert "onnx:minilm runs on this machine: nothing is paid for vectors." in plan.notes
+    assert "onnx:minilm runs on this machine, so its vectors are free." in plan.notes
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
     plan = plan_index(small.index)
     assert plan.costs.is_empty()

@@ -122,7 +122,7 @@ def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
     shown = purge("--dry-run")
     assert "would be removed" in shown
     assert "graphrag-1.duckdb" in shown
-    assert "Nothing was removed" in shown
+    assert "Dry run: nothing was removed" in shown
     assert places(deleted.root) == before
     told = purge()
     assert "graphrag-1.duckdb, graphrag-2.duckdb" in told
@@ -139,7 +139,7 @@ def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(del
     number = deleted.sql("SELECT number FROM publication")
     deleted.run("refresh_changed")
     assert deleted.sql("SELECT number FROM publication") == number
-    assert "Nothing is left to purge" in purge("--dry-run")
+    assert "Nothing to purge" in purge("--dry-run")
     assert deleted.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}
     deleted.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
     deleted.run("refresh_changed")

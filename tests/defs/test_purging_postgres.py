@@ -70,7 +70,7 @@ def test_no_row_of_a_deleted_document_is_left_and_nothing_is_done_again(recorded
         connection.execute("VACUUM FULL")
         connection.execute("CHECKPOINT")
         assert files_with_the_word(socket) == []
-    assert "Nothing is left to purge" in purge("--dry-run")
+    assert "Nothing to purge" in purge("--dry-run")
     number = project.sql("SELECT number FROM publication")
     project.run("refresh_changed")
     assert project.sql("SELECT number FROM publication") == number

@@ -39,12 +39,12 @@ def test_a_table_may_be_missing(project, tmp_path, missing):
     assert found["entities", "rows"] == 7
     assert found["community_reports", "rows"] == found["communities", "rows"]
     if missing == "documents":
-        assert found["documents", "made from their text units"] == 2
+        assert found["documents", "missing, created from their text units"] == 2
         assert project.sql("SELECT count(*) FROM text_units WHERE start_char IS NULL") == [(0,)]
     if missing == "text_units":
         assert found["entities", "without a text unit, given a text of what the graph says of them"] == 7
     if missing == "communities":
-        assert found["community_reports", "of communities that are not there, left out"] == 4
+        assert found["community_reports", "of missing communities, left out"] == 4
 
 
 def test_communities_without_members_are_counted_with_their_reports(project, tmp_path):
@@ -53,7 +53,7 @@ def test_communities_without_members_are_counted_with_their_reports(project, tmp
     import_index(project.index, write(tmp_path / "index", frames))
     found = counts(project, "imported-index")
     assert found["communities", "without members, left out"] == 4
-    assert found["community_reports", "of communities that are not there, left out"] == 4
+    assert found["community_reports", "of missing communities, left out"] == 4
 
 
 def test_an_index_without_rows_is_imported_as_one(project, tmp_path):

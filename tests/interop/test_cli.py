@@ -21,7 +21,7 @@ def test_import_is_listed_removed_and_exported(project, tmp_path):
     printed = run("import", folder)
     assert "imported-theirs: GraphRAG 3" in printed
     assert "│ entities │ 8 │ 7 │" in printed
-    assert "only named as the end of a relationship, added │ 1 │" in printed
+    assert "missing endpoints of relationships, added │ 1 │" in printed
     assert f"From {folder}" in run("import")
     assert "7 entities" in run("export", "graphrag", tmp_path / "out")
     assert "1 community_reports" in run("export", "reports", tmp_path / "r.jsonl", "--community", 1)

@@ -37,27 +37,27 @@ def test_every_row_is_written_or_counted(small):
         "community_reports": 5,
     }
     assert {f"{table} {what}": n for (step, table, what), n in counts.items() if step == "repaired"} == {
-        "documents references to text units that are not there, left out": 1,
+        "documents references to missing text units, left out": 1,
         "text_units without text, left out": 1,
-        "text_units freed of the metadata that was put before them": 1,
+        "text_units prepended metadata removed": 1,
         "entities without a title, left out": 1,
-        "entities with the title of another, merged": 1,
-        "entities only named as the end of a relationship, added": 1,
+        "entities with the same title as another, merged": 1,
+        "entities missing endpoints of relationships, added": 1,
         "entities without a type, of type UNKNOWN": 1,
-        "entities references to text units that are not there, left out": 1,
+        "entities references to missing text units, left out": 1,
         "entities without a community, joined to that of their strongest relationship": 1,
-        "relationships without a name at an end, left out": 1,
-        "relationships of an entity with itself, left out": 1,
-        "relationships without a weight above 0, given the weight 1": 1,
-        "relationships of a pair given before, in either direction, merged": 1,
+        "relationships without a name at an endpoint, left out": 1,
+        "relationships between an entity and itself, left out": 1,
+        "relationships without a weight above 0, set to 1": 1,
+        "relationships duplicates of a pair, in either direction, merged": 1,
         "covariates without a subject or a description, left out": 1,
-        "covariates in text units that are not there, left out": 1,
-        "covariates of unknown status, now SUSPECTED": 1,
-        "communities added for entities that were in none": 1,
-        "community_reports of communities that are not there, left out": 1,
-        "community_reports citing rows that have other numbers here, renumbered": 1,
-        "community_reports citations of rows that are not there, left out": 1,
-        "community_reports written by the embedded default, where there was none": 2,
+        "covariates in missing text units, left out": 1,
+        "covariates with an unknown status, set to SUSPECTED": 1,
+        "communities added for entities without a community": 1,
+        "community_reports of missing communities, left out": 1,
+        "community_reports with citations of renumbered rows, updated": 1,
+        "community_reports citations of missing rows, left out": 1,
+        "community_reports written by the embedded default because they were missing": 2,
     }
     published = small.sql("SELECT step, table_name, what, n FROM operations.import_counts ORDER BY ALL")
     assert published == sorted(small.counts.rows())
@@ -198,7 +198,7 @@ def test_document_handed_over_becomes_an_input_file(imported):
 
 def test_hand_over_does_not_overwrite_an_existing_file(imported):
     imported.write("small/agamemnon.txt", "Mine.")
-    with pytest.raises(InputError, match=r"small/agamemnon.txt is in the input folder already"):
+    with pytest.raises(InputError, match=r"small/agamemnon.txt already exists in the input folder"):
         hand_over(imported.index, "imported-small")
     assert (imported.input / "small" / "agamemnon.txt").read_text() == "Mine."
     assert imported.index.working.read("SELECT count(*) FROM documents").item() == 2
@@ -246,7 +246,7 @@ def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
         frame.with_columns(shifted).write_parquet(other / f"{name}.parquet")
     second = import_index(imported.index, other)
     counts = {what: n for step, _, what, n in second.counts.iter_rows() if step == "repaired"}
-    assert counts["with the id of a row of another batch, given a new one"] > 0
+    assert counts["id already used by another batch, replaced by a new one"] > 0
     assert imported.sql("SELECT count(*) FROM documents") == [(4,)]
     titles = {title for (title,) in imported.sql("SELECT title FROM entities")}
     assert {"HECTOR", "HELEN", "AGAMEMNON", "VALENTIA"} <= titles
@@ -305,8 +305,8 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
     repaired = imported.counts.filter(pl.col("table_name") == "embeddings", pl.col("step") == "repaired")
     # Daniel Gooch, twice, and the nameless are not as they were; report 0 is renumbered.
     assert dict(repaired.select("what", "n").iter_rows()) == {
-        "of texts that are not as they were, left out": 4,
-        "of another length than the index's, left out": 1,
+        "of changed texts, left out": 4,
+        "with another length than the index's vectors, left out": 1,
     }
 
 

@@ -55,7 +55,7 @@ def test_findings_are_read_from_texts_or_counted(tmp_path):
         None,
         None,
     ]
-    assert +source.left_out == {("community_reports", "findings that cannot be read, left out"): 2}
+    assert +source.left_out == {("community_reports", "unreadable findings, left out"): 2}
 
 
 def test_a_csv_export_is_imported_with_its_findings(project, small, tmp_path):

@@ -126,7 +126,7 @@ def test_an_invalid_answer_is_paid_for_and_recorded(lab: Lab) -> None:
     lab.server.fail_next("empty", "empty")
     budget = Budget(None)
     model = lab.chat(budget, prices=ONE_DOLLAR_PER_TOKEN)
-    with pytest.raises(Exception, match="asked twice"):
+    with pytest.raises(Exception, match="in two attempts"):
         run(model.complete(ask()))
     assert budget.spent == lab.ledger.spent_today() == model.usage.total.cost_usd > 0
     assert lab.ledger.frame()["kind"].to_list() == ["invalid", "invalid"]
@@ -148,8 +148,8 @@ def test_an_unknown_price_is_zero_and_reported_once(caplog: pytest.LogCaptureFix
         for _ in range(3):
             assert Prices.of("openai/never-heard-of").cost(1000, 1000) == 0
     assert [record.message for record in caplog.records if "never-heard-of" in record.message] == [
-        "No price is known for openai/never-heard-of: its calls count as free, and a budget cannot hold them. "
-        "Give its prices per million tokens."
+        "No price is known for openai/never-heard-of: its calls count as free and are not limited by a budget. "
+        "Set its prices per million tokens."
     ]
 
 

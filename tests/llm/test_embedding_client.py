@@ -183,7 +183,7 @@ def test_vectors_of_another_size_than_before_are_an_error(lab: Lab) -> None:
     model = lab.embedding(limits={"max_retries": 2})
     run(model.embed(["Ada"]))
     lab.server.dimensions = 16
-    with pytest.raises(RetriesExhausted, match=r"Vectors of \[16\] dimensions came, not of 32"):
+    with pytest.raises(RetriesExhausted, match=r"Vectors of \[16\] dimensions were returned, expected 32"):
         run(model.embed(["Charles"]))
 
 

@@ -394,7 +394,7 @@ def test_the_second_row_with_an_id_is_an_error(tmp_path: Path) -> None:
     assert texts(loaded) == ["One.", "Two."]
     assert (only_error(loaded)["row_number"], only_error(loaded)["error"]) == (
         3,
-        "the id 'k' is already that of row 1",
+        "the id 'k' is already used by row 1",
     )
 
 

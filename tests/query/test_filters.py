@@ -394,11 +394,11 @@ def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> Non
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        (Filter(batches="shops"), r"batch 'shops', which the index does not have\. It has: ships, money"),
-        (Filter(documents="Voyages"), r"document 'Voyages'.* It has: Voyage, "),
+        (Filter(batches="shops"), r"batch 'shops', which the index does not have\. The index has: ships, money"),
+        (Filter(documents="Voyages"), r"document 'Voyages'.* The index has: Voyage, "),
         (Filter(entity_types="ship"), r"entity type 'ship'"),
-        (Filter(metadata={"yeer": 1866}), r"metadata key 'yeer'.* It has: year, "),
-        (Filter(metadata={"year": 1867}), r"value of 'year' in the metadata 1867.* It has: 1866, 1858"),
+        (Filter(metadata={"yeer": 1866}), r"metadata key 'yeer'.* The index has: year, "),
+        (Filter(metadata={"year": 1867}), r"value of 'year' in the metadata 1867.* The index has: 1866, 1858"),
         (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
     ],
 )

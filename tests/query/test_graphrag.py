@@ -146,7 +146,7 @@ def test_invented_references_are_reported_not_cited(index_file: Path) -> None:
     answer = GraphRAG(index_file, answerer=Inventor()).local("Who commanded the Niagara?")
     assert [citation.table for citation in answer.citations] == ["Sources"]
     assert answer.unresolved == ["Entities (77)"]
-    assert "References that lead nowhere: Entities (77)" in str(answer)
+    assert "Invalid references: Entities (77)" in str(answer)
     assert (answer.model, answer.usage["response"].calls) == ("inventor", 1)
 
 

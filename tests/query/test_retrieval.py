@@ -132,7 +132,7 @@ def test_a_name_to_include_comes_first_and_one_to_exclude_not_at_all(reader: Rea
     assert entities_for(reader, question, 1, include=["Penguin", "Valentia"]) == [PENGUIN]
     with pytest.raises(QueryError, match="no entity 'Titanic'"):
         entities_for(reader, question, 4, include=["Titanic"])
-    with pytest.raises(QueryError, match="To include and to exclude: Niagara"):
+    with pytest.raises(QueryError, match="Both included and excluded: Niagara"):
         entities_for(reader, question, 4, include=["Niagara"], exclude=["NIAGARA"])
 
 

@@ -71,7 +71,7 @@ def test_missing_publication_is_an_error_with_a_remedy(tmp_path: Path) -> None:
 
 def test_a_current_that_names_a_missing_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "CURRENT").write_text("publications/graphrag-9.duckdb")
-    with pytest.raises(StoreError, match=r"graphrag-9\.duckdb is gone"):
+    with pytest.raises(StoreError, match=r"graphrag-9\.duckdb no longer exists"):
         PublishedIndex(tmp_path).reader()
 
 

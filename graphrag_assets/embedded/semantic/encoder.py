@@ -2,7 +2,7 @@
 
 Each text is one run of the model by one thread, several texts at a time. So a text's vector does not depend on what
 else is embedded, on padding, or on the number of threads, even where a quantized model scales its activations by the
-largest one of a run. On a CPU batches are no faster: a passage of 120 tokens is a matrix that keeps a core busy.
+largest one of a run. On a CPU, batches are not faster: one passage of 120 tokens uses a core fully.
 """
 
 import functools
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TEXTS_PER_THREAD = 32  # submitted at once: an interrupted run ends after those
 _BACK_TO_WORD = 16  # a window ends at most so many tokens early, so that it does not cut a word
-_loading = threading.Lock()  # questions side by side load a model once
+_loading = threading.Lock()  # concurrent questions load a model once
 
 
 def encoder_of(model: str) -> "Encoder":
@@ -64,7 +64,7 @@ def encoder_of_index(index_model: str, setting: str) -> "Encoder":
         raise QueryError(f"The index was embedded with {index_model}, which cannot be loaded: {problem}")
     raise QueryError(
         f"The index was embedded with {index_model}, and {found}. Their vectors cannot be compared: set it to "
-        "onnx: and the folder of the model that the index was made with, or index again with the present one."
+        "onnx: and the folder of the model that the index was made with, or index again with the current model."
     )
 
 
@@ -285,7 +285,7 @@ def _tokenizer(export: Export) -> Any:
 def _session(export: Export) -> Any:
     onnxruntime = _package("onnxruntime", export)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts are computed concurrently instead
     options.log_severity_level = 3  # errors, which are raised too
     try:
         return onnxruntime.InferenceSession(str(export.model_file), options, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""Reading the folder of a sentence-transformers model that was exported to ONNX.
+"""Reads the folder of a sentence-transformers model that was exported to ONNX.
 
 The layout is that of https://sbert.net: `model.onnx` or `onnx/model.onnx`, `tokenizer.json`, and configuration files,
 each of which may be missing: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`,

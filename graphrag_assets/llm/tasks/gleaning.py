@@ -16,8 +16,8 @@ async def request_rounds(
 ) -> list[Form]:
     """The answer to `first`, then up to `max_gleanings` answers with missed records.
 
-    Ends with the first round that finds nothing more. A failed gleaning keeps the answers before it; only errors
-    that stop the whole run, such as a spent budget, are raised, so that the round is repeated by the next run.
+    Ends with the first round that finds nothing more. A failed gleaning keeps the answers before it; only errors that
+    stop the whole run, such as an exhausted budget, are raised, so that the round is repeated by the next run.
     """
     request, answers = first, [await ask(chat, first, form)]
     more = prompts.render(f"{first.task}_continue") if max_gleanings else ()

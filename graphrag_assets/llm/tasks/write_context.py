@@ -1,4 +1,4 @@
-"""The context of a passage within its document, in words, which search needs and the passage lacks.
+"""Writes the context of a passage within its document, for search.
 
 Contextual retrieval (Anthropic, 2024, https://www.anthropic.com/news/contextual-retrieval). The prompt starts with the
 document, which is the same text for all its passages, so that providers bill it from their prompt caches.

@@ -1,4 +1,4 @@
-"""Filters: the part of an index that a search may see. What a filter excludes appears nowhere, not even in numbers."""
+"""Filters: the part of an index that a search may see. Excluded rows contribute to nothing, not even to counts."""
 
 import difflib
 import json
@@ -168,6 +168,6 @@ def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> Quer
     shown = list(dict.fromkeys([*near, *names]))[:10]
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
     return QueryError(
-        f"The filter asks for the {what} {', '.join(map(repr, unknown))}, which the index does not have. "
-        f"It has: {', '.join(shown) or 'none'}{more}."
+        f"The filter names the {what} {', '.join(map(repr, unknown))}, which the index does not have. "
+        f"The index has: {', '.join(shown) or 'none'}{more}."
     )

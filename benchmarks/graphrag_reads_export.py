@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from graphrag_assets.interop.exporter import export
 from graphrag_assets.query.query_models import embedder
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 
 READER = Path(__file__).with_name("graphrag_reader.py")
 
@@ -45,7 +45,7 @@ def python_of(folder: Path) -> Path:
 
 def contexts(python: Path, question: str, index: Path | None = None) -> dict[str, object]:
     """What GraphRAG says of its contexts: rows by section, characters, and the titles it selected."""
-    reader = PublishedIndex(index).reader()
+    reader = CurrentPublication(index).reader()
     model, _ = reader.embedding or ("", 0)
     with TemporaryDirectory() as folder:
         rows = export("graphrag", Path(folder), index)

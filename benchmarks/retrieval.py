@@ -67,9 +67,9 @@ def measure(path: Path, questions: int) -> dict[str, dict[str, float]]:
     from graphrag_assets.query import GraphRAG
     from graphrag_assets.query.passages import rank_passages
     from graphrag_assets.query.retrieval import Question
-    from graphrag_assets.store.publication_reader import PublishedIndex
+    from graphrag_assets.store.publication_reader import CurrentPublication
 
-    found = {"open": _times(lambda _: PublishedIndex(path).reader(), list(range(21)))}
+    found = {"open": _times(lambda _: CurrentPublication(path).reader(), list(range(21)))}
     rag = GraphRAG(path)
     asked = _questions(rag, questions)
     for name in ("local", "basic"):

@@ -105,7 +105,7 @@ def picture_of_plots(page: Page, url: str, documents: Path) -> None:
 
 
 def picture_of_metadata(page: Page, url: str) -> None:
-    """The published index, with the graph's map opened."""
+    """The publication, with the graph's map opened."""
     page.goto(f"{url}/assets/publication")
     page.get_by_text("[Show Markdown]").first.click(timeout=MINUTE)
     page.wait_for_timeout(2500)

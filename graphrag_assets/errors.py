@@ -39,7 +39,7 @@ class RefusedFileError(OSError):
 
 
 class StoreError(GraphRAGError):
-    """The working database or a published index is missing, locked or unreadable."""
+    """The working database or a publication is missing, locked or unreadable."""
 
 
 class CheckError(GraphRAGError):

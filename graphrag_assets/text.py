@@ -30,7 +30,7 @@ _SLICE = 20_000
 _LAST_PARAGRAPH = re.compile(r".*\n[ \t\r]*\n", re.DOTALL)
 _LAST_SENTENCE = re.compile(r".*(?:[.!?][\"'”’)\]]*\s|[。！？][\"'”’)\]」』）]*)", re.DOTALL)
 _WORD = r"[\p{L}\p{M}\p{N}]+"
-# Regular expressions that RE2 understands as well: the macros of the published index use them too.
+# Regular expressions that RE2 understands as well: the macros of the publication use them too.
 POSSESSIVE = r"['’ʼ]s([^\p{L}\p{M}\p{N}]|$)"
 HYPHEN = "[-‐]"
 COMPOUND = rf"[\p{{L}}\p{{M}}]+(?:{HYPHEN}[\p{{L}}\p{{M}}]+)+"
@@ -51,7 +51,7 @@ FOLDED: dict[int, str] = {
     **_PLAIN,
 }
 SPELLED_OUT: dict[int, str] = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "æ": "ae", "ø": "oe"})
-# Inside brackets of a regular expression; the macros of the published index use them too.
+# Inside brackets of a regular expression; the macros of the publication use them too.
 UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )

@@ -106,7 +106,7 @@ class Project:
         update_publication(own, run_id)
 
     def sql(self, query: str) -> list[tuple]:
-        """Rows of the published index."""
+        """Rows of the publication."""
         with duckdb.connect(str(self.root / "index" / "graphrag.duckdb"), read_only=True) as connection:
             return connection.execute(query).fetchall()
 

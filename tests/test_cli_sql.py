@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from graphrag_assets.cli import main
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 
 COUNT = "SELECT count(*) AS n FROM documents"
 
@@ -41,7 +41,7 @@ def test_query_prints_a_table_with_the_option(index):
 def test_row_of_a_table_is_one_line_and_json_has_complete_values(index):
     query = "SELECT title, text FROM documents LIMIT 1"
     assert len(run(index, "--format", "table", query).stdout.splitlines()) == 6
-    ((title, text),) = PublishedIndex(index).reader().query(query).rows()
+    ((title, text),) = CurrentPublication(index).reader().query(query).rows()
     assert json.loads(run(index, "--format", "json", query).stdout) == [{"title": title, "text": text}]
 
 
@@ -97,7 +97,7 @@ def on_a_terminal(index: Path, path: str) -> tuple[str, int]:
 def test_on_a_terminal_without_a_query_duckdbs_shell_is_named(index, tmp_path):
     printed, status = on_a_terminal(index, str(tmp_path))
     assert status == 1
-    assert f"duckdb -readonly {PublishedIndex(index).reader().path}" in " ".join(printed.split())
+    assert f"duckdb -readonly {CurrentPublication(index).reader().path}" in " ".join(printed.split())
 
 
 def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
@@ -106,4 +106,4 @@ def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
     shell.chmod(0o755)
     printed, status = on_a_terminal(index, str(tmp_path))
     assert status == 0
-    assert f"the shell of DuckDB: -readonly {PublishedIndex(index).reader().path}" in printed
+    assert f"the shell of DuckDB: -readonly {CurrentPublication(index).reader().path}" in printed

@@ -227,7 +227,7 @@ class Workshop:
         return printed.getvalue()
 
     def query(self, text: str) -> None:
-        """Run statements where the page has opened a database, or else on the published index."""
+        """Run statements where the page has opened a database, or else on the publication."""
         if self.session:
             self.session.execute(text)
             return

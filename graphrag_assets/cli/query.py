@@ -1,4 +1,4 @@
-"""`query`: ask the published index."""
+"""`query`: ask the publication."""
 
 import enum
 import sys

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.errors import GraphRAGError, StoreError
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 FORMATS = ("table", "csv", "json")
 MAX_ROWS = 200
@@ -29,7 +29,7 @@ def run_sql(query: str | None, path: Path | None, form: str | None) -> bool:
     Args:
         form: one of `FORMATS`; default: a table on a terminal, CSV elsewhere.
     """
-    reader = PublishedIndex(path).reader()
+    reader = CurrentPublication(path).reader()
     if query is None and sys.stdin.isatty():
         return _start_shell(reader.path)
     form = form or ("table" if sys.stdout.isatty() else "csv")

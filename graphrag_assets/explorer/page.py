@@ -12,7 +12,7 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 
 PAGE_NAME = "explorer.html"
 
@@ -36,7 +36,7 @@ def write_page(index: Path | None = None, output: Path | None = None, limits: Li
     Raises:
         StoreError: nothing is published, or the page cannot be written.
     """
-    published = PublishedIndex(index)
+    published = CurrentPublication(index)
     output = output or page_path(published.path)
     content = page_content(published.reader(), limits)
     html = render(content)

@@ -17,7 +17,7 @@ from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graph_xml import write_graph
 from graphrag_assets.interop.source import TABLES
 from graphrag_assets.store.connections import attached
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import literal
 
 _EMBEDDINGS = {
@@ -60,7 +60,7 @@ def _selected(
     index: Path | None, batches: Sequence[str], communities: Sequence[int]
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with views v3_* of GraphRAG 3's tables, limited to the requested batches and communities."""
-    path = PublishedIndex(index).reader().path
+    path = CurrentPublication(index).reader().path
     with attached(published=path) as connection:
         connection.execute("USE published")
         _check_known(connection, "batch", "operations.batch_state", batches)

@@ -1,4 +1,4 @@
-"""Answers questions from a published index: local, global, DRIFT and basic search, directly on the DuckDB tables.
+"""Answers questions from a publication: local, global, DRIFT and basic search, directly on the DuckDB tables.
 
 from graphrag_assets.query import GraphRAG
 

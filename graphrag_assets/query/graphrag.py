@@ -1,4 +1,4 @@
-"""`GraphRAG`: answers questions from a published index."""
+"""`GraphRAG`: answers questions from a publication."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,13 +17,13 @@ from graphrag_assets.query.results import Answer
 from graphrag_assets.query.search import QuestionOptions, Search, SearchMethod
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 
 METHODS = tuple(ask.METHODS)
 
 
 class GraphRAG:
-    """Answers questions from a published index. Sees new publications; can be shared among threads and tasks.
+    """Answers questions from a publication. Sees new publications; can be shared among threads and tasks.
 
     Use it in a `with` block, or call `close`, to close the index file.
 
@@ -55,7 +55,7 @@ class GraphRAG:
         answerer: Answerer | None = None,
         rating_model: str | Answerer | None = None,
     ) -> None:
-        self.index = PublishedIndex(index)
+        self.index = CurrentPublication(index)
         self.answerer: Answerer = answerer or query_models.answerer()
         self.rater = (
             query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer

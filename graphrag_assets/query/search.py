@@ -38,7 +38,7 @@ from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.option_types import Count, Flag, OptionalText, Options, PositiveCount, Seconds, Text, Texts
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
 Event = tuple[str, Any]
 """Name and value of an event."""
@@ -127,7 +127,7 @@ class Search(Generic[OptionsOf]):
     method: str
     text: str
     options: OptionsOf
-    index: PublishedIndex
+    index: CurrentPublication
     answerer: Answerer
     rater: Answerer
     steps: "Callable[[Search[Any]], Awaitable[Any]]"

@@ -222,7 +222,7 @@ class Reader:
         return int(row.item() or 0)
 
 
-class PublishedIndex:
+class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
     Args:
@@ -285,7 +285,7 @@ class PublishedIndex:
             return stable.resolve()
         raise StoreError(
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
-            "the asset published_index; set another location with GRAPHRAG_DATA or GraphRAG(path)."
+            "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."
         )
 
 

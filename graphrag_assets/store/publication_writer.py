@@ -36,7 +36,7 @@ from graphrag_assets.store.publication_files import (
     point_to,
     publication_file,
 )
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.schema import WORKING, identifier, literal
 from graphrag_assets.store.token_counts import write_token_counts
@@ -110,7 +110,7 @@ def _publish(
 def _rows_of(path: Path) -> dict[str, int] | None:
     """The rows of each table of a publication; None if the file is damaged."""
     try:
-        return dict(PublishedIndex(path).reader().rows(_COUNTS).iter_rows())
+        return dict(CurrentPublication(path).reader().rows(_COUNTS).iter_rows())
     except (StoreError, duckdb.Error):
         return None
 

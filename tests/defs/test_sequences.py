@@ -22,7 +22,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.text import sentences
 from tests.conftest import SAMPLE_INPUT
 
@@ -125,7 +125,7 @@ def test_after_any_changes_the_index_is_that_of_the_present_documents(changes, t
         for name, rows in facts(fresh).items():
             assert made[name] == rows, name
         assert grown >= modularity(fresh) - 0.01 * abs(modularity(fresh)) - 1e-9
-        reader = PublishedIndex(root / "changing" / "index").reader()
+        reader = CurrentPublication(root / "changing" / "index").reader()
         assert reader.query("SELECT count(*) FROM entities").item() == len(made["entities"])
 
 

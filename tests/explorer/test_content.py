@@ -3,12 +3,12 @@
 import pytest
 
 from graphrag_assets.explorer.content import Limits, page_content
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 
 
 @pytest.fixture(scope="module")
 def reader(sample_index):
-    return PublishedIndex(sample_index.root / "index").reader()
+    return CurrentPublication(sample_index.root / "index").reader()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A published index small enough to do searches by hand."""
+"""A publication small enough to do searches by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.bm25_index import write_bm25_index
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
@@ -288,7 +288,7 @@ def index_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def reader(index_file: Path) -> Reader:
-    return PublishedIndex(index_file).reader()
+    return CurrentPublication(index_file).reader()
 
 
 @pytest.fixture(scope="session")

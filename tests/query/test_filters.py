@@ -32,7 +32,7 @@ from graphrag_assets.query.filters import EVERYTHING, Filter, scope_of
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.retrieval import Question, search_texts, vector_scores, word_scores
 from graphrag_assets.store import schema
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.working import WorkingDatabase, assign_numbers, replace_table
 
@@ -210,7 +210,7 @@ def write(folder: Path, documents: list[str]) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    return PublishedIndex(write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS))).reader()
+    return CurrentPublication(write(tmp_path_factory.mktemp("whole"), list(DOCUMENTS))).reader()
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def index_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Reader]:
 
     def reader(*documents: str) -> Reader:
         if documents not in made:
-            made[documents] = PublishedIndex(write(tmp_path_factory.mktemp("part"), list(documents))).reader()
+            made[documents] = CurrentPublication(write(tmp_path_factory.mktemp("part"), list(documents))).reader()
         return made[documents]
 
     return reader

@@ -17,7 +17,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.question_terms import RELATED_WEIGHT, question_terms
 from graphrag_assets.query.retrieval import Question, word_scores
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
@@ -38,7 +38,7 @@ RUSSIAN = ["Клиенты жаловались на задержки доста
 
 
 def write(path: Path, texts: list[str], titles: list[str] | None = None) -> Path:
-    """A published index with a document, a text unit and, where there are titles, an entity for each text."""
+    """A publication with a document, a text unit and, where there are titles, an entity for each text."""
     rows = pl.DataFrame(  # noqa: F841 (DuckDB reads it by its name)
         {
             "n": range(len(texts)),
@@ -75,12 +75,12 @@ def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     path = write(tmp_path_factory.mktemp("mixed") / "graphrag.duckdb", ENGLISH + GERMAN + RUSSIAN)
-    return PublishedIndex(path).reader()
+    return CurrentPublication(path).reader()
 
 
 @pytest.fixture(scope="module")
 def reader(english: Path) -> Reader:
-    return PublishedIndex(english).reader()
+    return CurrentPublication(english).reader()
 
 
 def found(reader: Reader, question: str) -> set[int]:
@@ -169,33 +169,33 @@ def test_a_text_with_the_word_itself_comes_before_one_with_a_related_word(reader
 
 def test_related_words_of_one_text_each_find_each_other(tmp_path: Path) -> None:
     texts = ["They complain about the toaster.", "This is the third complaint about the lamp.", "The shop is closed."]
-    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", texts)).reader()
+    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", texts)).reader()
     assert found(reader, "complain") == found(reader, "complaints") == {0, 1}
     assert reader.query("SELECT human_readable_id FROM search_text('complain')").to_series().to_list() == [0, 1]
 
 
 def test_a_short_document_has_the_language_of_most_others(tmp_path: Path) -> None:
-    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", [*ENGLISH, "Late ferries."])).reader()
+    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", [*ENGLISH, "Late ferries."])).reader()
     assert found(reader, "ferry") == {6}
 
 
 def test_documents_that_are_all_too_short_are_judged_together(tmp_path: Path) -> None:
     texts = ["Late ferries.", "Crew ill.", "No customers.", "Old ship.", "Rain."]
     assert {language_of(text) for text in texts} == {"und"}
-    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", texts)).reader()
+    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", texts)).reader()
     assert list(reader.languages) == ["en"]
     assert found(reader, "the customer") == {2}
 
 
 def test_an_index_without_texts_finds_nothing(tmp_path: Path) -> None:
-    reader = PublishedIndex(write(tmp_path / "graphrag.duckdb", [])).reader()
+    reader = CurrentPublication(write(tmp_path / "graphrag.duckdb", [])).reader()
     assert found(reader, "customer") == set()
     assert reader.query("SELECT * FROM search_text('customer')").is_empty()
 
 
 def test_names_are_found_without_diacritics_and_hyphens(tmp_path: Path) -> None:
     titles = ["Malmö", "Saint-Exupéry", "Gutta-percha", "Cyrus Field"]
-    reader = PublishedIndex(
+    reader = CurrentPublication(
         write(tmp_path / "graphrag.duckdb", [f"About {title}." for title in titles], titles)
     ).reader()
     for question, number in (
@@ -245,7 +245,7 @@ def test_no_stem_is_taken_from_words_with_another_beginning(mixed: Reader, word:
 
 
 def test_terms_of_the_sample_corpus_are_the_same_in_sql(sample_index) -> None:
-    reader = PublishedIndex(sample_index.root / "index").reader()
+    reader = CurrentPublication(sample_index.root / "index").reader()
     forms = sorted(reader.query("SELECT DISTINCT form FROM search.word_forms")["form"])
     words = random.Random(0).sample(forms, 200)
     words = list(dict.fromkeys(word[: len(word) - n % 4] + _ENDINGS[n % 11] for n, word in enumerate(words)))

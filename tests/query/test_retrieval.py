@@ -20,7 +20,7 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store import binary_quantization
 from graphrag_assets.store import publication_reader as published
-from graphrag_assets.store.publication_reader import PublishedIndex, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 
 from .conftest import (
@@ -98,7 +98,7 @@ def test_words_are_found_in_every_script(language: str, tmp_path_factory: pytest
         )
         connection.execute("INSERT INTO text_units BY NAME FROM rows")
         write_search_tables(connection)
-    reader = PublishedIndex(path).reader()
+    reader = CurrentPublication(path).reader()
     place, (_, present, absent) = list(LANGUAGES).index(language), LANGUAGES[language]
     assert ranked_by(word_scores, reader, "text_unit", Question(present), 10)[0] == place
     assert ranked_by(word_scores, reader, "text_unit", Question(absent), 10) == []
@@ -113,7 +113,7 @@ def test_binary_codes_select_the_exact_nearest_vectors(
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:
         binary_quantization.write_binary_codes(connection)
-    signed = PublishedIndex(path).reader()
+    signed = CurrentPublication(path).reader()
     assert set(signed.quantized_kinds) == {"text_unit", "entity", "community_report"}
     assert reader.quantized_kinds == {}
     assert ranked_by(vector_scores, signed, "text_unit", Question(text), limit) == ranked_by(
@@ -186,7 +186,9 @@ def test_of_equal_vectors_the_first_comes_first(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute("UPDATE embeddings SET vector = (SELECT vector FROM embeddings LIMIT 1)")
-    assert ranked_by(vector_scores, PublishedIndex(path).reader(), "entity", Question("the oil of the lamps"), 3) == [
+    assert ranked_by(
+        vector_scores, CurrentPublication(path).reader(), "entity", Question("the oil of the lamps"), 3
+    ) == [
         0,
         1,
         2,
@@ -246,7 +248,7 @@ def test_an_entity_outside_all_relationships_can_be_found(reader: Reader) -> Non
 def test_an_index_embedded_by_another_model_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = write_index(tmp_path_factory.mktemp("other") / "graphrag-1.duckdb", model="other/model")
     with pytest.raises(QueryError, match="other/model"):
-        search_texts(PublishedIndex(path).reader(), "entity", Question("Valentia"), 3)
+        search_texts(CurrentPublication(path).reader(), "entity", Question("Valentia"), 3)
 
 
 def test_an_empty_question_is_refused() -> None:

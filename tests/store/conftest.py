@@ -1,4 +1,4 @@
-"""The sample corpus's published index on a plain read-only connection."""
+"""The sample corpus's publication on a plain read-only connection."""
 
 from collections.abc import Iterator
 

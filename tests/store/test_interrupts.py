@@ -49,7 +49,7 @@ def run(working: WorkingDatabase) -> None:
         connection.execute(ENDLESS).fetchall()
 
 
-def test_a_signal_ends_a_query_of_the_published_index(tmp_path: Path, terminate: threading.Timer) -> None:
+def test_a_signal_ends_a_query_of_a_publication(tmp_path: Path, terminate: threading.Timer) -> None:
     rag = GraphRAG(write_index(tmp_path / "graphrag-1.duckdb"))
     terminate.start()
     with pytest.raises(Terminated):

@@ -1,4 +1,4 @@
-"""The macros of the published index compared with other computations."""
+"""The macros of the publication compared with other computations."""
 
 import shutil
 from collections import defaultdict
@@ -7,7 +7,7 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.text import count_tokens
 
 
@@ -239,7 +239,7 @@ def test_unknown_argument_of_a_macro_is_an_error_that_lists_its_parameters(index
 
 def test_spending_adds_up_by_task_model_and_day(sample_index, tmp_path):
     path = tmp_path / "with calls.duckdb"
-    shutil.copy(PublishedIndex(sample_index.root / "index").reader().path, path)
+    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "INSERT INTO llm_calls BY NAME SELECT * FROM (VALUES "

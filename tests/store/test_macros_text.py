@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.retrieval import Question, word_scores
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_writer import create_tables, write_search_tables
 from graphrag_assets.text import CJK, count_tokens, search_words, title_key
 
@@ -112,7 +112,7 @@ def test_any_mixture_of_scripts_is_normalized_in_sql_as_in_python(index, texts):
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_search_macro_equals_the_query_module(sample_index, index, question):
-    reader = PublishedIndex(sample_index.root / "index").reader()
+    reader = CurrentPublication(sample_index.root / "index").reader()
     for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
         found = index.execute(f"SELECT human_readable_id FROM {macro}(?, 7)", [question]).fetchall()
         assert [number for (number,) in found] == list(word_scores(reader, kind, Question(question), 7))
@@ -140,7 +140,7 @@ def foreign(tmp_path_factory) -> Path:
 
 
 def test_search_finds_texts_in_any_language(foreign):
-    reader = PublishedIndex(foreign).reader()
+    reader = CurrentPublication(foreign).reader()
     for number, question in enumerate(FOREIGN.values()):
         for macro, kind in (("search_text", "text_unit"), ("search_entities", "entity")):
             found = reader.query(f"SELECT human_readable_id FROM {macro}($q)", {"q": question})

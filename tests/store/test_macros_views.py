@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.store.macros import write_macros
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from tests.conftest import TEST_DATA
 
 V3 = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
@@ -88,7 +88,7 @@ def test_macros_of_an_attached_index_work_beside_other_tables(attached):
 
 def test_macros_are_written_into_a_file_that_has_none(sample_index, index, tmp_path):
     path = tmp_path / "older.duckdb"
-    shutil.copy(PublishedIndex(sample_index.root / "index").reader().path, path)
+    shutil.copy(CurrentPublication(sample_index.root / "index").reader().path, path)
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "DROP TABLE search.character_forms; DROP SCHEMA graphrag_v3 CASCADE; DROP MACRO TABLE neighbors"

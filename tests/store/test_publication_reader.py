@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.publication_reader import PublishedIndex
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.working import CONNECTION_CONFIG
 
@@ -29,13 +29,13 @@ def publish(folder: Path, number: int) -> Path:
 def test_the_file_that_current_names_is_opened(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     second = publish(tmp_path, 2)
-    reader = PublishedIndex(tmp_path).reader()
+    reader = CurrentPublication(tmp_path).reader()
     assert (reader.path, reader.publication) == (second, 2)
 
 
 def test_a_reader_stays_as_it_is_and_the_next_one_is_new(tmp_path: Path) -> None:
     publish(tmp_path, 1)
-    index = PublishedIndex(tmp_path)
+    index = CurrentPublication(tmp_path)
     first = index.reader()
     assert index.reader() is first
     publish(tmp_path, 2)
@@ -48,31 +48,31 @@ def test_a_plain_file_or_link_is_opened_as_it_is(tmp_path: Path) -> None:
     path = publish(tmp_path, 3)
     link = tmp_path / "graphrag.duckdb"
     link.symlink_to(path)
-    assert PublishedIndex(path).reader().publication == 3
-    assert PublishedIndex(str(link)).reader().path == path
+    assert CurrentPublication(path).reader().publication == 3
+    assert CurrentPublication(str(link)).reader().path == path
 
 
 def test_without_current_the_stable_name_counts(tmp_path: Path) -> None:
     (tmp_path / "graphrag.duckdb").symlink_to(publish(tmp_path, 1))
     (tmp_path / "CURRENT").unlink()
-    assert PublishedIndex(tmp_path).reader().publication == 1
+    assert CurrentPublication(tmp_path).reader().publication == 1
 
 
 def test_the_default_is_the_index_folder_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path / "index", 4)
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
-    assert PublishedIndex().reader().publication == 4
+    assert CurrentPublication().reader().publication == 4
 
 
 def test_missing_publication_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="graphrag-assets index"):
-        PublishedIndex(tmp_path).reader()
+        CurrentPublication(tmp_path).reader()
 
 
 def test_a_current_that_names_a_missing_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "CURRENT").write_text("publications/graphrag-9.duckdb")
     with pytest.raises(StoreError, match=r"graphrag-9\.duckdb no longer exists"):
-        PublishedIndex(tmp_path).reader()
+        CurrentPublication(tmp_path).reader()
 
 
 def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ def test_a_file_that_is_no_publication_is_refused(tmp_path: Path) -> None:
     duckdb.connect(str(other)).close()
     text.write_text("not a database, but long enough to be taken for a file of one " * 10)
     with pytest.raises(StoreError, match="not a publication"):
-        PublishedIndex(other).reader()
+        CurrentPublication(other).reader()
     with pytest.raises(StoreError, match="Cannot open"):
-        PublishedIndex(text).reader()
+        CurrentPublication(text).reader()
 
 
 def test_readers_do_not_write(tmp_path: Path) -> None:
-    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    reader = CurrentPublication(publish(tmp_path, 1)).reader()
     for query in (
         "INSERT INTO publication VALUES (2, now()::TIMESTAMP, '', '')",
         "CREATE TABLE other (number INT)",
@@ -105,9 +105,9 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
     path = publish(tmp_path, 1)
     link = tmp_path / "graphrag.duckdb"
     link.symlink_to(path)
-    first = PublishedIndex(tmp_path).reader() if reader_first else None
+    first = CurrentPublication(tmp_path).reader() if reader_first else None
     with duckdb.connect(str(link if stable_name else path), read_only=True) as connection:
-        reader = first or PublishedIndex(tmp_path).reader()
+        reader = first or CurrentPublication(tmp_path).reader()
         assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
         assert reader.publication == 1
         # The reader has set nothing that would bind the user: other files can be read and written.
@@ -119,9 +119,9 @@ def test_a_plain_connection_and_a_reader_live_in_one_process(
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_connection_with_another_configuration_does_not_matter(tmp_path: Path, reader_first: bool) -> None:
     path = publish(tmp_path, 1)
-    first = PublishedIndex(path).reader() if reader_first else None
+    first = CurrentPublication(path).reader() if reader_first else None
     with duckdb.connect(str(path), read_only=True, config={"threads": 1}) as connection:
-        reader = first or PublishedIndex(path).reader()
+        reader = first or CurrentPublication(path).reader()
         assert connection.execute("SELECT number FROM publication").fetchall() == [(1,)]
         assert reader.publication == 1
 
@@ -129,7 +129,7 @@ def test_connection_with_another_configuration_does_not_matter(tmp_path: Path, r
 def test_file_open_for_writing_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     path = publish(tmp_path, 1)
     with duckdb.connect(str(path)), pytest.raises(StoreError, match=r"open for writing\. Close that .*read_only=True"):
-        PublishedIndex(path).reader()
+        CurrentPublication(path).reader()
 
 
 OUTSIDE = [
@@ -154,7 +154,7 @@ OUTSIDE = [
 def test_nothing_outside_the_file_can_be_reached(tmp_path: Path, query: str) -> None:
     frame_of_the_program = pl.DataFrame({"secret": [1]})
     assert frame_of_the_program.height
-    index = PublishedIndex(publish(tmp_path, 1))
+    index = CurrentPublication(publish(tmp_path, 1))
     before = sorted(tmp_path.rglob("*"))
     for ask in (index.reader().rows, index.reader().query):
         with pytest.raises(StoreError, match="Cannot run the query"):
@@ -176,14 +176,14 @@ def test_nothing_outside_the_file_can_be_reached(tmp_path: Path, query: str) -> 
     ],
 )
 def test_a_query_is_one_select_and_changes_nothing_for_the_next(tmp_path: Path, query: str) -> None:
-    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    reader = CurrentPublication(publish(tmp_path, 1)).reader()
     with pytest.raises(StoreError, match="must be one SELECT"):
         reader.query(query)
     assert reader.query("SELECT number FROM publication").item() == 1
 
 
 def test_any_kind_of_reading_query_runs(tmp_path: Path) -> None:
-    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    reader = CurrentPublication(publish(tmp_path, 1)).reader()
     for query in ("FROM publication", "DESCRIBE publication", "SHOW TABLES", "EXPLAIN FROM publication"):
         assert reader.query(query).height
     assert reader.query("PIVOT (SELECT 'a' AS name, 2 AS n) ON name USING sum(n)").to_dicts() == [{"a": 2}]
@@ -192,7 +192,7 @@ def test_any_kind_of_reading_query_runs(tmp_path: Path) -> None:
 
 def test_a_path_with_a_quote_is_opened(tmp_path: Path) -> None:
     (tmp_path / "it's").mkdir()
-    assert PublishedIndex(publish(tmp_path / "it's", 1)).reader().publication == 1
+    assert CurrentPublication(publish(tmp_path / "it's", 1)).reader().publication == 1
 
 
 def open_files(folder: Path) -> set[str]:
@@ -202,7 +202,7 @@ def open_files(folder: Path) -> set[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc only on Linux")
 def test_old_publication_is_closed_with_its_last_reader(tmp_path: Path) -> None:
-    index = PublishedIndex(tmp_path)
+    index = CurrentPublication(tmp_path)
     for number in (1, 2, 3):
         publish(tmp_path, number)
         assert index.reader().publication == number
@@ -217,13 +217,13 @@ def test_old_publication_is_closed_with_its_last_reader(tmp_path: Path) -> None:
 
 
 def test_many_threads_share_a_reader(tmp_path: Path) -> None:
-    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    reader = CurrentPublication(publish(tmp_path, 1)).reader()
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda n: reader.numbers("SELECT number + $n FROM publication", {"n": n}), range(200))
         assert [numbers for (numbers,) in found] == list(range(1, 201))
 
 
 def test_index_without_embeddings_is_an_error(tmp_path: Path) -> None:
-    reader = PublishedIndex(publish(tmp_path, 1)).reader()
+    reader = CurrentPublication(publish(tmp_path, 1)).reader()
     assert reader.embedding is None
     assert reader.posting_statistics == {}

@@ -188,8 +188,13 @@ def _read(file: Traversable | Path) -> str:
 
 
 def _templates_in(folder: Path) -> dict[str, Path]:
-    files = {path.stem: path for path in sorted(folder.glob(f"*{_SUFFIX}"))}
+    files = {path.stem: path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))}
     for task, path in files.items():
+        if path.suffix != _SUFFIX:
+            raise SettingsError(
+                f"{path} is not a prompt: prompts are named as their task and end in {_SUFFIX}. Rename it, or move it "
+                "out of the folder."
+            )
         _known(task, f"the prompt file {path}")
     return files
 

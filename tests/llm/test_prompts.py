@@ -166,6 +166,22 @@ def test_the_folder_wins_over_the_tuned_one_and_the_package(tmp_path: Path):
     assert begins == ["folder", "tuned", "You"]
 
 
+@pytest.mark.parametrize(
+    "name", ["extract_graph.txt", "local_search.jinja2", "extract_graph.jinja.bak", "notes", "old"]
+)
+def test_file_that_is_no_prompt_is_an_error(tmp_path: Path, name: str):
+    write(tmp_path, "extract_graph", GRAPH.replace("__", "folder"))
+    for allowed in ("README.md", ".gitignore"):
+        (tmp_path / allowed).touch()
+    Prompts(folder=tmp_path)
+    if name == "old":
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).touch()
+    with pytest.raises(SettingsError, match=rf"{name} is not a prompt: .* end in \.jinja\. Rename it"):
+        Prompts(folder=tmp_path)
+
+
 def test_a_tuned_folder_need_not_exist_but_a_chosen_one_must(tmp_path: Path):
     assert Prompts(tuned=tmp_path / "none").fingerprint("extract_graph") == Prompts().fingerprint("extract_graph")
     with pytest.raises(SettingsError, match=r"GRAPHRAG_PROMPTS_DIR=.*none is not a folder"):

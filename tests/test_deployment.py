@@ -215,7 +215,9 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
             assert said["text"].startswith("Failed: rollback. ")
             assert "Publication 99 does not exist. Kept: 1" in said["text"]
             assert failed["runId"] in said["text"]
-            assert rows("runs WHERE status = 'SUCCESS'") == 1
+            jobs = "runs WHERE status = 'SUCCESS' AND pipeline_name"
+            assert rows(f"{jobs} = 'refresh_changed'") == 1
+            assert rows(f"{jobs} IN ('index_batches', 'refresh_graph')") == 2  # which that run has launched
             assert rows("event_logs t WHERE t::text LIKE '%T0secret%'") == 0
             assert rows("job_ticks t WHERE t::text LIKE '%T0secret%'") == 0
         subprocess.run(

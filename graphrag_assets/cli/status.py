@@ -29,7 +29,7 @@ def show_status() -> None:
         console.print(f"{errors.height} skipped:", highlight=False)
         for batch, source, row, error, hint in errors.head(_SHOWN_ERRORS).iter_rows():
             place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
-            console.print(Text(f"  {place}: {error} {hint or ''}".rstrip()), soft_wrap=True)
+            console.print(Text(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip()), soft_wrap=True)
     pointer = settings.index_folder / POINTER
     current = pointer.read_text().strip() if pointer.exists() else "none yet"
     published_at = working.read("SELECT max(published_at) FROM publications").item()

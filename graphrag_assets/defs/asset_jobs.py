@@ -26,8 +26,32 @@ def asset_jobs(names: IndexNames) -> dict[str, Any]:
     )
     checks = dg.AssetSelection.checks(*check_keys(names))
 
-    def job(name: str, selection: dg.AssetSelection, description: str, config: dict[str, Any] | None = None) -> Any:
-        return dg.define_asset_job(
+    from_scratch = {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}}
+    jobs: dict[str, tuple[dg.AssetSelection, str, dict[str, Any] | None]] = {
+        INDEX_BATCHES: (
+            batch_assets,
+            "Index one batch, or a backfill of many: documents, text units, mentions and claims.",
+            None,
+        ),
+        REFRESH_GRAPH: (
+            global_assets | checks,
+            "From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
+            None,
+        ),
+        UPDATE_INDEX: (
+            batch_assets | global_assets | checks,
+            "Index one batch, or a range of batches, and refresh everything up to the publication, in one run.",
+            None,
+        ),
+        RECLUSTER: (
+            from_communities | checks,
+            "Communities from scratch instead of from the previous ones; their reports; publish.",
+            from_scratch,
+        ),
+        CHECK_INDEX: (checks, "Run all checks on the present working database; recompute nothing.", None),
+    }
+    return {
+        name: dg.define_asset_job(
             names.name(name),
             selection=selection,
             description=description,
@@ -35,29 +59,5 @@ def asset_jobs(names: IndexNames) -> dict[str, Any]:
             # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
             executor_def=dg.in_process_executor,
         )
-
-    jobs = [
-        job(
-            INDEX_BATCHES,
-            batch_assets,
-            "Index one batch, or a backfill of many: documents, text units, mentions and claims.",
-        ),
-        job(
-            REFRESH_GRAPH,
-            global_assets | checks,
-            "From the mentions of all batches to the publication: graph, communities, reports, embeddings.",
-        ),
-        job(
-            UPDATE_INDEX,
-            batch_assets | global_assets | checks,
-            "Index one batch, or a range of batches, and refresh everything up to the publication, in one run.",
-        ),
-        job(
-            RECLUSTER,
-            from_communities | checks,
-            "Communities from scratch instead of from the previous ones; their reports; publish.",
-            {"ops": {names.name("detect_communities"): {"config": {"from_scratch": True}}}},
-        ),
-        job(CHECK_INDEX, checks, "Run all checks on the present working database; recompute nothing."),
-    ]
-    return dict(zip((INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX), jobs, strict=True))
+        for name, (selection, description, config) in jobs.items()
+    }

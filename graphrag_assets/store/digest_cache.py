@@ -11,6 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from filelock import FileLock
+
 from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 NAME = "input_digests.json"
@@ -74,8 +76,9 @@ class DigestCache:
             return
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self.path.with_suffix(".new")
-        draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
-        draft.replace(self.path)
+        with FileLock(self.path.with_suffix(".lock")):  # sensors and runs scan at the same time
+            draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
+            draft.replace(self.path)
         self._known = dict(self._used)
 
 

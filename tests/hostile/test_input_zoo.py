@@ -113,7 +113,7 @@ def test_an_edit_that_keeps_size_and_time_is_found(project):
     assert scan(project.index).due == ["one"]
 
 
-def test_a_time_in_the_future_does_not_delay_a_batch_for_ever(project, monkeypatch):
+def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "1")
     project.write("one/a.txt", TEXT)
     tomorrow = time.time() + 86_400

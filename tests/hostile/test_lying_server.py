@@ -103,7 +103,7 @@ CHATS: dict[str, tuple[int, dict[str, str], object]] = {
     "an error that is a string": (500, {}, {"error": "no"}),
     "an error null": (500, {}, {"error": None}),
     "status 429 for a year": (429, {"Retry-After": "31536000"}, {"error": {"message": "slow down"}}),
-    "status 429 for ever": (429, {"Retry-After": "inf"}, {"error": {"message": "slow down"}}),
+    "status 429 forever": (429, {"Retry-After": "inf"}, {"error": {"message": "slow down"}}),
     "status 429 for no number": (429, {"Retry-After": "nan"}, {"error": {"message": "slow down"}}),
     "status 429 for less than nothing": (429, {"Retry-After": "-5"}, {"error": {"message": "slow down"}}),
     "status 429 until the year 9999": (

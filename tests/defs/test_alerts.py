@@ -41,7 +41,7 @@ class Webhook:
 
     @contextmanager
     def serving(self) -> Iterator["Webhook"]:
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield self
         finally:

@@ -16,11 +16,23 @@ from tests.conftest import QUIET, repository
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
 
+DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")}
+
+
 @pytest.fixture
 def watched(project, monkeypatch):
+    """A folder with two batches that no tick has seen yet."""
     monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "0")
-    project.write("a/text.txt", TEXT)
-    project.write("b/text.txt", TEXT.replace("Field", "Canning"))
+    for path, text in DOCUMENTS.items():
+        project.write(path, text)
+    return project
+
+
+@pytest.fixture
+def at_rest(start_with):
+    """The same, indexed and published: no tick asks for anything."""
+    project = start_with(DOCUMENTS, settle_seconds="0")
+    assert asked(tick(project)) == []
     return project
 
 
@@ -69,63 +81,56 @@ def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
     assert asked(tick(watched)) == []
 
 
-def test_a_tick_without_a_change_writes_nothing(watched):
-    settle(watched)
-    database = watched.root / "index" / "working.duckdb"
+def test_a_tick_without_a_change_writes_nothing(at_rest):
+    database = at_rest.root / "index" / "working.duckdb"
     before = database.read_bytes()
-    assert asked(tick(watched)) == []
+    assert asked(tick(at_rest)) == []
     assert database.read_bytes() == before
 
 
-def test_an_edit_indexes_its_batch_alone(watched):
-    settle(watched)
-    watched.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-    assert settle(watched) == [[("index_batches", "b")], [("refresh_graph", None)]]
-    assert "Robert Halpin" in titles(watched)
-    assert "Samuel Canning" not in titles(watched)
+def test_an_edit_indexes_its_batch_alone(at_rest):
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+    assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
+    assert "Robert Halpin" in titles(at_rest)
+    assert "Samuel Canning" not in titles(at_rest)
 
 
-def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(watched):
-    settle(watched)
-    (watched.input / "b/text.txt").unlink()
-    (watched.input / "b").rmdir()
-    assert settle(watched) == [[("index_batches", "b")], [("refresh_graph", None)]]
-    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
-    assert watched.instance.get_dynamic_partitions("document_batches") == ["a"]
+def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(at_rest):
+    (at_rest.input / "b/text.txt").unlink()
+    (at_rest.input / "b").rmdir()
+    assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
+    assert at_rest.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
 
 
-def test_content_that_comes_back_is_indexed_again(watched):
-    settle(watched)
+def test_content_that_comes_back_is_indexed_again(at_rest):
     for text in ("Robert Halpin sailed from Valentia.", TEXT.replace("Field", "Canning")):
-        watched.write("b/text.txt", text)
-        assert settle(watched)[0] == [("index_batches", "b")]
-    assert "Robert Halpin" not in titles(watched)
+        at_rest.write("b/text.txt", text)
+        assert settle(at_rest)[0] == [("index_batches", "b")]
+    assert "Robert Halpin" not in titles(at_rest)
 
 
-def test_a_renamed_batch_is_one_gone_and_one_new(watched):
-    settle(watched)
-    (watched.input / "b").rename(watched.input / "c")
-    assert settle(watched)[0] == [("index_batches", "b"), ("index_batches", "c")]
-    assert watched.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
+def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
+    (at_rest.input / "b").rename(at_rest.input / "c")
+    assert settle(at_rest)[0] == [("index_batches", "b"), ("index_batches", "c")]
+    assert at_rest.sql("SELECT DISTINCT batch FROM documents ORDER BY 1") == [("a",), ("c",)]
 
 
-def test_a_folder_that_cannot_be_read_is_not_an_empty_one(watched):
-    settle(watched)
-    watched.input.rename(watched.root / "elsewhere")
-    result = tick(watched)
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(at_rest):
+    at_rest.input.rename(at_rest.root / "elsewhere")
+    result = tick(at_rest)
     assert isinstance(result, dg.SkipReason)
     assert "missing" in result.skip_message
-    assert watched.sql("SELECT count(*) FROM documents") == [(2,)]
+    assert at_rest.sql("SELECT count(*) FROM documents") == [(2,)]
 
 
-def test_files_being_written_are_waited_for(watched, monkeypatch):
-    settle(watched)
+def test_files_being_written_are_waited_for(at_rest, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "3600")
-    watched.write("b/text.txt", "Robert Halpin sailed from Valentia.")
-    assert asked(tick(watched)) == []
+    at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia.")
+    assert asked(tick(at_rest)) == []
     an_hour_ago = time.time() - 4000
-    os.utime(watched.input / "b/text.txt", (an_hour_ago, an_hour_ago))
-    assert asked(tick(watched)) == [("index_batches", "b")]
+    os.utime(at_rest.input / "b/text.txt", (an_hour_ago, an_hour_ago))
+    assert asked(tick(at_rest)) == [("index_batches", "b")]
 
 
 def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
@@ -150,30 +155,29 @@ def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
     assert asked(tick(watched)) == []  # it waits before it tries b again
 
 
-def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(watched, monkeypatch):
+def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monkeypatch):
     import graphrag_assets.indexing.merge_graph as graph
 
-    settle(watched)
-    watched.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
-    launch(watched, tick(watched))
+    at_rest.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
+    launch(at_rest, tick(at_rest))
     whole = graph.merge
 
     def slow(*arguments):
         """While this merge runs, with its mentions read, batch b is committed."""
         monkeypatch.setattr(graph, "merge", whole)
-        watched.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
-        watched.run("index_batches", "b")
+        at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
+        at_rest.run("index_batches", "b")
         return whole(*arguments)
 
     monkeypatch.setattr(graph, "merge", slow)
-    result = tick(watched)
+    result = tick(at_rest)
     assert asked(result) == [("refresh_graph", None)]
     for request in result.run_requests:  # it may fail: the publication's gates refuse what is half new
         defs().get_repository_def().get_job("refresh_graph").execute_in_process(
-            instance=watched.instance, raise_on_error=False, run_config=QUIET, tags=dict(request.tags)
+            instance=at_rest.instance, raise_on_error=False, run_config=QUIET, tags=dict(request.tags)
         )
-    assert settle(watched) == [[("refresh_graph", None)]]
-    assert "Robert Halpin" in titles(watched)
+    assert settle(at_rest) == [[("refresh_graph", None)]]
+    assert "Robert Halpin" in titles(at_rest)
 
 
 def test_dagsters_own_eager_condition_loses_a_batch_that_lands_while_the_merge_runs():

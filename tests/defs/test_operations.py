@@ -8,12 +8,12 @@ from graphrag_assets.query import GraphRAG
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
 
+DOCUMENTS = {"a/text.txt": TEXT, "b/text.txt": "Samuel Canning sailed with Daniel Gooch to Valentia."}
+
+
 @pytest.fixture
-def cables(project):
-    project.write("a/text.txt", TEXT)
-    project.write("b/text.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.")
-    project.run("refresh_changed")
-    return project
+def cables(start_with):
+    return start_with(DOCUMENTS)
 
 
 def titles(project) -> set[str]:
@@ -24,11 +24,14 @@ def publications(project) -> list[int]:
     return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
 
 
-def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(cables):
-    assert {"Cyrus Field", "Samuel Canning"} <= titles(cables)
-    assert cables.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
-    event = cables.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
-    assert event.metadata["dagster/row_count"].value == cables.sql("SELECT count(*) FROM entities")[0][0]
+def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(project):
+    for path, text in DOCUMENTS.items():
+        project.write(path, text)
+    project.run("refresh_changed")
+    assert {"Cyrus Field", "Samuel Canning"} <= titles(project)
+    assert project.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"a", "b"}
+    event = project.instance.get_latest_materialization_event(dg.AssetKey("entities")).asset_materialization
+    assert event.metadata["dagster/row_count"].value == project.sql("SELECT count(*) FROM entities")[0][0]
 
 
 def test_refresh_changed_touches_what_changed_alone(cables):
@@ -76,7 +79,7 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_FAILED_UNITS", "1")
     monkeypatch.setattr(extractor, "extract_unit", fails)
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.run("refresh_changed")
+    cables.index_all()
     assert cables.index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'extract'").item() == 1
     monkeypatch.setattr(extractor, "extract_unit", whole)
     cables.run("retry_failed_units")
@@ -87,13 +90,13 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
 def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
     rag = GraphRAG(cables.root / "index")
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
-    cables.run("refresh_changed")
+    cables.index_all()
     assert publications(cables) == [1, 2]
     cables.run("rollback", ops={"roll_back_publication": {"config": {"publication": 1}}})
     assert "Samuel Canning" in titles(cables)
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'Samuel Canning'").item() == 1
     cables.write("a/text.txt", TEXT + " Daniel Gooch was aboard.")
-    cables.run("refresh_changed")
+    cables.index_all()
     assert publications(cables) == [1, 2, 3]
     assert "Robert Halpin" in titles(cables)
 

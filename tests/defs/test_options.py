@@ -34,10 +34,8 @@ def options(project) -> list[tuple]:
     return project.index.working.read("FROM index_options ORDER BY ALL").rows()
 
 
-def test_a_setting_given_to_a_run_stays_with_its_batch_alone(project):
-    for batch in ("one", "two"):
-        project.write(f"{batch}/a.txt", TEXT)
-    project.index_all()
+def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
+    project = start_with({"one/a.txt": TEXT, "two/a.txt": TEXT})
     assert n_units(project) == {"one": 1, "two": 1}
     project.run("index_batches", "one", ops=of_batch(chunking="SENTENCES"))
     assert n_units(project) == {"one": 2, "two": 1}
@@ -59,7 +57,7 @@ def test_the_settings_of_a_batch_go_with_it(project):
     assert [row[0] for row in options(project)] == ["one", "two"]
     (project.input / "one/a.txt").unlink()
     (project.input / "one").rmdir()
-    project.run("refresh_changed")
+    project.index_all()
     assert options(project) == [("two", "chunk_size", "60")]
 
 
@@ -116,9 +114,8 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
         ({}, None),
     ],
 )
-def test_settings_that_no_batch_takes_are_told_of(project, config, warned):
-    project.write("one/a.txt", TEXT)
-    project.run("refresh_changed")
+def test_settings_that_no_batch_takes_are_told_of(start_with, config, warned):
+    project = start_with({"one/a.txt": TEXT})
     run = project.run("refresh_changed", ops={"index_selected": {"config": config}})
     said = [e.user_message for e in project.instance.all_logs(run.run_id) if "have no effect" in e.user_message]
     assert [warned in line for line in said] == ([True] if warned else [])

@@ -142,7 +142,7 @@ def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(del
     assert "Nothing to purge" in purge("--dry-run")
     assert deleted.instance.get_materialized_partitions(dg.AssetKey("entity_mentions")) == {"kept"}
     deleted.write("new/new.txt", "Samuel Canning sailed with Daniel Gooch to Valentia.\n")
-    deleted.run("refresh_changed")
+    deleted.index_all()
     assert deleted.sql("SELECT min(human_readable_id) FROM entities WHERE title = 'Samuel Canning'")[0][0] > highest
 
 
@@ -204,7 +204,7 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
             assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'chat'").fetchone() > (0,)
         assert recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls") >= spent  # what was paid stays in the books
         sent = len(server.requests)
-        recorded.run("refresh_changed")
+        recorded.index_all()
         assert len(server.requests) == sent
         contents = recorded.sql("SELECT community, full_content FROM community_reports ORDER BY ALL")
         with recorded.index.working.transaction() as connection:  # everything that models wrote is lost
@@ -212,7 +212,7 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
             for table in ("entity_mentions", "relationship_mentions", "covariates", "entities", "relationships"):
                 connection.execute(f"DELETE FROM {table}")
             connection.execute("DELETE FROM community_reports; DELETE FROM embeddings")
-        recorded.run("refresh_changed")
+        recorded.index_all()
         assert len(server.requests) == sent
         assert recorded.sql("SELECT community, full_content FROM community_reports ORDER BY ALL") == contents
         assert GraphRAG(recorded.root / "index").local("Who met William Thomson?").model == "openai/test-chat"

@@ -67,7 +67,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
         project.write("two/b.md", "William Thomson invented the mirror galvanometer.")
         refused = project.run("refresh_changed", succeed=False)
     assert "401" in str(project.instance.all_logs(refused.run_id))
-    project.run("refresh_changed")
+    project.index_all()
     GraphRAG(project.root / "index").local("Who commanded the Great Eastern?")
     places = everything(project) | {"printed": "".join(capfd.readouterr()), "logged": caplog.text}
     assert any("extract_graph" in content for content in places.values())
@@ -80,7 +80,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
 def test_the_search_finds_a_secret_where_there_is_one(recorded):
     project, _ = recorded
     project.write("one/a.md", TEXT + f" The key was {CHAT_KEY}.")
-    project.run_all()
+    project.index_all()
     found = {place for place, content in everything(project).items() if CHAT_KEY in content}
     assert {"input/one/a.md", "working.duckdb: documents"} <= found
 
@@ -121,7 +121,7 @@ def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
     server.api_key = CHAT_KEY
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", CHAT_KEY)
     project.write("one/a.md", TEXT)
-    project.run_all()
+    project.index_all()
     settings = IndexSettings(keys=Keys("sk-wrong", "sk-wrong"))
     index = Index(project.index.database, settings.overrides, keys=settings.keys)
     assert "sk-wrong" not in repr(settings) + repr(index)

@@ -58,7 +58,7 @@ class LyingServer:
 @pytest.fixture
 def liar() -> Iterator[LyingServer]:
     liar = LyingServer()
-    thread = threading.Thread(target=liar.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=liar.server.serve_forever, args=(0.01,), daemon=True)  # the time between polls
     thread.start()
     yield liar
     liar.server.shutdown()

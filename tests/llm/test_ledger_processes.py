@@ -30,7 +30,7 @@ def finish(process: subprocess.Popen) -> dict:
 def test_killed_process_repeats_only_in_flight_calls(openai_server: OpenAIServer, tmp_path: Path) -> None:
     ledger, chance, lost = tmp_path / "ledger.db", random.Random(5), 0
     openai_server.latency = 0.02
-    for _ in range(3):
+    for _ in range(2):
         seen = len(openai_server.chats)
         process = start(openai_server, ledger, 0, 120)
         target = seen + chance.randint(10, 50)

@@ -311,11 +311,11 @@ def test_a_csv_file_that_is_one_line_of_megabytes_names_its_column_in_short(tmp_
 
 
 @pytest.mark.extended
-def test_a_csv_file_of_50_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
-    rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(105_000))
+def test_a_csv_file_of_20_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
+    rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(42_000))
     loaded = load(tmp_path, {"a.csv": b"id,text\n" + rows})
-    assert len(rows) > 48_000_000
-    assert loaded.documents.height == 105_000
+    assert len(rows) > 19_000_000
+    assert loaded.documents.height == 42_000
 
 
 def test_a_text_of_a_million_spaces_is_counted(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
 
 # `make test-all` asks for the thorough profile. No deadlines: the first example of a test loads models and tokenizers.
 settings.register_profile("fast", max_examples=25, deadline=None)
-settings.register_profile("thorough", max_examples=75, deadline=None)
+settings.register_profile("thorough", max_examples=50, deadline=None)
 settings.load_profile("fast")
 
 

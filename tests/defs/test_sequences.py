@@ -26,7 +26,7 @@ from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.text import sentences
 from tests.conftest import SAMPLE_INPUT
 
-SEQUENCES = int(os.environ.get("SEQUENCES", "4"))
+SEQUENCES = int(os.environ.get("SEQUENCES", "3"))
 GROUPINGS = 5 if "SEQUENCES" in os.environ else 2
 # Content of the tables without numbers and run ids.
 FACTS = {

@@ -124,16 +124,17 @@ def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, m
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
-    ("method", "least"), [("ask", 23), ("local", 23), ("basic", 22), ("drift", 15), ("global", 11)]
+    ("method", "every", "least"),
+    [("ask", 1, 23), ("local", 1, 23), ("basic", 1, 22), ("drift", 3, 5), ("global", 1, 11)],
 )
 def test_questions_with_known_answers_are_answered_as_often_as_before(
-    sample: GraphRAG, method: str, least: int
+    sample: GraphRAG, method: str, every: int, least: int
 ) -> None:
     def right(question: dict) -> bool:
         said = asked(sample, method, question["question"]).answer.replace("*", "").replace("’", "'").casefold()
         return all(fact.casefold() in said for fact in question["answer_contains"])
 
-    assert sum(map(right, TRUTH)) >= least
+    assert sum(map(right, TRUTH[::every])) >= least  # DRIFT asks several questions for each
 
 
 @pytest.mark.extended

@@ -38,6 +38,11 @@ settings.register_profile("thorough", max_examples=50, deadline=None)
 settings.load_profile("fast")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Extended tests run first: at the end, a long one would keep the other processes waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("extended") is None)
+
+
 @dataclass
 class Project:
     """A data folder, a Dagster instance, and the runs of the jobs on them."""

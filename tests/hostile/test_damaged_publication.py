@@ -1,6 +1,7 @@
 """Damage to the published state: readers see the newest whole publication, and the next `index` mends it, unchanged or not."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications
-from tests.conftest import Project
+from tests.conftest import Project, build_once, default_settings
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -65,11 +66,21 @@ DAMAGES: list[Callable[[Path], None]] = [
 
 
 @pytest.fixture
-def published(start_with) -> Project:
-    """An index with two publications."""
-    project = start_with({"one/a.txt": TEXT})
-    project.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
-    project.index_all()
+def published(project, shared_folder) -> Project:
+    """An index with two publications, made once and copied."""
+
+    def build(root: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            default_settings(root, patch)
+            built = Project(root, project.instance)
+            built.write("one/a.txt", TEXT)
+            built.index_all()
+            built.write("one/b.txt", "Robert Halpin sailed with Daniel Gooch.")
+            built.index_all()
+
+    copied = build_once(shared_folder / "two-publications", build)
+    shutil.copytree(copied, project.root, symlinks=True, dirs_exist_ok=True)
+    project.instance.add_dynamic_partitions("document_batches", ["one"])
     assert kept_publications(project.root / "index") == [1, 2]
     return project
 

@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-all check docs bench clean
+.PHONY: help install install-dev demo dev test test-all check docs bench constraints clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
@@ -14,6 +14,7 @@ help:
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   seconds and memory per stage for a million tokens"
+	@echo "make constraints  take the newest versions of all dependencies into constraints.txt"
 	@echo "make clean   remove the index and Dagster's state, not the input"
 
 install: .venv/.installed
@@ -24,17 +25,21 @@ install-dev: .venv/.installed-dev
 
 # uv takes a quarter of pip's time. Where it cannot reach the packages (it does not read pip's settings), pip does it all.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '$(1)'; } || $(PIP) -e '$(1)'
+INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(PINNED) -e '$(1)'; } \
+  || $(PIP) $(PINNED) -e '$(1)'
+# The versions that were tested together. `make CONSTRAINTS= test` in a new folder installs what pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+PINNED = $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 # Half a second of each start, where Python is told not to write bytecode.
 COMPILE = $(BIN)/python -m compileall -q graphrag_assets
 
-.venv/.installed: pyproject.toml | .venv/bin/python
+.venv/.installed: pyproject.toml $(CONSTRAINTS) | .venv/bin/python
 	@echo "Installing into .venv: half a minute to three minutes, 1.2 GB."
 	@$(call INSTALL,.)
 	@$(COMPILE)
 	@touch $@
 
-.venv/.installed-dev: pyproject.toml | .venv/bin/python
+.venv/.installed-dev: pyproject.toml $(CONSTRAINTS) | .venv/bin/python
 	@$(call INSTALL,.[dev])
 	@$(COMPILE)
 	@touch $@ .venv/.installed
@@ -64,6 +69,11 @@ check: .venv/.installed-dev
 
 docs: .venv/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# For every supported Python and system; names and versions only.
+constraints: .venv/.installed-dev
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade --quiet \
+	  --no-header --no-annotate --output-file constraints.txt
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/index_million_tokens.py

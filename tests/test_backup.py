@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 
@@ -39,7 +40,30 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
     command = [str(ROOT / "deploy/backup.sh"), str(tmp_path / "backups")]
     done = subprocess.run(command, env={**os.environ, "GRAPHRAG_DATA": str(tmp_path / "none")}, capture_output=True)
     assert done.returncode != 0
-    assert list((tmp_path / "backups").iterdir()) == []
+    assert b"There is no index in" in done.stderr
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_an_unpublished_index_is_backed_up_for_its_ledger(tmp_path):
+    if shutil.which("flock") is None:
+        pytest.skip("flock (util-linux) is not installed")
+    index = tmp_path / "data" / "index"
+    WorkingDatabase(index / "working.duckdb").read("SELECT 1")
+    with sqlite3.connect(index / "ledger.sqlite") as ledger:
+        ledger.execute("CREATE TABLE paid (answer TEXT)")
+    copy = backup(tmp_path / "data", tmp_path / "backups")
+    assert {path.name for path in copy.iterdir()} == {"working.duckdb", "ledger.sqlite"}
+
+
+def test_backups_of_the_same_second_are_both_kept(tmp_path):
+    if shutil.which("flock") is None:
+        pytest.skip("flock (util-linux) is not installed")
+    WorkingDatabase(tmp_path / "data" / "index" / "working.duckdb").read("SELECT 1")
+    with ThreadPoolExecutor() as pool:
+        copies = list(pool.map(lambda _: backup(tmp_path / "data", tmp_path / "backups"), range(6)))
+    assert len(set(copies)) == 6
+    assert sorted((tmp_path / "backups").iterdir()) == sorted(copies)
+    assert all((copy / "working.duckdb").stat().st_size for copy in copies)
 
 
 @pytest.mark.extended

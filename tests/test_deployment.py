@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -31,6 +32,19 @@ UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 def exec_start(unit: Path) -> list[str]:
     (line,) = [line for line in unit.read_text().splitlines() if line.startswith("ExecStart=")]
     return line.removeprefix("ExecStart=").split()
+
+
+def environment_files(unit: Path) -> list[str]:
+    lines = [line for line in unit.read_text().splitlines() if line.startswith("EnvironmentFile=")]
+    return [line.rpartition("/")[2] for line in lines]
+
+
+def test_only_the_code_server_gets_the_secrets():
+    read = {unit.stem.removeprefix("graphrag-"): environment_files(unit) for unit in UNITS}
+    assert read == {"code": [".env", ".env.secrets"], "daemon": [".env"], "webserver": [".env"]}
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    given = {name: service.get("env_file", []) for name, service in services.items()}
+    assert given == {"postgres": [], "code": ["../.env", "../.env.secrets"], "webserver": [], "daemon": []}
 
 
 def test_the_units_are_valid(tmp_path):
@@ -67,7 +81,7 @@ def test_every_variable_that_a_container_needs_is_in_the_example():
     example = (DEPLOY / ".env.example").read_text()
     compose = (DEPLOY / "compose.yaml").read_text()
     named = {part.partition(":")[0] for part in compose.split("${")[1:]}
-    assert named == {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS"}
+    assert named == {"POSTGRES_PASSWORD", "GRAPHRAG_DOCUMENTS", "GRAPHRAG_MEMORY"}
     assert [name for name in named if f"{name}=" not in example] == []
 
 
@@ -159,20 +173,23 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
         folder.mkdir(parents=True)
     shutil.copy(DEPLOY / "dagster.yaml", home)
     (documents / "letters/a.txt").write_text("Cyrus Field met William Thomson in Valentia in 1865.")
-    ports = {}
-    for old in ("3000", "4000"):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports[old] = str(probe.getsockname()[1])
-    (tmp_path / "workspace.yaml").write_text((DEPLOY / "workspace.yaml").read_text().replace("4000", ports["4000"]))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    run_folder = tempfile.mkdtemp(prefix="graphrag-")  # the path of a socket has at most 107 bytes
+    workspace = (DEPLOY / "workspace.yaml").read_text()
+    assert "/run/graphrag/" in workspace
+    (tmp_path / "workspace.yaml").write_text(workspace.replace("/run/graphrag", run_folder))
     moved = {
         f"{INSTALLED}/": f"{Path(sys.executable).parent}/",
+        "/run/graphrag/": f"{run_folder}/",
+        "3000": str(port),
         "deploy/workspace.yaml": str(tmp_path / "workspace.yaml"),
     }
 
     def command(unit: Path) -> list[str]:
         line = " ".join(exec_start(unit))
-        for old, new in (moved | ports).items():
+        for old, new in moved.items():
             line = line.replace(old, new)
         return line.split()
 
@@ -189,13 +206,14 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
             "GRAPHRAG_DATA": str(tmp_path),
             "DAGSTER_HOME": str(home),
             "DAGSTER_POSTGRES_URL": url,
-            "GRAPHRAG_ALERT_URL": hook.url,
             "GRAPHRAG_AUTOMATION": "off",  # what it does is tested elsewhere
         }
-        how = {"env": environment, "cwd": tmp_path}
+        secrets = {"GRAPHRAG_ALERT_URL": hook.url}
         for unit in UNITS:
+            own = environment | (secrets if ".env.secrets" in environment_files(unit) else {})
+            how = {"env": own, "cwd": tmp_path}
             stack.enter_context(started(command(unit), tmp_path / f"{unit.stem}.log", **how))
-        port = int(ports["3000"])
+        stack.callback(shutil.rmtree, run_folder)
         wait_for(lambda: launched(port, "refresh_changed"), tmp_path)
         wait_for(lambda: runs(port, "refresh_changed", "SUCCESS"), tmp_path)
         assert "Valentia" in GraphRAG(tmp_path / "index").local("Where did Cyrus Field meet William Thomson?").answer

@@ -1,0 +1,41 @@
+"""constraints.txt: one tested version of everything that pyproject.toml asks for, by name alone."""
+
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PINNED = (ROOT / "constraints.txt").read_text().splitlines()
+
+
+def test_every_dependency_has_a_version_that_pyproject_allows():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [Requirement(r) for r in sum(project["optional-dependencies"].values(), project["dependencies"])]
+    versions = defaultdict(list)
+    for pin in map(Requirement, PINNED):
+        versions[canonicalize_name(pin.name)] += [specifier.version for specifier in pin.specifier]
+    for requirement in asked:
+        name = canonicalize_name(requirement.name)
+        if name != canonicalize_name(project["name"]):
+            assert versions[name], f"make constraints: no version of {name}"
+            assert all(requirement.specifier.contains(version) for version in versions[name]), requirement
+
+
+def test_only_names_and_versions_are_in_it():
+    assert len(PINNED) > 100
+    assert [line for line in PINNED if not re.fullmatch(r"[\w.-]+==[\w.]+( ; [^@:/]+)?", line)] == []
+
+
+def test_every_way_to_install_uses_it():
+    for file, command in (
+        ("deploy/Dockerfile", "pip install"),
+        ("docs/operations.md", "pip install"),
+        ("Makefile", "uv pip install"),
+    ):
+        lines = [line for line in (ROOT / file).read_text().splitlines() if command in line]
+        assert lines, file
+        assert [line for line in lines if "constraint" not in line and "PINNED" not in line] == [], file

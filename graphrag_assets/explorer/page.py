@@ -4,7 +4,6 @@ import base64
 import gzip
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,8 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
+from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 
 PAGE_NAME = "explorer.html"
@@ -27,7 +28,7 @@ class Page:
 
 
 def write_page(index: Path | None = None, output: Path | None = None, limits: Limits | None = None) -> Page:
-    """Write the explorer of the current publication; replaces `output` atomically.
+    """Write the explorer of the current publication; the page beside an index is replaced atomically.
 
     Args:
         index: index folder or published file; default: the index folder of the settings.
@@ -79,9 +80,10 @@ def _source_hash(source: str) -> str:
 
 def _write(path: Path, html: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    if path.name != PAGE_NAME or not (path.parent / STABLE_NAME).exists():
+        path.write_bytes(html)
+        return
+    with draft_folder(path.parent) as drafts:
+        draft = drafts / path.name
         draft.write_bytes(html)
         draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

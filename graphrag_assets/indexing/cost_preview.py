@@ -1,8 +1,6 @@
 """The cost preview: runs all stages on a copy of the database, with models that only count."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 
@@ -15,6 +13,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.loading import load_documents
+from graphrag_assets.store.drafts import draft_folder
 
 _RUN = "preview"
 
@@ -60,8 +59,8 @@ def plan_index(index: Index, batches: list[str] | None = None) -> CostPlan:
         costs = dry_run.cost_frame(settings, tally)
         why = f"{settings.embedding_model} runs on this machine" if settings.embeds_locally else "No model is set"
         return CostPlan(todo, costs, (f"{why}, so nothing is paid for.", *_without_names(index, todo)))
-    with TemporaryDirectory(prefix="graphrag-preview-") as folder:
-        copy = index.on_copy(Path(folder) / "working.duckdb")
+    with draft_folder(settings.index_folder) as drafts:
+        copy = index.on_copy(drafts / "working.duckdb")
         index.working.copy_to(copy.working.path)
         for batch in todo:
             own = copy.with_run_options(batch)

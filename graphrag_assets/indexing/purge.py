@@ -1,11 +1,9 @@
 """Purge: deletes everything that stems from deleted documents from the data folder."""
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import starmap
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
@@ -26,9 +24,10 @@ from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
+from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftovers
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
 from graphrag_assets.store.publication_files import current_number, kept_publications
-from graphrag_assets.store.publication_writer import publish, remove_drafts
+from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.schema import IMPORTED
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
@@ -103,13 +102,11 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
 
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
-    leftovers = [*folder.glob(".publishing-*"), *folder.glob("staging")]
-    size = sum(file.stat().st_size for left in leftovers for file in left.rglob("*") if file.is_file())
+    left = leftovers(folder)
+    size = sum(file.stat().st_size for draft in left for file in draft.rglob("*") if file.is_file())
     if not dry_run:
-        with FileLock(folder / "publishing.lock"):
-            remove_drafts(folder)
-        shutil.rmtree(folder / "staging", ignore_errors=True)
-    return Removed("index folder", "leftovers of crashed runs", len(leftovers), size)
+        remove_leftovers(folder)
+    return Removed("index folder", "leftovers of killed processes", len(left), size)
 
 
 def _purge_ledger(
@@ -138,8 +135,8 @@ def needed_answers(index: Index) -> set[str]:
         return keys
     from graphrag_assets.llm.ledger_only import ledger_only_models
 
-    with TemporaryDirectory(dir=settings.index_folder, prefix=".publishing-") as folder:
-        copy = index.on_copy(Path(folder) / "working.duckdb")
+    with draft_folder(settings.index_folder) as drafts:
+        copy = index.on_copy(drafts / "working.duckdb")
         index.working.copy_to(copy.working.path)
         documents, units = copy.working.read_tables("documents", "text_units")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):

@@ -6,11 +6,11 @@ DuckDB reuses the blocks of deleted rows, but neither CHECKPOINT nor VACUUM shri
 import logging
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
+from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -33,18 +33,15 @@ class Compacted(NamedTuple):
 def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN_BYTES) -> Compacted:
     """Rewrite the database file if more than half of it is free, or `always`.
 
-    A crash leaves the old file or the new one, and at most a draft that the next call removes. Holds the database's
+    A crash leaves the old file or the new one, and at most a draft, which the next one removes. Holds the database's
     lock, and DuckDB's own lock on the old file until the new one has replaced it, so that no other program writes
     into a file that is about to be replaced.
 
     Raises:
         StoreError: another process holds the database.
     """
-    draft = working.path.with_name(f".{working.path.name}.compacted")
-    with working.connect() as connection:
-        before = working.path.stat().st_size
-        for leftover in (draft, _log_of(draft)):
-            leftover.unlink(missing_ok=True)
+    with draft_folder(working.path.parent) as drafts, working.connect() as connection:
+        draft, before = drafts / working.path.name, working.path.stat().st_size
         connection.execute("CHECKPOINT")
         if not always and not _worth_it(connection, before, min_bytes):
             return Compacted(before, before)
@@ -68,10 +65,6 @@ def _worth_it(connection: duckdb.DuckDBPyConnection, size: int, min_bytes: int) 
     ).fetchall()
     ((used, free),) = blocks
     return bool(free > used)
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.wal")
 
 
 _LATEST_OF_STAGE = "QUALIFY row_number() OVER (PARTITION BY stage, batch ORDER BY committed_at DESC, run_id DESC) = 1"

@@ -11,8 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
+from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 NAME = "input_digests.json"
@@ -75,8 +74,8 @@ class DigestCache:
         if self._used == self._known:
             return
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self.path.with_suffix(".new")
-        with FileLock(self.path.with_suffix(".lock")):  # sensors and runs scan at the same time
+        with draft_folder(self.path.parent) as drafts:
+            draft = drafts / self.path.name
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
             draft.replace(self.path)
         self._known = dict(self._used)

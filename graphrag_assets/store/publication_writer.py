@@ -26,6 +26,7 @@ from graphrag_assets.languages import language_of
 from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
@@ -42,7 +43,6 @@ from graphrag_assets.store.schema import WORKING, identifier, literal
 from graphrag_assets.store.token_counts import write_token_counts
 from graphrag_assets.store.working import WorkingDatabase, is_small
 
-_DRAFT = ".publishing-"
 _EMPTY = "empty-publication-"
 _REPORTS_AT_ONCE = 10_000
 _OPERATIONAL = {"batch_state", "index_runs", "imports"}
@@ -72,7 +72,6 @@ def publish(
     """
     (index_folder / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
     with FileLock(index_folder / "publishing.lock"):  # two at the same time would give two files one number
-        remove_drafts(index_folder)
         fill_languages(working)
         return _publish(working, index_folder, keep, llm_calls, always)
 
@@ -82,8 +81,8 @@ def _publish(
 ) -> Publication:
     kept = kept_publications(index_folder)
     newest = max(kept, default=0)
-    with TemporaryDirectory(dir=index_folder, prefix=_DRAFT) as scratch:
-        copy, draft = Path(scratch) / "working.duckdb", Path(scratch) / "graphrag.duckdb"
+    with draft_folder(index_folder) as drafts:
+        copy, draft = drafts / "working.duckdb", drafts / "graphrag.duckdb"
         working.copy_to(copy)
         digest, dimensions = _digest_and_dimensions(copy)
         if newest and not always and _recorded_digest(working, newest) == digest:
@@ -124,12 +123,6 @@ def fill_languages(working: WorkingDatabase) -> None:
     with working.transaction() as connection:
         update = "UPDATE documents SET language = f.language FROM found f WHERE documents.id = f.id"
         execute_with(connection, update, found=found)
-
-
-def remove_drafts(index_folder: Path) -> None:
-    """Remove the folders of publications that crashed. Hold publishing.lock: an active one looks the same."""
-    for draft in index_folder.glob(f"{_DRAFT}*"):
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _recorded_digest(working: WorkingDatabase, number: int) -> str | None:

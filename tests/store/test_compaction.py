@@ -11,6 +11,7 @@ import pytest
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store import schema
 from graphrag_assets.store.compaction import MIN_BYTES, compact, trim_records
+from graphrag_assets.store.drafts import leftovers
 from graphrag_assets.store.working import WorkingDatabase, replace_table
 
 MEGABYTE = 2**20
@@ -76,7 +77,7 @@ def test_file_of_free_blocks_is_rewritten_with_all_rows(working):
     assert size(working) == after
     assert content() == held
     assert len(held[2]) == 2
-    assert [path.name for path in working.path.parent.glob("*compacted*")] == []
+    assert leftovers(working.path.parent) == []
 
 
 def test_a_small_file_and_one_without_free_blocks_are_left_as_they_are(working, tmp_path):
@@ -139,7 +140,7 @@ def test_kills_while_compacting_leave_a_whole_database(working):
         found = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d")
         assert found.rows() == held
     compact(working, always=True)
-    assert [path.name for path in working.path.parent.glob("*compacted*")] == []
+    assert leftovers(working.path.parent) == []
 
 
 def test_records_of_runs_keep_their_newest_rows_and_the_last_of_each_batch(tmp_path):

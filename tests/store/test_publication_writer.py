@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.store import bm25_index, publication_writer, schema
+from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
@@ -274,11 +275,14 @@ def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     assert working.read("SELECT number FROM publications").rows() == [(1,)]
 
 
-def test_leftovers_of_a_crashed_publication_are_removed_by_the_next(working, tmp_path):
-    (tmp_path / ".publishing-abc").mkdir()
-    (tmp_path / ".publishing-abc" / "working.duckdb").write_text("half a copy")
-    publish(working, tmp_path)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".publishing")] == []
+def test_drafts_of_a_killed_process_are_removed_by_the_next_and_those_of_living_ones_stay(working, tmp_path):
+    (tmp_path / "drafts" / "abc").mkdir(parents=True)
+    (tmp_path / "drafts" / "abc" / "working.duckdb").write_text("half a copy")
+    with draft_folder(tmp_path) as living:
+        (living / "working.duckdb").write_text("a copy in the making")
+        publish(working, tmp_path)
+        assert [path.name for path in (tmp_path / "drafts").iterdir() if path.is_dir()] == [living.name]
+    assert not any(path.is_dir() for path in (tmp_path / "drafts").iterdir())
 
 
 def test_going_back_lasts_until_something_new_is_published(published, tmp_path):

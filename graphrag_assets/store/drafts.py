@@ -1,0 +1,68 @@
+"""The one folder for files that are not finished, so that whatever a killed process leaves is found and removed."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+from filelock import FileLock, Timeout
+
+FOLDER = "drafts"
+_HELD = ".held"
+
+
+@contextlib.contextmanager
+def draft_folder(index_folder: Path) -> Iterator[Path]:
+    """A new folder for drafts, on the file system of the index; removed at the end, and what killed processes left too.
+
+    A process holds a lock in its folder while it lives: a folder whose lock is free is a leftover.
+    """
+    drafts = index_folder / FOLDER
+    drafts.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _creating(drafts):
+        _remove_leftovers(drafts)
+        folder = Path(mkdtemp(dir=drafts))
+        held = FileLock(folder / _HELD)
+        held.acquire()
+    try:
+        yield folder
+    finally:
+        held.release()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def leftovers(index_folder: Path) -> list[Path]:
+    """The folders of drafts that killed processes left."""
+    drafts = index_folder / FOLDER
+    if not drafts.is_dir():
+        return []
+    with _creating(drafts):
+        return [folder for folder in drafts.iterdir() if folder.is_dir() and _is_free(folder)]
+
+
+def remove_leftovers(index_folder: Path) -> None:
+    """Remove the drafts that killed processes left."""
+    drafts = index_folder / FOLDER
+    if drafts.is_dir():
+        with _creating(drafts):
+            _remove_leftovers(drafts)
+
+
+def _creating(drafts: Path) -> FileLock:
+    """Held while a folder is made or looked at: a new one has no lock for a moment."""
+    return FileLock(drafts / ".lock")
+
+
+def _remove_leftovers(drafts: Path) -> None:
+    for folder in drafts.iterdir():
+        if folder.is_dir() and _is_free(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        with FileLock(folder / _HELD, timeout=0):
+            return True
+    except Timeout:
+        return False

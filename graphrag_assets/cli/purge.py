@@ -8,6 +8,7 @@ from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.defs.dagster_home import dagster_instance, home_of
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, ledger_note
+from graphrag_assets.indexing.purge_proof import places_of, removed_words
 
 
 def run_purge(dry_run: bool, shared_ledger: bool) -> None:
@@ -19,6 +20,7 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
         console.print(Text(note), soft_wrap=True)
+    words = [] if dry_run or not index.working.path.exists() else removed_words(index)
     if home_of(index.settings):
         with dagster_instance(index.settings) as instance:
             removed = purge_with_history(index, instance, dry_run, shared_ledger)
@@ -37,6 +39,18 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     console.print(_table(removed, dry_run))
     if dry_run:
         console.print("Dry run: nothing was removed.", highlight=False)
+    if words:
+        console.print(Text(_proof(words, places_of(words, index))), soft_wrap=True)
+
+
+def _proof(words: list[str], places: list[str]) -> str:
+    searched = f"Searched all files of the data folder for {len(words)} names and numbers of the removed texts"
+    if not places:
+        return f"{searched}: none was found."
+    return (
+        f"{searched}: some were found in {', '.join(places)}. They may be words of a model, or of files that do "
+        "not belong to the index; look there."
+    )
 
 
 def _table(removed: list[Removed], dry_run: bool) -> Table:

@@ -24,6 +24,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from graphrag_assets.cli import main
+from graphrag_assets.indexing.purge_proof import removed_words
 from graphrag_assets.query import GraphRAG
 from tests.conftest import Project, build_once
 from tests.defs.test_language_models import use
@@ -127,8 +128,19 @@ def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
     told = purge()
     assert "graphrag-1.duckdb, graphrag-2.duckdb" in told
     assert "batch_state" in told
+    assert "names and numbers of the removed texts: none was found." in " ".join(told.split())
     assert places(deleted.root) == set()
     assert "Cyrus Field" in GraphRAG(deleted.root / "index").local("Who met William Thomson in Valentia?").answer
+
+
+def test_a_purge_names_the_files_in_which_it_finds_words_of_removed_texts(deleted):
+    words = removed_words(deleted.index)
+    assert WORD in words
+    assert "newfoundland" not in words  # a document that stays has it
+    (deleted.root / "index" / "notes.txt").write_text(f"Remember {WORD.title()} Blackwood.")
+    with duckdb.connect(str(deleted.root / "copy.duckdb")) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 'Zyxquorv' AS name FROM range(10000)")
+    assert "copy.duckdb: kept, index/notes.txt." in " ".join(purge().split())
 
 
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(deleted):

@@ -50,6 +50,12 @@ class Settings(BaseSettings):
     max_file_mb: float = Field(
         1000, gt=0, description="Maximum size of a file of the input folder. A larger one is not read."
     )
+    conversion_seconds: float = Field(
+        300, gt=0, description="Maximum seconds for converting one PDF, Word, PowerPoint or HTML file."
+    )
+    conversion_memory_mb: int = Field(
+        1000, ge=50, description="Maximum megabytes of memory for converting one of these files; on Linux only."
+    )
     outside_links: bool = Field(False, description="Whether links that lead out of the input folder are followed.")
 
     encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
@@ -50,6 +52,12 @@ def load_options(settings: Settings) -> LoadOptions:
         id_column=settings.id_column,
         max_document_bytes=int(settings.max_document_mb * 1_000_000),
         encoding=settings.encoding,
+    )
+
+
+def conversion_limits(settings: Settings) -> ConversionLimits:
+    return ConversionLimits(
+        settings.conversion_seconds, settings.conversion_memory_mb, load_options(settings).max_document_bytes
     )
 
 
@@ -116,9 +124,10 @@ def _index_batch(
     settings = index.settings
     files = list(index.input_folder.files(batch))
     with_contexts = settings.text_unit_context != "none"
-    documents, text_units, errors = read_corpus(
-        batch, files, load_options(settings), chunk_options(settings), with_contexts
-    )
+    with ConversionProcess(conversion_limits(settings)) as convert:
+        documents, text_units, errors = read_corpus(
+            batch, files, load_options(settings), chunk_options(settings), convert, with_contexts
+        )
     if settings.text_unit_context == "model":
         text_units, failures = _written_contexts(index, batch, documents, text_units, models, rerun)
         errors = pl.concat([errors, failures], how="diagonal_relaxed")

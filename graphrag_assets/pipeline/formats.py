@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
@@ -30,6 +30,8 @@ _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a numbe
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
 _ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
 _FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
+CONVERTED = ("pdf", "docx", "pptx", "html")
+"""Formats that are converted to Markdown by the package markitdown."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,11 @@ def supported_formats() -> str:
     return ", ".join(_FORMATS)
 
 
-def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Record | Problem]:
+Convert = Callable[[bytes, str], Record | Problem]
+"""The document of a file (its bytes) with one of the formats `CONVERTED`, its Markdown as the text."""
+
+
+def read_records(path: str, data: bytes, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
     """The documents of a file with a supported format, in its order, and what is wrong with the others."""
     file_format = format_of(path) or "txt"
     try:
@@ -103,7 +109,7 @@ def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Recor
         elif file_format in _TABLES:
             yield from _records(_TABLES[file_format](data, options), options)
         else:
-            yield _convert(data, file_format)
+            yield _converted(convert(data, file_format))
     except _FileError as error:
         yield error.problem
 
@@ -358,27 +364,22 @@ def _parquet(data: bytes, options: LoadOptions) -> _Table:
 # --- office documents -----------------------------------------------------------------------------------
 
 
-def _convert(data: bytes, file_format: str) -> Record:
-    """Markdown text and title of a PDF, Word, PowerPoint or HTML file."""
-    try:
-        from markitdown import MarkItDown, StreamInfo, converters
-    except ImportError:
-        remedy = 'pip install "graphrag-assets[markitdown]"'
-        raise _FileError(f"{file_format} files need the markitdown package", remedy) from None
-    try:
-        converter = MarkItDown(enable_builtins=False)
-        # Only the converter of the format: another one would read a damaged PDF as plain text.
-        converter.register_converter(getattr(converters, f"{file_format.capitalize()}Converter")())
-        result = converter.convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}"))
-    except Exception as error:  # it passes on the exceptions of the library of each format
-        raise _FileError(
-            f"markitdown cannot read it as {file_format}: {_short(f'{type(error).__name__}: {error}')}",
-            "Check whether the file is damaged, or save its text as .txt or .md.",
-        ) from None
-    text = clean(result.markdown)
+def _converted(item: Record | Problem) -> Record | Problem:
+    if isinstance(item, Problem):
+        return item
+    text = clean(item.text)
     if not text.strip():
-        raise _FileError("no text was found in the file", "If it is a scan, extract its text (OCR) first.")
-    return Record(text, result.title or _first_heading(text))
+        return Problem("no text was found in the file", "If it is a scan, extract its text (OCR) first.")
+    return replace(item, text=text, title=item.title or _first_heading(text))
+
+
+def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Problem:
+    """The problem of a document above the limit."""
+    return Problem(
+        f"the document has {n_bytes / 1e6:,.1f} MB, the limit is {max_bytes / 1e6:,.1f} MB",
+        "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
+        row_number,
+    )
 
 
 _Reader = Callable[[bytes, LoadOptions], _Table]

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
 from graphrag_assets.store.input_folder import InputFolder
@@ -48,7 +50,8 @@ def load(root: Path, files: Mapping[str, str | bytes], **options: Any) -> Loaded
         file = root / "b" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options))
+    with ConversionProcess(ConversionLimits()) as convert:
+        return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options), convert)
 
 
 def texts(loaded: Loaded) -> list[str]:
@@ -234,7 +237,9 @@ def test_nul_and_lone_surrogates_become_replacement_characters(tmp_path: Path) -
 
 @given(data=st.binary(max_size=200), ending=st.sampled_from(["txt", "md", "csv", "tsv", "json", "jsonl", "parquet"]))
 def test_arbitrary_bytes_never_raise(data: bytes, ending: str) -> None:
-    loaded = load_documents("b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions())
+    loaded = load_documents(
+        "b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions(), ConversionProcess(ConversionLimits())
+    )
     assert loaded.documents.height + loaded.errors.height > 0
 
 

@@ -276,7 +276,12 @@ def _delimited(text: str, delimiter: str) -> _Table:
 
 
 def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | Problem]:
-    """The line where each record begins, and its fields; after mismatched quotes, continues at the next line."""
+    """The line where each record begins, and its fields; after mismatched quotes, continues at the next line.
+
+    Linear: where a record of several lines fails at its last one, each line between them began within a quoted field.
+    A record that begins at one of them and does not end there is in the same state on the next line, so it fails at
+    the same last line; it need not be read again.
+    """
     csv.field_size_limit(2**31 - 1)  # for the process; the default is 131,072 characters
     lines = [line + "\n" for line in text.removesuffix("\n").split("\n")] if text else []
     begin = 0
@@ -291,12 +296,34 @@ def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | 
             return
         except csv.Error as error:
             first, last = begin + read + 1, begin + reader.line_num
-            where = f"line {first}" if first >= last else f"lines {first} to {last}"
-            yield Problem(
-                f"the quotes in {where} do not match ({error})",
-                'Write a double quote inside a field as "" and put the field in double quotes.',
-            )
-            begin = first
+            yield _mismatch(first, last, error)
+            for number in range(first + 1, last):
+                fields_or_error = _csv_line(lines[number - 1], delimiter)
+                if isinstance(fields_or_error, csv.Error):
+                    yield _mismatch(number, number, fields_or_error)
+                elif fields_or_error is None:
+                    yield _mismatch(number, last, error)
+                elif fields_or_error:
+                    yield number, fields_or_error
+            begin = max(first, last - 1)
+
+
+def _csv_line(line: str, delimiter: str) -> list[str] | csv.Error | None:
+    """The fields of a record on one line; None if a quote is open at its end."""
+    reader = csv.reader([line, '"\n'], delimiter=delimiter, strict=True)
+    try:
+        fields = next(reader)
+    except csv.Error as error:
+        return error
+    return fields if reader.line_num == 1 else None
+
+
+def _mismatch(first: int, last: int, error: csv.Error) -> Problem:
+    where = f"line {first}" if first >= last else f"lines {first} to {last}"
+    return Problem(
+        f"the quotes in {where} do not match ({error})",
+        'Write a double quote inside a field as "" and put the field in double quotes.',
+    )
 
 
 def _distinct(names: list[str]) -> list[str]:

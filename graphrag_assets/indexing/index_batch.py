@@ -28,7 +28,7 @@ from graphrag_assets.store.working import Changes
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
 
-CORPUS_VERSION = 2
+CORPUS_VERSION = 3
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -51,7 +51,8 @@ def load_options(settings: Settings) -> LoadOptions:
         title_column=settings.title_column,
         id_column=settings.id_column,
         max_document_bytes=int(settings.max_document_mb * 1_000_000),
-        encoding=settings.encoding,
+        text_encoding=settings.text_encoding,
+        tokenizer=settings.tokenizer,
     )
 
 
@@ -66,7 +67,7 @@ def chunk_options(settings: Settings) -> ChunkOptions:
         method=settings.chunking,
         size=settings.chunk_size,
         overlap=settings.chunk_overlap,
-        encoding=settings.encoding,
+        encoding=settings.tokenizer,
     )
 
 

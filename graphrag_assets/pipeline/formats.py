@@ -4,7 +4,6 @@ What belongs here: parsing. Ids, hashes and frames are created in `loading`. Not
 problem has its remedy, and the rest of the file is read.
 """
 
-import codecs
 import csv
 import io
 import json
@@ -17,43 +16,46 @@ from typing import Any
 
 import polars as pl
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_BINARY_PROBE = 8192  # as git does
+from graphrag_assets.pipeline.decoding import UnreadableError, decode
+
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
 _ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
 _FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
-CONVERTED = ("pdf", "docx", "pptx", "html")
+_BINARY = ("pdf", "docx", "pptx")
+CONVERTED = (*_BINARY, "html")
 """Formats that are converted to Markdown by the package markitdown."""
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How files are read. The three columns are of structured files; `encoding` is tiktoken's."""
+    """How files are read. The three columns are of structured files.
+
+    `text_encoding` is that of text files which are not UTF-8; empty: detected. `tokenizer` names tiktoken's encoding.
+    """
 
     text_column: str = "text"
     title_column: str = "title"
     id_column: str = "id"
     max_document_bytes: int = 10_000_000
-    encoding: str = "o200k_base"
+    text_encoding: str = ""
+    tokenizer: str = "o200k_base"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One document as its file tells it: `title` and `key` (the id column) only if the file has them."""
+    """One document as its file tells it: `title` and `key` (the id column) only if the file has them.
+
+    `encoding` is that of the file's text, if it is a text file.
+    """
 
     text: str
     title: str | None = None
     row_number: int | None = None
     key: str | None = None
     raw_data: str | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,6 @@ class _Table:
 
     columns: list[str] = field(default_factory=list)
     rows: list[tuple[int, dict[str, Any]] | Problem] = field(default_factory=list)
-
-
-class _FileError(Exception):
-    """The file as a whole cannot be read."""
-
-    def __init__(self, error: str, hint: str) -> None:
-        super().__init__(error)
-        self.problem = Problem(error, hint)
 
 
 def format_of(path: str) -> str | None:
@@ -103,39 +97,30 @@ def read_records(path: str, data: bytes, options: LoadOptions, convert: Convert)
     """The documents of a file with a supported format, in its order, and what is wrong with the others."""
     file_format = format_of(path) or "txt"
     try:
-        if is_plain_text(file_format):
-            text = _decode(data)
-            yield Record(text, _first_heading(text) if file_format == "md" else None)
-        elif file_format in _TABLES:
-            yield from _records(_TABLES[file_format](data, options), options)
-        else:
+        if file_format == "parquet":
+            yield from _records(_parquet(data), options)
+        elif file_format in _BINARY:
             yield _converted(convert(data, file_format))
-    except _FileError as error:
-        yield error.problem
+        else:
+            text, encoding = decode(data, options.text_encoding)
+            for item in _from_text(clean(text), file_format, options, convert):
+                yield replace(item, encoding=encoding) if isinstance(item, Record) else item
+    except UnreadableError as error:
+        yield Problem(error.error, error.hint)
+
+
+def _from_text(text: str, file_format: str, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
+    if not text.strip():
+        yield Problem("the file contains only white space", "Delete it, or add text to it.")
+    elif is_plain_text(file_format):
+        yield Record(text, _first_heading(text) if file_format == "md" else None)
+    elif file_format == "html":
+        yield _converted(convert(text.encode(), file_format))
+    else:
+        yield from _records(_TABLES[file_format](text, options), options)
 
 
 # --- text -----------------------------------------------------------------------------------------------
-
-
-def _decode(data: bytes) -> str:
-    mark, encoding = next(((m, e) for m, e in _BOMS if data.startswith(m)), (b"", "utf-8"))
-    if not mark and b"\0" in data[:_BINARY_PROBE]:
-        raise _FileError(
-            "looks like binary data, not text (it has NUL bytes)",
-            "Give it the extension of its actual format, or save it as UTF-8 text.",
-        )
-    try:
-        text = clean(data[len(mark) :].decode(encoding))
-    except UnicodeDecodeError as error:
-        offset = error.start + len(mark)
-        line = data.count(b"\n", 0, offset) + 1
-        raise _FileError(
-            f"not valid {encoding.upper()}: byte {data[offset]:#04x} at offset {offset} (line {line})",
-            "Save it as UTF-8.",
-        ) from None
-    if not text.strip():
-        raise _FileError("the file contains only white space", "Delete it, or add text to it.")
-    return text
 
 
 def clean(text: str) -> str:
@@ -242,16 +227,15 @@ def _short(text: str) -> str:
 # --- CSV and TSV ----------------------------------------------------------------------------------------
 
 
-def _csv(data: bytes, options: LoadOptions) -> _Table:
+def _csv(text: str, options: LoadOptions) -> _Table:
     """Separated by commas, or by semicolons if that makes the text column: some spreadsheets save it so."""
-    text = _decode(data)
     header = text.split("\n", 1)[0]
     by_semicolon = [name.strip(' "') for name in header.split(";")]
     return _delimited(text, ";" if options.text_column in by_semicolon and ";" in header else ",")
 
 
-def _tsv(data: bytes, options: LoadOptions) -> _Table:
-    return _delimited(_decode(data), "\t")
+def _tsv(text: str, options: LoadOptions) -> _Table:
+    return _delimited(text, "\t")
 
 
 def _delimited(text: str, delimiter: str) -> _Table:
@@ -260,7 +244,7 @@ def _delimited(text: str, delimiter: str) -> _Table:
     if header is None:
         return _Table()
     if isinstance(header, Problem):
-        raise _FileError(f"the header cannot be read: {header.error}", header.hint)
+        raise UnreadableError(f"the header cannot be read: {header.error}", header.hint)
     columns = _distinct(header[1])
     table = _Table(columns)
     for number, record in enumerate(records, start=1):
@@ -339,17 +323,17 @@ def _distinct(names: list[str]) -> list[str]:
 # --- JSON, JSON lines, Parquet --------------------------------------------------------------------------
 
 
-def _json(data: bytes, options: LoadOptions) -> _Table:
-    value = _parse(_decode(data))
+def _json(text: str, options: LoadOptions) -> _Table:
+    value = _parse(text)
     if isinstance(value, Problem):
-        raise _FileError(value.error, value.hint)
+        raise UnreadableError(value.error, value.hint)
     if isinstance(value, dict) and options.text_column not in value:
         value = value.get("documents", value)
     return _objects(enumerate(value if isinstance(value, list) else [value], start=1))
 
 
-def _jsonl(data: bytes, options: LoadOptions) -> _Table:
-    lines = enumerate(_decode(data).split("\n"), start=1)
+def _jsonl(text: str, options: LoadOptions) -> _Table:
+    lines = enumerate(text.split("\n"), start=1)
     return _objects((number, _parse(line)) for number, line in lines if line.strip())
 
 
@@ -379,12 +363,12 @@ def _objects(values: Any) -> _Table:
     return table
 
 
-def _parquet(data: bytes, options: LoadOptions) -> _Table:
+def _parquet(data: bytes) -> _Table:
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).split("\n", 1)[0]
-        raise _FileError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
+        raise UnreadableError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
     return _Table(frame.columns, list(enumerate(frame.iter_rows(named=True), start=1)))
 
 
@@ -409,5 +393,4 @@ def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Pro
     )
 
 
-_Reader = Callable[[bytes, LoadOptions], _Table]
-_TABLES: dict[str, _Reader] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl, "parquet": _parquet}
+_TABLES: dict[str, Callable[[str, LoadOptions], _Table]] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl}

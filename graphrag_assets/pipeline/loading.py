@@ -80,8 +80,9 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "raw_data": item.raw_data,
                     "content_hash": stable_id("content", title, item.text, item.raw_data),
                     "format": format_of(source),
+                    "encoding": item.encoding,
                     "language": language_of(item.text),
-                    "n_tokens": len(encode(item.text, options.encoding)),
+                    "n_tokens": len(encode(item.text, options.tokenizer)),
                 }
             )
     return Loaded(

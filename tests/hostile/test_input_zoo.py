@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
 from tests.conftest import Project
 
@@ -141,3 +142,16 @@ def test_an_unreachable_object_store_is_one_sentence(monkeypatch):
         InputFolder("memory://bucket").batches()
     assert "cannot be read: RuntimeError: EndpointConnectionError: Could not connect" in str(refused.value)
     assert "trace" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_TEXT_ENCODING", "klingon", "GRAPHRAG_TEXT_ENCODING='klingon'.*no text encoding of this name"),
+    ],
+)
+def test_settings_of_encodings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=message):
+        Settings.load()

@@ -2,7 +2,7 @@
 
 import importlib.util
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -19,6 +19,7 @@ from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
+from graphrag_assets.pipeline.formats import CONVERTED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
@@ -71,12 +72,20 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
-def deciding_options(index: Index) -> tuple[object, ...]:
-    """Everything but the files that determines the rows of a batch."""
+def has_converted(files: Iterable[SourceFile]) -> bool:
+    """Whether files of a batch are converted by the package markitdown."""
+    return any(format_of(file.path) in CONVERTED for file in files)
+
+
+def deciding_options(index: Index, converted: bool) -> tuple[object, ...]:
+    """Everything but the files that determines the rows of a batch; `converted`: as `has_converted` of its files.
+
+    Installing the converters, or other limits for them, concern batches with such files only.
+    """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     contexts = (settings.text_unit_context, models.context_writer if by_model else "")
-    converters = bool(importlib.util.find_spec("markitdown"))  # installing them makes more files readable
+    converters = (bool(importlib.util.find_spec("markitdown")), conversion_limits(settings)) if converted else ()
     return load_options(settings), chunk_options(settings), models.extractor, contexts, converters, CORPUS_VERSION
 
 
@@ -88,7 +97,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input_folder
     if not folder.has(batch):
         return stable_id(GONE)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index))
+    return stable_id(folder.digest(batch, files), *deciding_options(index, has_converted(files)))
 
 
 def index_batch(

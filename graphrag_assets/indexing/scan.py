@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import deciding_options
+from graphrag_assets.indexing.index_batch import deciding_options, has_converted
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
@@ -77,7 +77,7 @@ def scan(index: Index) -> Scan:
     deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch))
+        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch, has_converted(files)))
         if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
     cache.save()
@@ -122,15 +122,18 @@ def scan_input(index: Index, replace: bool = False) -> Scan:
     return scan(index)
 
 
-def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
-    """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
+def _deciding_options_by_batch(index: Index) -> Callable[[str, bool], tuple[object, ...]]:
+    """`deciding_options` by batch and whether it has converted files.
+
+    Most batches have the options of the environment, which are looked up once.
+    """
     given = stored_options(index.working)
 
     @functools.cache
-    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
-        return deciding_options(index.with_options(dict(options)))
+    def deciding(options: frozenset[tuple[str, str]], converted: bool) -> tuple[object, ...]:
+        return deciding_options(index.with_options(dict(options)), converted)
 
-    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
+    return lambda batch, converted: deciding(frozenset(given.get(batch, {}).items()), converted)
 
 
 def overtaken(index: Index) -> bool:

@@ -90,6 +90,20 @@ def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, m
     assert scan(project.index).due == []
 
 
+def test_installing_the_converters_concerns_the_batches_that_need_them(project, monkeypatch) -> None:
+    project.write("one/a.txt", "It broke.")
+    project.write("two/b.html", PAGE)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "markitdown", None)  # Python's own way of saying: not installed
+        project.index_all()
+        assert scan(project.index).due == []
+    assert scan(project.index).due == ["two"]
+    project.index_all("two")
+    assert scan(project.index).due == []
+    monkeypatch.setenv("GRAPHRAG_CONVERSION_SECONDS", "100")
+    assert scan(project.index).due == ["two"]
+
+
 def test_a_crash_of_the_converter_is_named_and_the_next_file_gets_another_process() -> None:
     with ConversionProcess(ConversionLimits()) as convert:
         convert(PAGE, "html")

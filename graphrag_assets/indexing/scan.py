@@ -63,10 +63,10 @@ FROM batch_state s ORDER BY batch
 """
 
 
-def scan(index: Index) -> Scan:
+def scan(index: Index, read_every_file: bool = False) -> Scan:
     """Compare the input folder with the batches in the database, by content and settings.
 
-    Only files whose size or time has changed since the last scan are read.
+    Only files whose size or time has changed since the last scan are read, unless `read_every_file`.
 
     Raises:
         InputError: the input folder cannot be read. It is never taken for an empty one.
@@ -77,7 +77,9 @@ def scan(index: Index) -> Scan:
     deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch, has_converted(files)))
+        digests[batch] = stable_id(
+            cache.digest(folder, batch, files, read_every_file), *deciding(batch, has_converted(files))
+        )
         if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
     cache.save()
@@ -111,7 +113,7 @@ def _refuse_overlap(settings: Settings) -> None:
         )
 
 
-def scan_input(index: Index, replace: bool = False) -> Scan:
+def scan_input(index: Index, replace: bool = False, read_every_file: bool = False) -> Scan:
     """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
 
     Raises:
@@ -119,7 +121,7 @@ def scan_input(index: Index, replace: bool = False) -> Scan:
     """
     claim_input_folder(index, replace)
     record_unusable_names(index)
-    return scan(index)
+    return scan(index, read_every_file)
 
 
 def _deciding_options_by_batch(index: Index) -> Callable[[str, bool], tuple[object, ...]]:

@@ -1,17 +1,19 @@
 """What an input folder may hold by accident or by malice: each is a row of index_errors, and everything else is indexed."""
 
+import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
-from tests.conftest import Project
+from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -112,6 +114,30 @@ def test_an_edit_that_keeps_size_and_time_is_found(project):
     os.utime(copy, (before, before))
     copy.replace(file)  # as rsync puts a file in its place
     assert scan(project.index).due == ["one"]
+
+
+def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
+    project.write("one/a.txt", TEXT)
+    file = project.input / "one/a.txt"
+    before = time.time() - 1000
+    os.utime(file, (before, before))
+    project.index_all()
+    cache = project.root / "index/input_digests.json"
+    _, _, digest = json.loads(cache.read_text())["batches"]["one"]
+    file.write_text(TEXT.replace("Cyrus", "Silas"))
+    os.utime(file, (before, before))
+    scan(project.index)
+    stale = json.loads(cache.read_text())
+    assert stale["batches"]["one"][2] != digest
+    stale["batches"]["one"][2] = digest  # as on a file system without inodes and change times
+    cache.write_text(json.dumps(stale))
+    assert scan(project.index).due == []
+    nightly = repository().get_schedule_def("nightly_refresh").evaluate_tick(dg.build_schedule_context())
+    (request,) = nightly.run_requests
+    assert dg.validate_run_config(repository().get_job("refresh_changed"), request.run_config)
+    (config,) = [step["config"] for step in request.run_config["ops"].values()]
+    assert scan(project.index, **config).due == ["one"]
+    assert scan(project.index).due == ["one"]  # and it stays found
 
 
 def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):

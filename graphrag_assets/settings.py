@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError, without_credentials
@@ -50,9 +50,19 @@ class Settings(BaseSettings):
     max_file_mb: float = Field(
         1000, gt=0, description="Maximum size of a file of the input folder. A larger one is not read."
     )
+    conversion_seconds: float = Field(
+        300, gt=0, description="Maximum seconds for converting one PDF, Word, PowerPoint or HTML file."
+    )
+    conversion_memory_mb: int = Field(
+        1000, ge=50, description="Maximum megabytes of memory for converting one of these files; on Linux only."
+    )
     outside_links: bool = Field(False, description="Whether links that lead out of the input folder are followed.")
 
-    encoding: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer encoding.")
+    text_encoding: str = Field(
+        "", description="Encoding of text files that are not UTF-8, such as windows-1252; unset: detected per file."
+    )
+
+    tokenizer: Literal["o200k_base", "cl100k_base"] = Field("o200k_base", description="Tokenizer that counts tokens.")
     chunking: Literal["anchored", "tokens", "sentences"] = Field(
         "anchored",
         description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed "
@@ -119,6 +129,15 @@ class Settings(BaseSettings):
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
+    @field_validator("text_encoding")
+    @classmethod
+    def _is_text_encoding(cls, name: str) -> str:
+        try:
+            "a".encode(name or "utf-8")
+        except LookupError:
+            raise ValueError("Python has no text encoding of this name") from None
+        return name
+
     @classmethod
     def load(cls, **overrides: object) -> "Settings":
         """Settings from the environment, with `overrides` on top.
@@ -126,6 +145,8 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: a value does not fit; the message names the variable, the value and the remedy.
         """
+        if variable("GRAPHRAG_ENCODING"):
+            raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
         try:
             settings = cls(**overrides)  # type: ignore[arg-type]
         except ValidationError as error:

@@ -58,10 +58,11 @@ def bad_setting(monkeypatch, tmp_path):
 
 
 def missing_package(monkeypatch, tmp_path):
-    from graphrag_assets.pipeline.formats import _convert
+    from graphrag_assets.conversion.limits import ConversionLimits
+    from graphrag_assets.conversion.process import ConversionProcess
 
     monkeypatch.setitem(sys.modules, "markitdown", None)
-    _convert(b"%PDF", "pdf")
+    raise ValueError(ConversionProcess(ConversionLimits())(b"%PDF", "pdf").error)
 
 
 def wrong_key(monkeypatch, tmp_path):

@@ -16,6 +16,7 @@ from graphrag_assets.defs.index_names import (
     DOCUMENT_BATCHES_SENSOR,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
+    INDEX_SELECTED,
     LAUNCHING_JOBS,
     NIGHTLY_REFRESH,
     RECLUSTER,
@@ -184,12 +185,16 @@ def _failures(instance: dg.DagsterInstance, tag: str, name: str) -> Failures:
 
 
 def nightly_refresh(names: IndexNames, job: dg.JobDefinition, cron: str, automated: bool) -> dg.ScheduleDefinition:
-    """The schedule of the job refresh_changed."""
+    """The schedule of the job refresh_changed, which then reads every file of the input folder.
+
+    An edit that keeps size and time is found on a local disk by inode and change time, which not every file system has.
+    """
     return dg.ScheduleDefinition(
         name=names.name(NIGHTLY_REFRESH),
         job=job,
         cron_schedule=cron,
+        run_config={"ops": {names.name(INDEX_SELECTED): {"config": {"read_every_file": True}}}},
         default_status=dg.DefaultScheduleStatus.RUNNING if automated else dg.DefaultScheduleStatus.STOPPED,
-        description="Indexes what changed, retries failed text units, refreshes, publishes. Cron: "
+        description="Reads every file, indexes what changed, retries failed text units, refreshes, publishes. Cron: "
         "GRAPHRAG_NIGHTLY_CRON.",
     )

@@ -23,6 +23,7 @@ JOBS = (
 )
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
+INDEX_SELECTED = "index_selected"
 GLOBAL_ASSETS = (*(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
 
 

@@ -10,7 +10,13 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import INDEX_EVERYTHING, REFRESH_CHANGED, RETRY_FAILED_UNITS, IndexNames
+from graphrag_assets.defs.index_names import (
+    INDEX_EVERYTHING,
+    INDEX_SELECTED,
+    REFRESH_CHANGED,
+    RETRY_FAILED_UNITS,
+    IndexNames,
+)
 from graphrag_assets.defs.options import (
     LAUNCHED_BY,
     BatchOptions,
@@ -42,6 +48,10 @@ class BatchSelection(BatchOptions):
         description="CHANGED: batches that differ from the input folder or have failed text units. FAILED: the latter "
         "alone. ALL. Settings given here stay with the batches that are indexed; others keep theirs.",
     )
+    read_every_file: bool = Field(
+        default=False,
+        description="true: compare the content of every file, also of those with the same size and time as before.",
+    )
 
 
 def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) -> dict[str, dg.JobDefinition]:
@@ -53,14 +63,14 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         return Runner(names, get_job, context.instance, config, tags)
 
     @dg.op(
-        name=names.name("index_selected"),
+        name=names.name(INDEX_SELECTED),
         required_resource_keys=needs(names),
         description="Index batches, each by a run of its own; one that fails does not stop the others.",
     )
     def index_selected(context: dg.OpExecutionContext, config: BatchSelection) -> list[str]:
         """Returns the batches that failed."""
         index = open_index(names, context.resources)
-        found = scan_input(index)
+        found = scan_input(index, read_every_file=config.read_every_file)
         todo = {Which.CHANGED: found.due, Which.FAILED: found.pending, Which.ALL: found.known}[config.which]
         register_batches(names, context.instance, found)
         if not todo and config.which is not Which.ALL and config.asks_for_something:

@@ -55,7 +55,7 @@ def _stale(index: Index) -> pl.DataFrame:
     own = index.with_run_options(None)
     settings, reporter = own.settings, own.models().reporter
     inputs = ReportInputs(*tables)
-    return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.encoding).to_frame()
+    return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_frame()
 
 
 def _too_many_failed(index: Index) -> pl.DataFrame:

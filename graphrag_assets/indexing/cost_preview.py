@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch, load_options
+from graphrag_assets.indexing.index_batch import conversion_limits, index_batch, load_options
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
@@ -81,7 +82,9 @@ def _without_names(index: Index, batches: list[str]) -> list[str]:
     for batch in batches:
         own = index.with_run_options(batch)
         if own.input_folder.has(batch):
-            documents = load_documents(batch, own.input_folder.files(batch), load_options(own.settings)).documents
-            languages += documents["language"].to_list()
+            files = own.input_folder.files(batch)
+            with ConversionProcess(conversion_limits(own.settings)) as convert:
+                loaded = load_documents(batch, files, load_options(own.settings), convert)
+            languages += loaded.documents["language"].to_list()
     note = without_names(languages)
     return [f"{note}."] if note else []

@@ -2,11 +2,13 @@
 
 import importlib.util
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
@@ -17,6 +19,7 @@ from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
+from graphrag_assets.pipeline.formats import CONVERTED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
@@ -26,7 +29,7 @@ from graphrag_assets.store.working import Changes
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
 
-CORPUS_VERSION = 2
+CORPUS_VERSION = 3
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -49,7 +52,14 @@ def load_options(settings: Settings) -> LoadOptions:
         title_column=settings.title_column,
         id_column=settings.id_column,
         max_document_bytes=int(settings.max_document_mb * 1_000_000),
-        encoding=settings.encoding,
+        text_encoding=settings.text_encoding,
+        tokenizer=settings.tokenizer,
+    )
+
+
+def conversion_limits(settings: Settings) -> ConversionLimits:
+    return ConversionLimits(
+        settings.conversion_seconds, settings.conversion_memory_mb, load_options(settings).max_document_bytes
     )
 
 
@@ -58,16 +68,24 @@ def chunk_options(settings: Settings) -> ChunkOptions:
         method=settings.chunking,
         size=settings.chunk_size,
         overlap=settings.chunk_overlap,
-        encoding=settings.encoding,
+        encoding=settings.tokenizer,
     )
 
 
-def deciding_options(index: Index) -> tuple[object, ...]:
-    """Everything but the files that determines the rows of a batch."""
+def has_converted(files: Iterable[SourceFile]) -> bool:
+    """Whether files of a batch are converted by the package markitdown."""
+    return any(format_of(file.path) in CONVERTED for file in files)
+
+
+def deciding_options(index: Index, converted: bool) -> tuple[object, ...]:
+    """Everything but the files that determines the rows of a batch; `converted`: as `has_converted` of its files.
+
+    Installing the converters, or other limits for them, concern batches with such files only.
+    """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     contexts = (settings.text_unit_context, models.context_writer if by_model else "")
-    converters = bool(importlib.util.find_spec("markitdown"))  # installing them makes more files readable
+    converters = (bool(importlib.util.find_spec("markitdown")), conversion_limits(settings)) if converted else ()
     return load_options(settings), chunk_options(settings), models.extractor, contexts, converters, CORPUS_VERSION
 
 
@@ -79,7 +97,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input_folder
     if not folder.has(batch):
         return stable_id(GONE)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index))
+    return stable_id(folder.digest(batch, files), *deciding_options(index, has_converted(files)))
 
 
 def index_batch(
@@ -116,9 +134,10 @@ def _index_batch(
     settings = index.settings
     files = list(index.input_folder.files(batch))
     with_contexts = settings.text_unit_context != "none"
-    documents, text_units, errors = read_corpus(
-        batch, files, load_options(settings), chunk_options(settings), with_contexts
-    )
+    with ConversionProcess(conversion_limits(settings)) as convert:
+        documents, text_units, errors = read_corpus(
+            batch, files, load_options(settings), chunk_options(settings), convert, with_contexts
+        )
     if settings.text_unit_context == "model":
         text_units, failures = _written_contexts(index, batch, documents, text_units, models, rerun)
         errors = pl.concat([errors, failures], how="diagonal_relaxed")

@@ -40,7 +40,7 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
     *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
     inputs = ReportInputs(*tables)
     previous = previous.clear() if rewrite else previous
-    written_by = (models.reporter, settings.report_input_tokens, settings.encoding)
+    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
     reports = community_reports(inputs, previous, models.write_reports, *written_by)
     report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
     current = _current_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)

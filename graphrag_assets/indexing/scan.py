@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import deciding_options
+from graphrag_assets.indexing.index_batch import deciding_options, has_converted
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
@@ -63,10 +63,10 @@ FROM batch_state s ORDER BY batch
 """
 
 
-def scan(index: Index) -> Scan:
+def scan(index: Index, read_every_file: bool = False) -> Scan:
     """Compare the input folder with the batches in the database, by content and settings.
 
-    Only files whose size or time has changed since the last scan are read.
+    Only files whose size or time has changed since the last scan are read, unless `read_every_file`.
 
     Raises:
         InputError: the input folder cannot be read. It is never taken for an empty one.
@@ -77,7 +77,9 @@ def scan(index: Index) -> Scan:
     deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
     for batch in folder.batches():
         files = list(folder.files(batch))
-        digests[batch] = stable_id(cache.digest(folder, batch, files), *deciding(batch))
+        digests[batch] = stable_id(
+            cache.digest(folder, batch, files, read_every_file), *deciding(batch, has_converted(files))
+        )
         if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
     cache.save()
@@ -111,7 +113,7 @@ def _refuse_overlap(settings: Settings) -> None:
         )
 
 
-def scan_input(index: Index, replace: bool = False) -> Scan:
+def scan_input(index: Index, replace: bool = False, read_every_file: bool = False) -> Scan:
     """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
 
     Raises:
@@ -119,18 +121,21 @@ def scan_input(index: Index, replace: bool = False) -> Scan:
     """
     claim_input_folder(index, replace)
     record_unusable_names(index)
-    return scan(index)
+    return scan(index, read_every_file)
 
 
-def _deciding_options_by_batch(index: Index) -> Callable[[str], tuple[object, ...]]:
-    """`deciding_options` of each batch; most batches have those of the environment, which are looked up once."""
+def _deciding_options_by_batch(index: Index) -> Callable[[str, bool], tuple[object, ...]]:
+    """`deciding_options` by batch and whether it has converted files.
+
+    Most batches have the options of the environment, which are looked up once.
+    """
     given = stored_options(index.working)
 
     @functools.cache
-    def deciding(options: frozenset[tuple[str, str]]) -> tuple[object, ...]:
-        return deciding_options(index.with_options(dict(options)))
+    def deciding(options: frozenset[tuple[str, str]], converted: bool) -> tuple[object, ...]:
+        return deciding_options(index.with_options(dict(options)), converted)
 
-    return lambda batch: deciding(frozenset(given.get(batch, {}).items()))
+    return lambda batch, converted: deciding(frozenset(given.get(batch, {}).items()), converted)
 
 
 def overtaken(index: Index) -> bool:

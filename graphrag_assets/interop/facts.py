@@ -111,6 +111,7 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
         row_number=pl.lit(None, pl.Int64),
         content_hash=pl.Series(hashes, dtype=pl.String),
         format=pl.lit(schema.IMPORTED),
+        encoding=pl.lit(None, pl.String),
         language=pl.Series([language_of(text) for text in documents["text"]], dtype=pl.String),
         n_tokens=pl.Series(count_tokens(documents["text"].to_list()), dtype=pl.Int64),
     )

@@ -57,7 +57,7 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
 
     if not settings.chat_model:
         return without_sending(settings, None, count, batch)
-    chat = PlanningChat(chat_model(settings), tally, _extract, settings.encoding)
+    chat = PlanningChat(chat_model(settings), tally, _extract, settings.tokenizer)
     models = without_sending(settings, chat, count, batch)
     return replace(models, extract=lambda units: models.extract(chat.remembering(units)))
 

@@ -98,7 +98,7 @@ class IndexingTasks:
     @property
     def contexts(self) -> ContextOptions:
         """Options of the contexts of text units."""
-        return ContextOptions(language=self._language, encoding=self.settings.encoding)
+        return ContextOptions(language=self._language, encoding=self.settings.tokenizer)
 
     @property
     def _language(self) -> str | None:
@@ -117,7 +117,7 @@ class IndexingTasks:
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
         """One description per key: a single one as it is, several summarized."""
-        options = SummaryOptions(language=self._language, encoding=self.settings.encoding)
+        options = SummaryOptions(language=self._language, encoding=self.settings.tokenizer)
         texts = (
             descriptions.filter(pl.col("description") != "")
             .group_by("key")

@@ -8,6 +8,7 @@ import polars as pl
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
+from graphrag_assets.pipeline.formats import Convert
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
@@ -27,13 +28,18 @@ class BatchFacts(NamedTuple):
 
 
 def read_corpus(
-    batch: str, files: Iterable[SourceFile], load: LoadOptions, chunk: ChunkOptions, with_contexts: bool = True
+    batch: str,
+    files: Iterable[SourceFile],
+    load: LoadOptions,
+    chunk: ChunkOptions,
+    convert: Convert,
+    with_contexts: bool = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The batch's documents, its text units (not extracted yet), and its errors.
 
     The context of a text unit is the title and headings it stands under; empty when `with_contexts` is false.
     """
-    loaded = load_documents(batch, files, load)
+    loaded = load_documents(batch, files, load, convert)
     text_units = chunk_documents(loaded.documents, chunk)
     titled = loaded.documents.with_columns(given_titles(loaded.documents))
     outlines = outlines_of(titled)

@@ -4,54 +4,58 @@ What belongs here: parsing. Ids, hashes and frames are created in `loading`. Not
 problem has its remedy, and the rest of the file is read.
 """
 
-import codecs
 import csv
 import io
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_BINARY_PROBE = 8192  # as git does
+from graphrag_assets.pipeline.decoding import UnreadableError, decode
+
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
 _ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
 _FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
+_BINARY = ("pdf", "docx", "pptx")
+CONVERTED = (*_BINARY, "html")
+"""Formats that are converted to Markdown by the package markitdown."""
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How files are read. The three columns are of structured files; `encoding` is tiktoken's."""
+    """How files are read. The three columns are of structured files.
+
+    `text_encoding` is that of text files which are not UTF-8; empty: detected. `tokenizer` names tiktoken's encoding.
+    """
 
     text_column: str = "text"
     title_column: str = "title"
     id_column: str = "id"
     max_document_bytes: int = 10_000_000
-    encoding: str = "o200k_base"
+    text_encoding: str = ""
+    tokenizer: str = "o200k_base"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One document as its file tells it: `title` and `key` (the id column) only if the file has them."""
+    """One document as its file tells it: `title` and `key` (the id column) only if the file has them.
+
+    `encoding` is that of the file's text, if it is a text file.
+    """
 
     text: str
     title: str | None = None
     row_number: int | None = None
     key: str | None = None
     raw_data: str | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,14 +75,6 @@ class _Table:
     rows: list[tuple[int, dict[str, Any]] | Problem] = field(default_factory=list)
 
 
-class _FileError(Exception):
-    """The file as a whole cannot be read."""
-
-    def __init__(self, error: str, hint: str) -> None:
-        super().__init__(error)
-        self.problem = Problem(error, hint)
-
-
 def format_of(path: str) -> str | None:
     """The format by the file's ending, None if it is not a supported one."""
     return _FORMATS.get(PurePosixPath(path).suffix.lower())
@@ -93,43 +89,38 @@ def supported_formats() -> str:
     return ", ".join(_FORMATS)
 
 
-def read_records(path: str, data: bytes, options: LoadOptions) -> Iterator[Record | Problem]:
+Convert = Callable[[bytes, str], Record | Problem]
+"""The document of a file (its bytes) with one of the formats `CONVERTED`, its Markdown as the text."""
+
+
+def read_records(path: str, data: bytes, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
     """The documents of a file with a supported format, in its order, and what is wrong with the others."""
     file_format = format_of(path) or "txt"
     try:
-        if is_plain_text(file_format):
-            text = _decode(data)
-            yield Record(text, _first_heading(text) if file_format == "md" else None)
-        elif file_format in _TABLES:
-            yield from _records(_TABLES[file_format](data, options), options)
+        if file_format == "parquet":
+            yield from _records(_parquet(data), options)
+        elif file_format in _BINARY:
+            yield _converted(convert(data, file_format))
         else:
-            yield _convert(data, file_format)
-    except _FileError as error:
-        yield error.problem
+            text, encoding = decode(data, options.text_encoding)
+            for item in _from_text(clean(text), file_format, options, convert):
+                yield replace(item, encoding=encoding) if isinstance(item, Record) else item
+    except UnreadableError as error:
+        yield Problem(error.error, error.hint)
+
+
+def _from_text(text: str, file_format: str, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
+    if not text.strip():
+        yield Problem("the file contains only white space", "Delete it, or add text to it.")
+    elif is_plain_text(file_format):
+        yield Record(text, _first_heading(text) if file_format == "md" else None)
+    elif file_format == "html":
+        yield _converted(convert(text.encode(), file_format))
+    else:
+        yield from _records(_TABLES[file_format](text, options), options)
 
 
 # --- text -----------------------------------------------------------------------------------------------
-
-
-def _decode(data: bytes) -> str:
-    mark, encoding = next(((m, e) for m, e in _BOMS if data.startswith(m)), (b"", "utf-8"))
-    if not mark and b"\0" in data[:_BINARY_PROBE]:
-        raise _FileError(
-            "looks like binary data, not text (it has NUL bytes)",
-            "Give it the extension of its actual format, or save it as UTF-8 text.",
-        )
-    try:
-        text = clean(data[len(mark) :].decode(encoding))
-    except UnicodeDecodeError as error:
-        offset = error.start + len(mark)
-        line = data.count(b"\n", 0, offset) + 1
-        raise _FileError(
-            f"not valid {encoding.upper()}: byte {data[offset]:#04x} at offset {offset} (line {line})",
-            "Save it as UTF-8.",
-        ) from None
-    if not text.strip():
-        raise _FileError("the file contains only white space", "Delete it, or add text to it.")
-    return text
 
 
 def clean(text: str) -> str:
@@ -236,16 +227,15 @@ def _short(text: str) -> str:
 # --- CSV and TSV ----------------------------------------------------------------------------------------
 
 
-def _csv(data: bytes, options: LoadOptions) -> _Table:
+def _csv(text: str, options: LoadOptions) -> _Table:
     """Separated by commas, or by semicolons if that makes the text column: some spreadsheets save it so."""
-    text = _decode(data)
     header = text.split("\n", 1)[0]
     by_semicolon = [name.strip(' "') for name in header.split(";")]
     return _delimited(text, ";" if options.text_column in by_semicolon and ";" in header else ",")
 
 
-def _tsv(data: bytes, options: LoadOptions) -> _Table:
-    return _delimited(_decode(data), "\t")
+def _tsv(text: str, options: LoadOptions) -> _Table:
+    return _delimited(text, "\t")
 
 
 def _delimited(text: str, delimiter: str) -> _Table:
@@ -254,7 +244,7 @@ def _delimited(text: str, delimiter: str) -> _Table:
     if header is None:
         return _Table()
     if isinstance(header, Problem):
-        raise _FileError(f"the header cannot be read: {header.error}", header.hint)
+        raise UnreadableError(f"the header cannot be read: {header.error}", header.hint)
     columns = _distinct(header[1])
     table = _Table(columns)
     for number, record in enumerate(records, start=1):
@@ -270,7 +260,12 @@ def _delimited(text: str, delimiter: str) -> _Table:
 
 
 def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | Problem]:
-    """The line where each record begins, and its fields; after mismatched quotes, continues at the next line."""
+    """The line where each record begins, and its fields; after mismatched quotes, continues at the next line.
+
+    Linear: where a record of several lines fails at its last one, each line between them began within a quoted field.
+    A record that begins at one of them and does not end there is in the same state on the next line, so it fails at
+    the same last line; it need not be read again.
+    """
     csv.field_size_limit(2**31 - 1)  # for the process; the default is 131,072 characters
     lines = [line + "\n" for line in text.removesuffix("\n").split("\n")] if text else []
     begin = 0
@@ -285,12 +280,34 @@ def _csv_records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]] | 
             return
         except csv.Error as error:
             first, last = begin + read + 1, begin + reader.line_num
-            where = f"line {first}" if first >= last else f"lines {first} to {last}"
-            yield Problem(
-                f"the quotes in {where} do not match ({error})",
-                'Write a double quote inside a field as "" and put the field in double quotes.',
-            )
-            begin = first
+            yield _mismatch(first, last, error)
+            for number in range(first + 1, last):
+                fields_or_error = _csv_line(lines[number - 1], delimiter)
+                if isinstance(fields_or_error, csv.Error):
+                    yield _mismatch(number, number, fields_or_error)
+                elif fields_or_error is None:
+                    yield _mismatch(number, last, error)
+                elif fields_or_error:
+                    yield number, fields_or_error
+            begin = max(first, last - 1)
+
+
+def _csv_line(line: str, delimiter: str) -> list[str] | csv.Error | None:
+    """The fields of a record on one line; None if a quote is open at its end."""
+    reader = csv.reader([line, '"\n'], delimiter=delimiter, strict=True)
+    try:
+        fields = next(reader)
+    except csv.Error as error:
+        return error
+    return fields if reader.line_num == 1 else None
+
+
+def _mismatch(first: int, last: int, error: csv.Error) -> Problem:
+    where = f"line {first}" if first >= last else f"lines {first} to {last}"
+    return Problem(
+        f"the quotes in {where} do not match ({error})",
+        'Write a double quote inside a field as "" and put the field in double quotes.',
+    )
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -306,17 +323,17 @@ def _distinct(names: list[str]) -> list[str]:
 # --- JSON, JSON lines, Parquet --------------------------------------------------------------------------
 
 
-def _json(data: bytes, options: LoadOptions) -> _Table:
-    value = _parse(_decode(data))
+def _json(text: str, options: LoadOptions) -> _Table:
+    value = _parse(text)
     if isinstance(value, Problem):
-        raise _FileError(value.error, value.hint)
+        raise UnreadableError(value.error, value.hint)
     if isinstance(value, dict) and options.text_column not in value:
         value = value.get("documents", value)
     return _objects(enumerate(value if isinstance(value, list) else [value], start=1))
 
 
-def _jsonl(data: bytes, options: LoadOptions) -> _Table:
-    lines = enumerate(_decode(data).split("\n"), start=1)
+def _jsonl(text: str, options: LoadOptions) -> _Table:
+    lines = enumerate(text.split("\n"), start=1)
     return _objects((number, _parse(line)) for number, line in lines if line.strip())
 
 
@@ -346,40 +363,34 @@ def _objects(values: Any) -> _Table:
     return table
 
 
-def _parquet(data: bytes, options: LoadOptions) -> _Table:
+def _parquet(data: bytes) -> _Table:
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).split("\n", 1)[0]
-        raise _FileError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
+        raise UnreadableError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
     return _Table(frame.columns, list(enumerate(frame.iter_rows(named=True), start=1)))
 
 
 # --- office documents -----------------------------------------------------------------------------------
 
 
-def _convert(data: bytes, file_format: str) -> Record:
-    """Markdown text and title of a PDF, Word, PowerPoint or HTML file."""
-    try:
-        from markitdown import MarkItDown, StreamInfo, converters
-    except ImportError:
-        remedy = 'pip install "graphrag-assets[markitdown]"'
-        raise _FileError(f"{file_format} files need the markitdown package", remedy) from None
-    try:
-        converter = MarkItDown(enable_builtins=False)
-        # Only the converter of the format: another one would read a damaged PDF as plain text.
-        converter.register_converter(getattr(converters, f"{file_format.capitalize()}Converter")())
-        result = converter.convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=f".{file_format}"))
-    except Exception as error:  # it passes on the exceptions of the library of each format
-        raise _FileError(
-            f"markitdown cannot read it as {file_format}: {_short(f'{type(error).__name__}: {error}')}",
-            "Check whether the file is damaged, or save its text as .txt or .md.",
-        ) from None
-    text = clean(result.markdown)
+def _converted(item: Record | Problem) -> Record | Problem:
+    if isinstance(item, Problem):
+        return item
+    text = clean(item.text)
     if not text.strip():
-        raise _FileError("no text was found in the file", "If it is a scan, extract its text (OCR) first.")
-    return Record(text, result.title or _first_heading(text))
+        return Problem("no text was found in the file", "If it is a scan, extract its text (OCR) first.")
+    return replace(item, text=text, title=item.title or _first_heading(text))
 
 
-_Reader = Callable[[bytes, LoadOptions], _Table]
-_TABLES: dict[str, _Reader] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl, "parquet": _parquet}
+def too_long(n_bytes: int, max_bytes: int, row_number: int | None = None) -> Problem:
+    """The problem of a document above the limit."""
+    return Problem(
+        f"the document has {n_bytes / 1e6:,.1f} MB, the limit is {max_bytes / 1e6:,.1f} MB",
+        "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
+        row_number,
+    )
+
+
+_TABLES: dict[str, Callable[[str, LoadOptions], _Table]] = {"csv": _csv, "tsv": _tsv, "json": _json, "jsonl": _jsonl}

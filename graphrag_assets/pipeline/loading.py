@@ -11,6 +11,7 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.formats import (
+    Convert,
     LoadOptions,
     Problem,
     Record,
@@ -19,6 +20,7 @@ from graphrag_assets.pipeline.formats import (
     is_plain_text,
     read_records,
     supported_formats,
+    too_long,
 )
 from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
@@ -51,7 +53,7 @@ class Loaded:
     errors: pl.DataFrame
 
 
-def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions) -> Loaded:
+def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions, convert: Convert) -> Loaded:
     """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
 
     A document's `id` depends on its source and its id column or row number, so it stays when the text is
@@ -61,7 +63,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     errors: list[tuple[object, ...]] = []
     for file in files:
         source, created = clean(file.path), file.modified.astimezone(UTC).isoformat(timespec="seconds")
-        for item in _read(file, options):
+        for item in _read(file, options, convert):
             if isinstance(item, Problem):
                 errors.append((batch, source, item.row_number, "load", clean(item.error), clean(item.hint)))
                 continue
@@ -78,8 +80,9 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "raw_data": item.raw_data,
                     "content_hash": stable_id("content", title, item.text, item.raw_data),
                     "format": format_of(source),
+                    "encoding": item.encoding,
                     "language": language_of(item.text),
-                    "n_tokens": len(encode(item.text, options.encoding)),
+                    "n_tokens": len(encode(item.text, options.tokenizer)),
                 }
             )
     return Loaded(
@@ -88,7 +91,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     )
 
 
-def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
+def _read(file: SourceFile, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
     file_format = format_of(file.path)
     if file_format is None:
         ending = PurePosixPath(file.path).suffix
@@ -98,7 +101,7 @@ def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
         )
         return
     if is_plain_text(file_format) and file.size > options.max_document_bytes:
-        yield _too_long(file.size, None, options)  # without reading it
+        yield too_long(file.size, options.max_document_bytes)  # without reading it
         return
     try:
         data = file.read()
@@ -110,19 +113,11 @@ def _read(file: SourceFile, options: LoadOptions) -> Iterator[Record | Problem]:
     if not data:
         yield Problem("the file is empty", "Delete it, or add text to it.")
         return
-    for item in read_records(file.path, data, options):
+    for item in read_records(file.path, data, options, convert):
         if isinstance(item, Record) and (size := len(item.text.encode())) > options.max_document_bytes:
-            yield _too_long(size, item.row_number, options)
+            yield too_long(size, options.max_document_bytes, item.row_number)
         else:
             yield item
-
-
-def _too_long(size: int, row_number: int | None, options: LoadOptions) -> Problem:
-    return Problem(
-        f"the document has {size / 1e6:,.1f} MB, the limit is {options.max_document_bytes / 1e6:,.1f} MB",
-        "Split it, or raise GRAPHRAG_MAX_DOCUMENT_MB.",
-        row_number,
-    )
 
 
 def _title(record: Record, source: str) -> str:

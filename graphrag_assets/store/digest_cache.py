@@ -48,13 +48,13 @@ class DigestCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls(path, location)
 
-    def digest(self, folder: InputFolder, batch: str, files: list[SourceFile]) -> str:
-        """The digest of a batch that has these files."""
+    def digest(self, folder: InputFolder, batch: str, files: list[SourceFile], read: bool = False) -> str:
+        """The digest of a batch that has these files; with `read` always from their content."""
         signature, now = _signature(files), time.time()
         known = self._known.get(batch)
         if known is None or known.signature != signature:
             known = _Entry(signature, now, None)
-        digest = known.digest or folder.digest(batch, files)
+        digest = (None if read else known.digest) or folder.digest(batch, files)
         # A time in the future, from a wrong clock, says nothing: what counts is when the files were first seen.
         settled = (0 < file.modified.timestamp() < now - RACY_SECONDS for file in files)
         cacheable = all(settled) or known.first_seen < now - RACY_SECONDS

@@ -94,6 +94,7 @@ DOCUMENTS = table(
     ("raw_data", "JSON", "The other columns of a structured file's row."),
     ("content_hash", "VARCHAR", "Hash of title, text and raw_data; tells an edit."),
     ("format", "VARCHAR", "File format it was read from."),
+    ("encoding", "VARCHAR", "Encoding of the text file it was read from, such as utf-8 or cp1252."),
     ("language", "VARCHAR", "Language of the text, ISO 639-1; und if unidentified."),
     ("n_tokens", "BIGINT", "Tokens of the text."),
 )

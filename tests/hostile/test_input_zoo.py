@@ -1,16 +1,19 @@
 """What an input folder may hold by accident or by malice: each is a row of index_errors, and everything else is indexed."""
 
+import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
-from tests.conftest import Project
+from tests.conftest import Project, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -113,6 +116,30 @@ def test_an_edit_that_keeps_size_and_time_is_found(project):
     assert scan(project.index).due == ["one"]
 
 
+def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
+    project.write("one/a.txt", TEXT)
+    file = project.input / "one/a.txt"
+    before = time.time() - 1000
+    os.utime(file, (before, before))
+    project.index_all()
+    cache = project.root / "index/input_digests.json"
+    _, _, digest = json.loads(cache.read_text())["batches"]["one"]
+    file.write_text(TEXT.replace("Cyrus", "Silas"))
+    os.utime(file, (before, before))
+    scan(project.index)
+    stale = json.loads(cache.read_text())
+    assert stale["batches"]["one"][2] != digest
+    stale["batches"]["one"][2] = digest  # as on a file system without inodes and change times
+    cache.write_text(json.dumps(stale))
+    assert scan(project.index).due == []
+    nightly = repository().get_schedule_def("nightly_refresh").evaluate_tick(dg.build_schedule_context())
+    (request,) = nightly.run_requests
+    assert dg.validate_run_config(repository().get_job("refresh_changed"), request.run_config)
+    (config,) = [step["config"] for step in request.run_config["ops"].values()]
+    assert scan(project.index, **config).due == ["one"]
+    assert scan(project.index).due == ["one"]  # and it stays found
+
+
 def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SETTLE_SECONDS", "1")
     project.write("one/a.txt", TEXT)
@@ -141,3 +168,16 @@ def test_an_unreachable_object_store_is_one_sentence(monkeypatch):
         InputFolder("memory://bucket").batches()
     assert "cannot be read: RuntimeError: EndpointConnectionError: Could not connect" in str(refused.value)
     assert "trace" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("GRAPHRAG_ENCODING", "cl100k_base", "GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER"),
+        ("GRAPHRAG_TEXT_ENCODING", "klingon", "GRAPHRAG_TEXT_ENCODING='klingon'.*no text encoding of this name"),
+    ],
+)
+def test_settings_of_encodings_that_cannot_be_meant_are_refused(monkeypatch, name, value, message):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=message):
+        Settings.load()

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import os
+import random
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
 from graphrag_assets.store.input_folder import InputFolder
@@ -48,7 +51,8 @@ def load(root: Path, files: Mapping[str, str | bytes], **options: Any) -> Loaded
         file = root / "b" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options))
+    with ConversionProcess(ConversionLimits()) as convert:
+        return load_documents("b", InputFolder(str(root)).files("b"), LoadOptions(**options), convert)
 
 
 def texts(loaded: Loaded) -> list[str]:
@@ -84,6 +88,7 @@ def test_a_text_file_is_one_document(tmp_path: Path) -> None:
         "raw_data": None,
         "content_hash": stable_id("content", "Great Eastern", "She sailed.\n  She came back.\n", None),
         "format": "txt",
+        "encoding": "utf-8",
         "language": "en",
         "n_tokens": count_tokens(["She sailed.\n  She came back.\n"])[0],
     }
@@ -234,7 +239,9 @@ def test_nul_and_lone_surrogates_become_replacement_characters(tmp_path: Path) -
 
 @given(data=st.binary(max_size=200), ending=st.sampled_from(["txt", "md", "csv", "tsv", "json", "jsonl", "parquet"]))
 def test_arbitrary_bytes_never_raise(data: bytes, ending: str) -> None:
-    loaded = load_documents("b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions())
+    loaded = load_documents(
+        "b", [InMemoryFile(f"b/x.{ending}", data)], LoadOptions(), ConversionProcess(ConversionLimits())
+    )
     assert loaded.documents.height + loaded.errors.height > 0
 
 
@@ -242,7 +249,7 @@ def test_arbitrary_bytes_never_raise(data: bytes, ending: str) -> None:
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    loaded = load(tmp_path, {"a.txt": b"\xff\xfe\xfa", "b.txt": "It held.", "c.txt": b"caf\xe9"})
+    loaded = load(tmp_path, {"a.txt": b"\xff\xfe\xfa", "b.txt": "It held.", "c.txt": b"a\0b"})
     assert texts(loaded) == ["It held."]
     assert loaded.errors["source"].to_list() == ["b/a.txt", "b/c.txt"]
 
@@ -267,10 +274,58 @@ def test_a_binary_file_named_txt_looks_like_binary(tmp_path: Path) -> None:
     assert "binary" in error["error"]
 
 
-def test_invalid_utf8_is_located(tmp_path: Path) -> None:
-    error = only_error(load(tmp_path, {"a.txt": b"one\ncaf\xe9 two"}))
-    assert error["error"] == "not valid UTF-8: byte 0xe9 at offset 7 (line 2)"
-    assert error["hint"] == "Save it as UTF-8."
+def test_invalid_bytes_are_located(tmp_path: Path) -> None:
+    error = only_error(load(tmp_path, {"a.txt": b"one\ncaf\x81 two"}, text_encoding="windows-1252"))
+    assert error["error"] == "not valid CP1252: byte 0x81 at offset 7 (line 2)"
+    assert error["hint"] == "Save it as UTF-8, or set GRAPHRAG_TEXT_ENCODING to its encoding."
+
+
+SAMPLES = {
+    "cp1252": "Le câble fut posé en été, après de nombreux essais. L’équipage était fatigué, mais très fier.",
+    "cp1250": "Wczoraj poszedłem do sklepu, żeby kupić świeży chleb i mleko. Zażółć gęślą jaźń.",
+    "cp1251": "Первый трансатлантический кабель был проложен в тысяча восемьсот пятьдесят восьмом году.",
+    "koi8-r": "Первый трансатлантический кабель был проложен в тысяча восемьсот пятьдесят восьмом году.",
+    "cp1253": "Το πρώτο καλώδιο τοποθετήθηκε στον ωκεανό από το πλοίο.",
+    "cp1256": "تم مد أول كابل عبر المحيط الأطلسي في القرن التاسع عشر",
+    "cp932": "最初の大西洋横断ケーブルは1858年に敷設された。東京は日本の首都です。",
+    "euc_jp": "最初の大西洋横断ケーブルは1858年に敷設された。東京は日本の首都です。",
+    "gb18030": "第一条跨大西洋电缆于1858年铺设。北京是中国的首都。",
+    "big5": "第一條跨大西洋電纜於1858年鋪設。台北是台灣的首都。",
+    "cp949": "최초의 대서양 횡단 케이블은 1858년에 부설되었다. 서울은 한국의 수도이다.",
+}
+
+
+@pytest.mark.parametrize("encoding", SAMPLES)
+@pytest.mark.parametrize("file_format", ["txt", "csv", "jsonl"])
+def test_text_that_is_not_utf8_is_detected(tmp_path: Path, encoding: str, file_format: str) -> None:
+    text, wraps = SAMPLES[encoding], {"txt": "{}", "csv": 'text\n"{}"\n', "jsonl": '{{"text": "{}"}}\n'}
+    content = ("It broke.\n" * 3000 if file_format == "txt" else "") + wraps[file_format].format(text)
+    loaded = load(tmp_path, {f"a.{file_format}": content.encode(encoding)})
+    assert texts(loaded)[0].removeprefix("It broke.\n" * 3000) == text
+    assert loaded.documents["encoding"].to_list() == [encoding.replace("-", "_")]
+
+
+@pytest.mark.parametrize(
+    "text", ["caf\xe9", "Die Größe der Häuser.", "It’s the “first” cable – and the café was full."]
+)
+def test_short_western_text_is_windows_1252(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, {"a.txt": text.encode("cp1252")})
+    assert (texts(loaded), loaded.documents["encoding"].to_list()) == ([text], ["cp1252"])
+
+
+def test_a_setting_names_the_encoding_of_what_is_not_utf8(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"a.txt": "café", "b.txt": "café".encode("cp850"), "c.txt": "café".encode("utf-16")}
+    loaded = load(tmp_path, files, text_encoding="cp850")
+    assert texts(loaded) == ["café"] * 3
+    assert loaded.documents["encoding"].to_list() == ["utf-8", "cp850", "utf-16-le"]
+    wide = load(tmp_path / "wide", {"a.txt": "café".encode("utf-16-le")}, text_encoding="utf-16-le")
+    assert texts(wide) == ["café"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_binary_data_without_nul_bytes_is_refused(tmp_path: Path, seed: int) -> None:
+    data = random.Random(seed).randbytes(5000).replace(b"\0", b"\1")
+    assert "binary" in only_error(load(tmp_path, {"a.txt": data}))["error"]
 
 
 def test_an_unknown_ending_lists_the_supported_ones(tmp_path: Path) -> None:

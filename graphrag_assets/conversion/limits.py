@@ -1,0 +1,15 @@
+"""What a conversion may take."""
+
+from dataclasses import dataclass
+
+OUT_OF_MEMORY = 3
+"""Exit code of the worker after a file that needs more memory than the limit."""
+
+
+@dataclass(frozen=True)
+class ConversionLimits:
+    """Limits of one file: seconds, megabytes of memory, and bytes of its Markdown text."""
+
+    seconds: float = 300.0
+    memory_mb: int = 1000
+    max_output_bytes: int = 10_000_000

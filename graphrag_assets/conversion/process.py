@@ -1,0 +1,110 @@
+"""The conversion process as its user sees it: started for the first file, restarted after one that broke a limit."""
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.pipeline.formats import Problem, Record, too_long
+
+_Result = TypeVar("_Result")
+_DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."
+_START_SECONDS = 120.0
+
+
+class ConversionProcess:
+    """Converts the files of a batch one after the other; a context manager that ends the process.
+
+    A plain program with pipes, because multiprocessing would import the caller's main module or fork its threads.
+    """
+
+    def __init__(self, limits: ConversionLimits) -> None:
+        self._limits = limits
+        self._worker: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "ConversionProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def __call__(self, data: bytes, file_format: str) -> Record | Problem:
+        """The document of one file, or why it has none: what the converter said, or the limit that it broke."""
+        if importlib.util.find_spec("markitdown") is None:
+            remedy = 'pip install "graphrag-assets[markitdown]"'
+            return Problem(f"{file_format} files need the markitdown package", remedy)
+        worker = self._worker = self._worker or self._start()
+        reply, late = _within(self._limits.seconds, worker, lambda: _exchange(worker, data, file_format))
+        if reply is None:
+            self._stop()
+            return self._breach(worker.returncode, late, file_format)
+        if "error" in reply:
+            return Problem(f"markitdown cannot read it as {file_format}: {_short(reply['error'])}", _DAMAGED)
+        if "text" not in reply:
+            return too_long(reply["n_bytes"], self._limits.max_output_bytes)
+        return Record(reply["text"], reply["title"])
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        """A worker that is ready for files; the time until then is not counted."""
+        command = [sys.executable, "-m", "graphrag_assets.conversion.worker", json.dumps(asdict(self._limits))]
+        worker = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=-1
+        )
+        _within(_START_SECONDS, worker, lambda: worker.stdout and worker.stdout.readline())
+        return worker
+
+    def _stop(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+            worker.communicate()
+
+    def _breach(self, exit_code: int, late: bool, file_format: str) -> Problem:
+        seconds, megabytes = self._limits.seconds, self._limits.memory_mb
+        if late or exit_code == -signal.SIGXCPU:
+            remedy = f"{_DAMAGED} For a very long document, raise GRAPHRAG_CONVERSION_SECONDS."
+            return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
+        if exit_code == OUT_OF_MEMORY:
+            remedy = f"{_DAMAGED} For a very large document, raise GRAPHRAG_CONVERSION_MEMORY_MB."
+            return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
+        return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
+
+
+def _exchange(worker: "subprocess.Popen[bytes]", data: bytes, file_format: str) -> dict[str, Any] | None:
+    """The worker's reply about a file; None if it ended without one."""
+    assert worker.stdin
+    assert worker.stdout
+    try:
+        worker.stdin.write(json.dumps({"format": file_format, "n_bytes": len(data)}).encode() + b"\n" + data)
+        worker.stdin.flush()
+    except BrokenPipeError:
+        return None
+    line = worker.stdout.readline()
+    return json.loads(line) if line.endswith(b"\n") else None
+
+
+def _within(seconds: float, worker: "subprocess.Popen[bytes]", work: Callable[[], _Result]) -> tuple[_Result, bool]:
+    """The result of `work`, which waits for the worker, and whether the worker was killed because it took longer."""
+    late = threading.Event()
+
+    def kill() -> None:
+        late.set()
+        worker.kill()
+
+    timer = threading.Timer(seconds, kill)
+    timer.daemon = True  # an interrupt between these lines leaves no thread that is waited for
+    try:
+        timer.start()
+        return work(), late.is_set()
+    finally:
+        timer.cancel()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"

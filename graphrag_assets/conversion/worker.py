@@ -1,0 +1,91 @@
+"""The program of the conversion process: reads files from standard input, writes their Markdown to standard output.
+
+A request is a line of JSON (`format`, `n_bytes`) and the bytes of the file; the reply is a line of JSON with the
+fields of `Markdown`, or with `error`. The process ends with its parent: at the end of its input it exits at once, also
+in the middle of a conversion.
+"""
+
+import json
+import math
+import os
+import queue
+import resource
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import BinaryIO
+
+import psutil
+
+from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.conversion.markdown import Markdown, to_markdown
+
+_Request = tuple[str, bytes]
+
+
+def main(limits: ConversionLimits) -> None:
+    """Serve requests until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no reply
+    _limit_memory(limits.memory_mb * 1_000_000)
+    requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+    replies.write(b"ready\n")
+    replies.flush()
+    while True:
+        file_format, data = requests.get()
+        _limit_processor_time(limits.seconds)
+        try:
+            reply = json.dumps(_reply(data, file_format, limits.max_output_bytes)).encode()
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        replies.write(reply + b"\n")
+        replies.flush()
+
+
+def _receive(stream: BinaryIO, requests: "queue.SimpleQueue[_Request]") -> None:
+    """Passes on the requests of the parent, and ends the process when there is no parent any more."""
+    try:
+        while line := stream.readline():
+            request = json.loads(line)
+            requests.put((request["format"], stream.read(request["n_bytes"])))
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)
+
+
+def _reply(data: bytes, file_format: str, max_output_bytes: int) -> dict[str, object]:
+    try:
+        result: Markdown = to_markdown(data, file_format)
+    except Exception as error:  # whatever the library of the format raises
+        if _lacks_memory(error):
+            raise MemoryError from error
+        return {"error": f"{type(error).__name__}: {error}"[:1000]}
+    n_bytes = len(result.text.encode("utf-8", "replace"))
+    return {"n_bytes": n_bytes} if n_bytes > max_output_bytes else result._asdict()
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether the error is, or was raised while handling, one of missing memory: clean-up code often fails then."""
+    return error is not None and (isinstance(error, MemoryError) or _lacks_memory(error.__context__))
+
+
+def _limit_memory(n_bytes: int) -> None:
+    """Let the process take `n_bytes` more than now, where the system enforces that: Linux does, macOS does not."""
+    with suppress(ValueError, OSError):
+        limit = psutil.Process().memory_info().vms + n_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _limit_processor_time(seconds: float) -> None:
+    """Backstop for a parent that was killed while C code holds the interpreter: the system ends the process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    with suppress(ValueError, OSError):
+        limit = math.ceil(used.ru_utime + used.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+if __name__ == "__main__":
+    main(ConversionLimits(**json.loads(sys.argv[1])))

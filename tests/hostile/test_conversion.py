@@ -1,0 +1,163 @@
+"""Files whose conversion takes too long, too much memory, or crashes: each is a row of index_errors, and no process stays."""
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from graphrag_assets.conversion.limits import ConversionLimits
+from graphrag_assets.conversion.process import ConversionProcess
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.pipeline.formats import Problem, Record
+
+pytest.importorskip("markitdown")
+
+PAGE = b"<h1>The cable</h1><p>Cyrus Field met William Thomson in Valentia.</p>"
+TYPES = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+RELATIONSHIPS = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+
+
+def docx(paragraphs: str) -> bytes:
+    """A Word file with these paragraphs."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", TYPES)
+        archive.writestr("_rels/.rels", RELATIONSHIPS)
+        namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+        archive.writestr(
+            "word/document.xml", f'<w:document xmlns:w="{namespace}"><w:body>{paragraphs}</w:body></w:document>'
+        )
+    return file.getvalue()
+
+
+def paragraph(text: str) -> str:
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def expanding_docx() -> bytes:
+    return docx(paragraph("It broke. ") * 2_000_000)
+
+
+def long_html() -> bytes:
+    return b"<p>" + b"It broke again. " * 100_000 + b"</p>"
+
+
+HOSTILE: dict[Callable[[], bytes], tuple[str, str]] = {
+    expanding_docx: ("converting the docx file took more than 100 MB of memory", "GRAPHRAG_CONVERSION_MEMORY_MB"),
+    long_html: ("the document has 1.6 MB, the limit is 1.0 MB", "GRAPHRAG_MAX_DOCUMENT_MB"),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
+def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[[], bytes]) -> None:
+    file_format = make.__name__.rpartition("_")[2]
+    with ConversionProcess(ConversionLimits(memory_mb=100, max_output_bytes=1_000_000)) as convert:
+        refused, kept = convert(make(), file_format), convert(PAGE, "html")
+    assert isinstance(refused, Problem)
+    assert refused.error == HOSTILE[make][0]
+    assert HOSTILE[make][1] in refused.hint
+    assert kept == Record("# The cable\n\nCyrus Field met William Thomson in Valentia.")
+
+
+def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
+    monkeypatch.setenv("GRAPHRAG_CONVERSION_SECONDS", "0.5")
+    project.write("one/a.docx", docx(paragraph("It broke. ") * 500_000))
+    project.write("one/b.html", PAGE)
+    started = time.monotonic()
+    project.index_all()
+    assert time.monotonic() - started < 20
+    ((source, error, hint),) = project.sql("SELECT source, error, hint FROM index_errors")
+    assert (source, error) == ("one/a.docx", "converting the docx file took more than 0.5 s")
+    assert "raise GRAPHRAG_CONVERSION_SECONDS" in hint
+    assert project.sql("SELECT source FROM documents") == [("one/b.html",)]
+    assert scan(project.index).due == []
+
+
+def test_installing_the_converters_concerns_the_batches_that_need_them(project, monkeypatch) -> None:
+    project.write("one/a.txt", "It broke.")
+    project.write("two/b.html", PAGE)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "markitdown", None)  # Python's own way of saying: not installed
+        project.index_all()
+        assert scan(project.index).due == []
+    assert scan(project.index).due == ["two"]
+    project.index_all("two")
+    assert scan(project.index).due == []
+    monkeypatch.setenv("GRAPHRAG_CONVERSION_SECONDS", "100")
+    assert scan(project.index).due == ["two"]
+
+
+def test_a_crash_of_the_converter_is_named_and_the_next_file_gets_another_process() -> None:
+    with ConversionProcess(ConversionLimits()) as convert:
+        convert(PAGE, "html")
+        (worker,) = workers()
+        worker.send_signal(signal.SIGSEGV)
+        while worker.status() != psutil.STATUS_ZOMBIE:  # its end is collected by the one who started it
+            time.sleep(0.01)
+        problem = convert(PAGE, "html")
+        assert isinstance(problem, Problem)
+        assert problem.error == "converting the html file ended its process (exit code -11)"
+        assert isinstance(convert(PAGE, "html"), Record)
+
+
+def test_a_batch_has_one_process_which_ends_with_it() -> None:
+    with ConversionProcess(ConversionLimits()) as convert:
+        assert workers() == []  # none for a batch without such files
+        convert(PAGE, "html")
+        (first,) = workers()
+        convert(PAGE, "html")
+        assert workers() == [first]
+    assert workers() == []
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_no_process_outlives_the_one_that_started_it(sent: signal.Signals) -> None:
+    program = (
+        "import signal\n"
+        "from graphrag_assets.conversion.process import *\n"
+        "from tests.hostile.test_conversion import docx, paragraph\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it\n"
+        "with ConversionProcess(ConversionLimits()) as convert:\n"
+        "    convert(b'<p>a</p>', 'html'); print('ready', flush=True)\n"
+        "    convert(docx(paragraph('It broke. ') * 1_000_000), 'docx')\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        assert parent.stdout
+        assert parent.stdout.readline() == b"ready\n"
+        (worker,) = psutil.Process(parent.pid).children()
+        time.sleep(0.3)  # into the conversion
+        os.killpg(parent.pid, sent) if sent == signal.SIGINT else parent.send_signal(sent)  # Ctrl-C reaches both
+        parent.wait(20)
+        _, alive = psutil.wait_procs([worker], timeout=10)
+        assert alive == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            parent.kill()
+        parent.wait(10)
+
+
+def workers() -> list[psutil.Process]:
+    """The conversion processes of this test."""
+    children = psutil.Process().children()
+    return [child for child in children if "graphrag_assets.conversion.worker" in child.cmdline()]

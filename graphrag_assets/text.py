@@ -59,6 +59,8 @@ OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
 _SPACE_RUN = re.compile(r"\s{100000}")
+_MAX_CHARACTERS_PER_TOKEN = 12
+_MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece says nothing
 
 
 def title_key(title: str) -> str:
@@ -290,3 +292,32 @@ def encode(text: str, encoding: str = "o200k_base") -> list[int]:
 def count_tokens(texts: Iterable[str], encoding: str = "o200k_base") -> list[int]:
     """Number of tokens of each text. Special tokens written in a text count as ordinary text."""
     return [len(encode(text, encoding)) for text in texts]
+
+
+def cut_text(text: str, max_tokens: int, encoding: str = "o200k_base") -> str:
+    """The whole sentences at the start of `text` that fit `max_tokens`; a text that fits is returned unchanged.
+
+    A first sentence that does not fit is cut at a word, with an ellipsis; empty if fewer than 20 tokens would be left.
+
+    >>> cut_text("One ship sailed. Another ship sank off the coast.", 6)
+    'One ship sailed.'
+    """
+    start = text[: max(max_tokens, 0) * _MAX_CHARACTERS_PER_TOKEN]
+    if start == text and len(encode(text, encoding)) <= max_tokens:
+        return text
+    ends = [span.end for span in sentences(start)]
+    if len(start) < len(text):
+        ends = ends[:-1]  # a part of a sentence
+    fitting = bisect.bisect_right(ends, max_tokens, key=lambda end: len(encode(start[:end].rstrip(), encoding)))
+    return start[: ends[fitting - 1]].rstrip() if fitting else _cut_at_word(start, max_tokens, encoding)
+
+
+def _cut_at_word(text: str, max_tokens: int, encoding: str) -> str:
+    tokens = encode(text, encoding)
+    for length in range(min(max_tokens - 1, len(tokens)), _MIN_CUT_TOKENS - 1, -1):
+        piece = tokenizer(encoding).decode(tokens[:length]).rstrip("\ufffd")  # a part of a character
+        words = piece.rsplit(maxsplit=1)
+        shown = (words[0] if len(words) > 1 else piece) + "…"
+        if len(encode(shown, encoding)) <= max_tokens:
+            return shown
+    return ""

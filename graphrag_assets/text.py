@@ -2,6 +2,7 @@
 
 import bisect
 import functools
+import html
 import importlib.util
 import itertools
 import os
@@ -58,6 +59,7 @@ UNSPACED = (
 OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u0640"
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _UNSPACED_PAIR = re.compile(f"[{UNSPACED}]{{1,2}}")
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _SPACE_RUN = re.compile(r"\s{100000}")
 _MAX_CHARACTERS_PER_TOKEN = 12
 _MIN_CUT_TOKENS = 20  # of a text that is cut inside a sentence; a shorter piece says nothing
@@ -72,6 +74,17 @@ def title_key(title: str) -> str:
     text = " ".join(unicodedata.normalize("NFKC", title).casefold().split())
     text = _POSSESSIVE.sub("", text.strip(_QUOTES + " "))
     return "".join(c for c in text if c not in '"“”„«»*').strip(_QUOTES + " ")
+
+
+def unescape(text: str) -> str:
+    """`text` with HTML entities as the characters that they stand for, once.
+
+    An entity ends with a semicolon: "&copy=1" is part of an address. Unknown ones stay.
+
+    >>> unescape("AT&amp;T, &#8220;Ma Bell&#8221;"), unescape("&amp;amp;"), unescape("?a=1&copy=2 &nothing;")
+    ('AT&T, “Ma Bell”', '&amp;', '?a=1&copy=2 &nothing;')
+    """
+    return _ENTITY.sub(lambda entity: html.unescape(entity.group()), text) if "&" in text else text
 
 
 def without_qualifier(title: str) -> str:

@@ -9,6 +9,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from html.entities import html5
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,7 +85,13 @@ def unescape(text: str) -> str:
     >>> unescape("AT&amp;T, &#8220;Ma Bell&#8221;"), unescape("&amp;amp;"), unescape("?a=1&copy=2 &nothing;")
     ('AT&T, “Ma Bell”', '&amp;', '?a=1&copy=2 &nothing;')
     """
-    return _ENTITY.sub(lambda entity: html.unescape(entity.group()), text) if "&" in text else text
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(entity: re.Match[str]) -> str:
+    # html.unescape also reads the beginning of an unknown name: "&nothing;" as "¬hing;".
+    named = entity.group()
+    return html.unescape(named) if named[1] == "#" or named[1:] in html5 else named
 
 
 def without_qualifier(title: str) -> str:

@@ -80,7 +80,9 @@ class Settings(BaseSettings):
     min_concept_mentions: int = Field(
         2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
     )
-    max_cluster_size: int = Field(10, ge=2, description="Communities with more members are split further.")
+    max_cluster_size: int = Field(
+        10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
+    )
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
     chat_model: str = Field(

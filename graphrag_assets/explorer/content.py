@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from graphrag_assets.store.publication_reader import Reader
 
@@ -98,4 +99,6 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
 
 def _table(reader: Reader, name: str, limits: Limits) -> pl.DataFrame:
     query = files("graphrag_assets.explorer").joinpath(f"sql/{name}.sql").read_text(encoding="utf-8")
-    return reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
+    found = reader.frame(query, {key: value for key, value in asdict(limits).items() if f"${key}" in query})
+    # JSON has no NaN and no infinity.
+    return found.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))

@@ -99,6 +99,12 @@ REPORTS: Columns = {
 }
 
 
+MAX_NUMBER = 10_000_000
+"""Maximum of whole numbers: a publication and its filters take time and memory in proportion to the largest one."""
+MAX_LEVEL = 100
+"""Maximum level of a community. A community is in all levels below its own, so rows grow with the number of levels."""
+
+
 class Source(NamedTuple):
     """An index as read. The frames have the columns of the schemas above; `number` is the human_readable_id.
 
@@ -222,7 +228,15 @@ def _generation(folder: Path, tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.DataFrame) -> Source:
-    """The tables of any generation, by their names without prefix, in one shape."""
+    """The tables of any generation, by their names without prefix, in one shape.
+
+    Numbers that are NaN or infinite are null.
+
+    Raises:
+        InputError: a whole number is too large for the index.
+    """
+    for name, table in tables.items():
+        _check_numbers(name, table)
     communities = _shaped(tables.get("communities"), COMMUNITIES).with_columns(_LEVEL)
     reports = _shaped(tables.get("community_reports"), REPORTS)
     given = tables.get("community_reports")
@@ -241,6 +255,27 @@ def source_of(generation: str, tables: Mapping[str, pl.DataFrame], vectors: pl.D
         vectors,
         Counter({("community_reports", "unreadable findings, left out"): unread}),
     )
+
+
+_LIMITS = {"number": MAX_NUMBER, "n_tokens": MAX_NUMBER, "level": MAX_LEVEL}
+_OF_COMMUNITIES = {**_LIMITS, "community": MAX_NUMBER}
+
+
+def _check_numbers(name: str, table: pl.DataFrame) -> None:
+    """Refuse a table with a whole number that the index cannot hold."""
+    limits = _OF_COMMUNITIES if name in ("communities", "community_reports", "nodes") else _LIMITS
+    for meaning, limit in limits.items():
+        column = next((older for older in _OLDER.get(meaning, (meaning,)) if older in table.columns), None)
+        if column is None or table.schema[column].is_nested():
+            continue
+        number = pl.col(column).cast(pl.Float64, strict=False).fill_nan(None)
+        wrong = table.with_row_index("_row", 1).filter(number.abs() > limit)
+        if wrong.height:
+            row, value = wrong.select("_row", column).row(0)
+            raise InputError(
+                f"The table {name} has {value} as {column} in row {row}; the maximum is {limit:,}. "
+                "Correct the number in its file, and import again."
+            )
 
 
 def _members(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -277,7 +312,8 @@ def _shaped(table: pl.DataFrame | None, schema: Columns) -> pl.DataFrame:
         elif renamed.schema[name].is_nested():
             columns.append(_as_json(renamed[name]))
         else:
-            columns.append(pl.col(name).cast(kind, strict=False))
+            given = pl.col(name).cast(kind, strict=False)
+            columns.append(pl.when(given.is_finite()).then(given) if kind == pl.Float64 else given)
     return renamed.select(columns)
 
 

@@ -5,8 +5,9 @@ doi:10.1038/s41598-019-41695-z; igraph's implementation). A community of more th
 is partitioned again by itself, level by level, as the hierarchy of arXiv 2404.16130 asks for. A community's split
 depends only on its entities, its relationships and the seed, so an unchanged community is split the same way again.
 
-What stays larger than the maximum is a community without parts, such as a star (one hub and its leaves) or a
-clique: any cut through it would be arbitrary, so it is left whole. See `split_from_scratch`.
+A community without parts by modularity, such as a clique, is cut by the hashes of its entities' ids: an arbitrary cut,
+but a stable one. Every community is connected, so what cannot be divided into connected parts of several entities stays
+larger than the maximum: a hub with its leaves. See `split_from_scratch`.
 """
 
 import random
@@ -21,13 +22,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from graphrag_assets.errors import GraphRAGError, SettingsError
-from graphrag_assets.ids import stable_id
+from graphrag_assets.ids import number_of, stable_id
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _RESOLUTIONS = (1.0, 1.5, 2.0, 3.0)
 """Resolutions at which parts of a large community are looked for, in turn."""
+
+MAX_REMAINDER = 0.9
+"""Maximum size of the largest part of a split, as a share of the community. A split that moves fewer entities is no
+level of the hierarchy: from a hub with 365 leaves, Leiden peels off two leaves at a time."""
 
 N_ITERATIONS = 10
 """Of Leiden, a fixed number: "until stable" (-1) of igraph 1.0 never ended on one of 2,614 communities of a test graph,
@@ -99,7 +104,7 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(len(nodes), own, own_weights)
+            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
 
         labels = leiden(len(ids), edges, weights)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
@@ -241,18 +246,44 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_from_scratch(size: int, edges: Ints, weights: Floats) -> Ints | None:
-    """Parts of a community that is too large, or None when it has none.
+def split_from_scratch(ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int) -> Ints | None:
+    """Parts of a community that is too large, given by the ids of its entities, or None when it stays whole.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
     Leiden at the usual resolution nearly always finds such parts if there are any; where it does not, higher
-    ones are tried. Stars and cliques have none.
+    ones are tried. A community without such parts is cut by the hashes of the ids (`groups_by_hash`); what such a cut
+    disconnects goes with its strongest neighbor. A hub with its leaves stays whole that way.
     """
     for resolution in _RESOLUTIONS:
-        parts = leiden(size, edges, weights, resolution)
-        if is_better_than_whole(parts, edges, weights):
+        parts = leiden(len(ids), edges, weights, resolution)
+        if is_level(parts) and is_better_than_whole(parts, edges, weights):
             return parts
-    return None
+    parts = join_lone_nodes(connected_parts(groups_by_hash(ids, max_cluster_size), edges), edges, weights)
+    return parts if is_level(parts) else None
+
+
+def groups_by_hash(ids: pl.Series, max_size: int) -> Ints:
+    """The group of each id, in groups of at most `max_size`: halved by the bits of their hashes, the first bit first.
+
+    A bit that would leave an id alone is skipped, so three ids stay together. A new id changes the group that it enters
+    and, rarely, its neighbor.
+    """
+    hashes = np.array([number_of(f"cut {id}") for id in ids], dtype=np.uint64)
+    groups = np.zeros(len(ids), dtype=np.int64)
+    for bit in range(63, -1, -1):
+        sizes = np.bincount(groups)
+        if sizes.max() <= max_size:
+            break
+        is_set = (hashes >> np.uint64(bit)).astype(np.int64) & 1
+        ones = np.bincount(groups, weights=is_set)
+        is_halved = (sizes > max_size) & (ones > 1) & (sizes - ones > 1)
+        groups = by_first(2 * groups + np.where(is_halved[groups], is_set, 0))
+    return groups
+
+
+def is_level(parts: Ints) -> bool:
+    """Whether a split moves enough entities out of the largest part to be a level of the hierarchy."""
+    return bool(np.bincount(parts).max() <= MAX_REMAINDER * len(parts))
 
 
 def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats) -> bool:

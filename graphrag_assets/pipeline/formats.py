@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.pipeline.decoding import UnreadableError, decode
+from graphrag_assets.text import unescape
 
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
@@ -172,14 +173,15 @@ def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record
     if isinstance(value, (dict, list, bytes)):
         error = f"column {options.text_column!r} holds a {type(value).__name__}, not text"
         return Problem(error, "Make it a string.", number)
-    text = _scalar(value)
+    text = _unescaped(_scalar(value))
     if text is None:
         return Problem(f"no text in column {options.text_column!r}", "Fill it in, or delete the row.", number)
     own = (options.text_column, options.title_column, options.id_column)
     try:
         others = _plain({name: value for name, value in values.items() if name not in own})
         raw_data = json.dumps(others, sort_keys=True, ensure_ascii=False, allow_nan=False) if others else None
-        title, key = _scalar(values.get(options.title_column)), _scalar(values.get(options.id_column))
+        title = _unescaped(_scalar(values.get(options.title_column)))
+        key = _scalar(values.get(options.id_column))
     except RecursionError:
         return Problem("the row's values are nested too deeply", "Flatten them.", number)
     return Record(text, title, number, key, raw_data)
@@ -190,6 +192,12 @@ def _scalar(value: Any) -> str | None:
     plain = _plain(value)
     text = "" if plain is None or isinstance(plain, (dict, list)) else str(plain)
     return text if text.strip() else None
+
+
+def _unescaped(text: str | None) -> str | None:
+    """A text without HTML entities, which exports of web pages and databases have; None if nothing is left."""
+    text = clean(unescape(text)) if text else None
+    return text if text and text.strip() else None
 
 
 def _plain(value: Any) -> Any:

@@ -40,6 +40,7 @@ from graphrag_assets.pipeline.clustering import (
     edge_arrays,
     hierarchy,
     is_better_than_whole,
+    is_level,
     join_lone_nodes,
     leiden,
     members_frame,
@@ -107,7 +108,7 @@ def recluster(
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
         before = _levels(known, previous_members)
-        levels, parents, n_free = _from_previous(len(ids), before, edges, change, options, keep_divisions)
+        levels, parents, n_free = _from_previous(ids, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights)
         if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             members = members_frame(ids, levels, parents)
@@ -165,9 +166,10 @@ def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
 
 
 def _from_previous(
-    size: int, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions, keep_divisions: bool
+    ids: pl.Series, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions, keep_divisions: bool
 ) -> tuple[list[Ints], list[Ints], int]:
     """Levels and parents as of `hierarchy`, and how many nodes were free at level 0."""
+    size = len(ids)
     start = previous[0][:size]
     free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
     labels, n_free = _settle(start, free, edges, change.settled, options.seed)
@@ -184,10 +186,10 @@ def _from_previous(
         if start.min() < start.max():
             # Without a frontier it is an unchanged community, and its parts are still connected.
             parts = _settle(start, free, own, own_weights, options.seed)[0] if free.any() else by_first(start)
-            if not free.any() or is_better_than_whole(parts, own, own_weights):
+            if not free.any() or (is_level(parts) and is_better_than_whole(parts, own, own_weights)):
                 return parts
         rng.seed(options.seed)
-        return split_from_scratch(len(nodes), own, own_weights)
+        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size

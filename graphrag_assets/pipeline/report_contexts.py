@@ -2,14 +2,15 @@
 
 Relationships come by combined degree, each led by its two entities and their claims. A context over the token
 limit is shortened as in the paper (Edge et al. 2024, arXiv 2404.16130): sub-communities are replaced by their
-reports, largest first. So contexts are built from the deepest level up.
+reports, largest first. So contexts are built from the deepest level up. If that is not enough, each kind of row has a
+share of the limit, and what one kind leaves passes on to the others.
 """
 
 from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.text import count_tokens
+from graphrag_assets.text import count_tokens, cut_text
 
 _SECTIONS = {
     "Reports": "id,title,content",
@@ -18,6 +19,8 @@ _SECTIONS = {
     "Relationships": "id,source,target,description,combined_degree",
 }
 _ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3}
+# Of the rows that are selected when they do not all fit; relative to those of the kinds that have rows.
+_SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.3}
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
 _OF_CLAIMS = "subject_id type status start_date end_date description"
 _OF_RELATIONSHIPS = "source target description combined_degree"
@@ -97,7 +100,9 @@ def level_contexts(
         sub_members: sub-community (column child) and entity_id at the next deeper level.
         lines: `evidence`.
         sub_reports: community, title, full_content of the sub-communities' reports.
-        max_tokens: the limit; it holds for every context.
+        max_tokens: the limit; it holds for every context. If a community's rows and reports exceed it, each kind gets
+            the rows that fit its share; a row that does not fit is skipped, and a kind whose rows are all too long
+            has its first one cut. The rest of the limit goes to the other rows in their order, claims last.
     """
     rows = _local_rows(members, sub_members, lines)
     budget = max_tokens - len(_SECTIONS) * _HEADER_TOKENS
@@ -109,9 +114,11 @@ def level_contexts(
     reports = _counted(reports.join(needed, on="child", how="semi"), encoding)
     over = totals["community"].sort()
     substituted = [_substitute(rows.filter(pl.col("community") == number), reports, budget) for number in over]
+    substituted = [
+        part if part["tokens"].sum() <= budget else _selected(part, budget, encoding) for part in substituted
+    ]
     rows = pl.concat([rows.join(totals, on="community", how="anti"), *substituted], how="diagonal")
-    rows = rows.sort("community", "place")
-    kept = rows.filter(pl.col("tokens").cum_sum().over("community") <= budget)
+    kept = rows.sort("community", "place")
     return LevelContexts(_render(kept), kept.select("community", "section", "number"))
 
 
@@ -167,6 +174,47 @@ def _substitute(rows: pl.DataFrame, reports: pl.DataFrame, budget: int) -> pl.Da
     )
     own = rows.join(replaced.select("child"), on="child", how="anti")
     return pl.concat([stand_ins.select(rows.columns).cast(rows.schema), own])
+
+
+def _selected(rows: pl.DataFrame, budget: int, encoding: str) -> pl.DataFrame:
+    """Of one community's rows, those that fit by shares; see `level_contexts`."""
+    rows = rows.sort("place")
+    kinds, lines, costs = rows["section"].to_list(), rows["line"].to_list(), rows["tokens"].to_list()
+    shares = {kind: share for kind, share in _SHARES.items() if kind in kinds}
+    taken: dict[int, int] = {}  # place: tokens
+    cut: dict[int, str] = {}
+    for kind, share in shares.items():
+        room = int(share / sum(shares.values()) * budget)
+        own = [place for place, of_row in enumerate(kinds) if of_row == kind]
+        fitting = _fitting(own, costs, room)
+        if not fitting and (line := _cut_line(lines[own[0]], room - 1, encoding)):
+            cut[own[0]] = line
+            fitting = {own[0]: count_tokens([line], encoding)[0] + 1}
+        taken |= fitting
+    for place in cut:
+        if sum(taken.values()) - taken[place] + costs[place] <= budget:
+            taken[place] = costs[place]
+        else:
+            lines[place] = cut[place]
+    rest = sorted((place for place in range(len(kinds)) if place not in taken), key=lambda p: kinds[p] == "Claims")
+    taken |= _fitting(rest, costs, budget - sum(taken.values()))
+    return rows.with_columns(line=pl.Series(lines, dtype=pl.String))[sorted(taken)]
+
+
+def _fitting(places: list[int], costs: list[int], room: int) -> dict[int, int]:
+    """The places whose costs fit `room` in turn, with their costs; one that does not fit is skipped."""
+    found: dict[int, int] = {}
+    for place in places:
+        if costs[place] <= room:
+            found[place] = costs[place]
+            room -= costs[place]
+    return found
+
+
+def _cut_line(line: str, max_tokens: int, encoding: str) -> str:
+    """A line cut at a sentence; an open quotation is closed."""
+    cut = cut_text(line, max_tokens - 1, encoding)
+    return cut + '"' if cut.count('"') % 2 else cut
 
 
 def _render(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,22 +1,16 @@
 """Contexts: sections of rows that fit a token budget, rendered as GraphRAG renders them."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from graphrag_assets.answering import Evidence, Passage
-from graphrag_assets.text import encode, lines
+from graphrag_assets.text import cut_text, encode, lines
 
 _MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; text has 2 to 5
 _MIN_TOKENS = 2  # of any line: a number, and the rest
-_MARKS = (
-    (1_000, 100),
-    (8_000, 1_000),
-    (20_000, 2_000),
-    (10**10, 10_000),
-)  # (end, width): marks up to `end` are multiples of `width`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,7 @@ class Section:
     """One section of a context.
 
     `frame` has all candidates, best first, with the flag `in_context`, true for the rows that fit.
-    `text` has the lines of these rows; `tokens` is its length.
+    `text` has the lines of these rows; `tokens` is its length. A row that is cut counts as one that fits.
     """
 
     name: str
@@ -132,81 +126,61 @@ def merged_frames(sections: Sequence[Section], history: Section | None = None) -
 def fill(layout: Layout, candidates: pl.DataFrame, budget: int) -> Section:
     """A section with the candidates, in order, that fit `budget` tokens, its heading included.
 
-    A row that does not fit is skipped; shorter rows after it may still fit.
+    A row that does not fit is skipped; shorter rows after it may still fit. If none fits, the first one is cut at a
+    sentence.
 
     Args:
         candidates: rows with `human_readable_id` and the layout's columns, best first. A column
             `occurrence_weight` becomes the weight of the passages.
     """
-    rows = _Rows(layout, candidates)
-    allotment = _Allotment([rows])
-    allotment.take(0, budget)
-    return rows.section(allotment.taken[0])
+    (section,) = fill_sections([(1.0, [(layout, candidates, 1.0)])], budget)
+    return section
 
 
-def fill_sections(planned: Sequence[tuple[Layout, pl.DataFrame, float]], budget: int) -> tuple[Section, ...]:
-    """Sections within one budget: (layout, candidates, share of the budget) each, together at most `budget` tokens.
+Group = tuple[float, Sequence[tuple[Layout, pl.DataFrame, float]]]
+"""A share of the budget and the sections that use it: layout, candidates, and the section's share of what those before
+it leave of the group's."""
 
-    A section gets its share and the unused tokens of earlier sections; the rest of the budget goes to skipped rows. A
-    larger budget never holds fewer tokens: shares are allotted at fixed marks, the allotment of the next mark
-    replaces one only if it holds as many tokens, and between marks rows are only added.
+
+def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str] = ()) -> tuple[Section, ...]:
+    """Sections within one budget, together at most `budget` tokens.
+
+    Every section first gets the rows that fit its share; if none fits, the first one is cut at a sentence. Then the
+    tokens that are left go to the remaining rows, section by section in the order of `precedence` (names of sections),
+    so no row that fits what is left is missing.
     """
-    rows = [_Rows(layout, candidates) for layout, candidates, _ in planned]
-    shares = [share for _, _, share in planned]
-    by_share = sorted(range(len(shares)), key=lambda section: -shares[section])
-    best = _Allotment(rows)
-    for mark in _marks(budget):
-        best.add(by_share, mark)
-        if best.complete:
-            break
-        allotment = _shared_out(rows, shares, mark)
-        allotment.add(by_share, mark)
-        if allotment.used >= best.used:
-            best = allotment
-    best.add(by_share, budget)
-    return tuple(r.section(taken) for r, taken in zip(rows, best.taken, strict=True))
-
-
-def _marks(budget: int) -> Iterator[int]:
-    """The budgets up to `budget` at which shares are allotted.
-
-    >>> list(_marks(2_700))[-3:]
-    [900, 1000, 2000]
-    """
-    mark = 0
-    for end, width in _MARKS:
-        while mark + width <= min(end, budget):
-            mark += width
-            yield mark
-
-
-def _shared_out(rows: Sequence["_Rows"], shares: Sequence[float], budget: int) -> "_Allotment":
-    """The rows that fit the sections' shares, each share with what the sections before it left."""
-    allotment = _Allotment(rows)
-    allowed = 0.0
-    for section, share in enumerate(shares):
-        allowed += share * budget
-        allotment.take(section, min(int(round(allowed, 6)), budget))
-    return allotment
+    rows = [_Rows(layout, candidates) for _, planned in groups for layout, candidates, _ in planned]
+    allotment = _Allotment(rows, budget)
+    section = 0
+    for share, planned in groups:
+        left = share * budget
+        for _, _, part in planned:
+            left -= allotment.take(section, int(round(part * left, 6)), cut=True)
+            section += 1
+    rank = {name: place for place, name in enumerate(precedence)}
+    for section in sorted(range(len(rows)), key=lambda section: rank.get(rows[section].name, len(rank))):
+        allotment.take(section, budget)
+    return tuple(each.section(taken) for each, taken in zip(rows, allotment.taken, strict=True))
 
 
 class _Allotment:
-    """For each section the selected rows: place to form (0: full, 1: short); and their tokens."""
+    """For each section the selected rows: place to form (0: full, 1: short, the last: cut); and the tokens left."""
 
-    def __init__(self, rows: Sequence["_Rows"]) -> None:
+    def __init__(self, rows: Sequence["_Rows"], budget: int) -> None:
         self.rows = rows
         self.taken: list[dict[int, int]] = [{} for _ in rows]
-        self.used = 0
+        self.left = budget
 
-    def take(self, section: int, limit: int) -> None:
-        """Select the rows of a section that fit, in order, up to `limit` tokens of all sections.
+    def take(self, section: int, limit: int, cut: bool = False) -> int:
+        """Select more rows of a section that fit, in order, up to `limit` tokens. Returns the tokens that they use.
 
-        A row selected in short is replaced by its full form if that fits now.
+        A row that is too long is skipped; shorter rows after it may still fit. A row selected in short is replaced by
+        its full form if that fits now. With `cut`, the first row is cut if the section has none otherwise.
         """
         rows, taken = self.rows[section], self.taken[section]
         heading = 0 if taken else rows.heading_tokens
-        room = limit - self.used - heading
-        forms = range(len(rows.forms))
+        available = min(limit, self.left) - heading
+        room = available
         for place in range(len(rows)):
             if room < rows.least:
                 break
@@ -214,27 +188,18 @@ class _Allotment:
             if form == 0:
                 continue
             before = 0 if form is None else rows.costs[form][place]
-            for better in forms if form is None else range(form):
+            for better in range(len(rows.layouts) if form is None else form):
                 tokens = rows.costs[better][place] or rows.cost(place, better, room + before)
                 if tokens <= room + before:
                     taken[place] = better
                     room -= tokens - before
-                    self.used += heading + tokens - before
-                    heading = 0
                     break
-
-    def add(self, order: Sequence[int], budget: int) -> None:
-        """Select more rows of every section, in this order, as many as fit the budget."""
-        for section in order:
-            self.take(section, budget)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all rows are selected in full."""
-        return all(
-            len(taken) == len(rows) and not any(taken.values())
-            for rows, taken in zip(self.rows, self.taken, strict=True)
-        )
+        if cut and not taken and len(rows) and (tokens := rows.cut_first(available)):
+            taken[0] = len(rows.layouts)  # the form after those of the layouts
+            room -= tokens
+        used = available - room + heading if taken else 0
+        self.left -= used
+        return used
 
 
 class _Rows:
@@ -242,8 +207,10 @@ class _Rows:
 
     def __init__(self, layout: Layout, candidates: pl.DataFrame) -> None:
         short = layout.shortened()
+        self.name = layout.name
         self.layouts = [layout, short] if short and short.text in candidates.columns else [layout]
         self.candidates = candidates
+        self.cut = ""
         self.forms = [lines_of(each, candidates) for each in self.layouts]
         self.heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
         self.heading_tokens = _tokens_of(self.heading) + 1  # with the empty line between sections
@@ -263,6 +230,23 @@ class _Rows:
         self.costs[form][place] = len(encode(line))
         return self.costs[form][place]
 
+    def cut_first(self, limit: int) -> int:
+        """Add a form in which the text of the first row is cut to `limit` tokens; its tokens, 0 if nothing fits."""
+        layout = self.layouts[-1]
+        first = self.candidates[:1]
+        (empty,) = lines_of(layout, first.with_columns(pl.lit("").alias(layout.text)))
+        text = cut_text((first[layout.text].item() or "").strip(), limit - len(encode(empty)) - 1)
+        cut = first.with_columns(pl.lit(text).alias(layout.text))
+        (line,) = lines_of(layout, cut)
+        tokens = len(encode(line))
+        if not text or tokens > limit:
+            return 0
+        self.cut = text
+        self.forms.append([line])
+        self.costs.append([tokens])
+        self.least = _MIN_TOKENS  # the full form may need only a few tokens more
+        return tokens
+
     def section(self, taken: Mapping[int, int]) -> Section:
         """The section with the selected rows, in their order."""
         places = sorted(taken)
@@ -277,7 +261,7 @@ class _Rows:
         """The selected rows as passages, each with the text of its form."""
         layout, frame = self.layouts[0], self.candidates
         numbers, titles = frame["human_readable_id"].to_list(), frame[layout.title].to_list()
-        texts = [frame[each.text].to_list() for each in self.layouts]
+        texts = [*(frame[each.text].to_list() for each in self.layouts), [self.cut]]
         known = "occurrence_weight" in frame.columns
         weights = frame["occurrence_weight"].to_list() if known else [1.0] * len(self)
         return tuple(

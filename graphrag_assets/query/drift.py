@@ -188,7 +188,8 @@ def primer_context(
     nearest = search_texts(reader, "community_report", question, options.primer_reports, scope)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
-    sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in folds if fold.height)
+    filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
+    sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in filled)
     return Context("drift", question.text, sections, time.perf_counter() - started)
 
 

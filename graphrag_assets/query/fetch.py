@@ -159,7 +159,10 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
 
 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """Claims on the entities: first those made in the best text units, then by the entities' order."""
+    """Claims on the entities, and the claims of the text units whose subject is no entity.
+
+    First those made in the best text units, then by the entities' order.
+    """
     in_scope = scope.allows("text_unit", "text_unit_number")
     touching = """
         SELECT human_readable_id AS number, text_unit_number, subject_number, object_number
@@ -167,7 +170,11 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
     """
     chosen = reader.numbers(
         f"""
-        SELECT number FROM ({touching.format(end="subject_number")} UNION {touching.format(end="object_number")})
+        SELECT number FROM (
+            {touching.format(end="subject_number")} UNION {touching.format(end="object_number")}
+            UNION SELECT human_readable_id, text_unit_number, subject_number, object_number
+            FROM covariates WHERE subject_number IS NULL AND text_unit_number IN (SELECT unnest($units::INT[]))
+        )
         WHERE {in_scope}
         ORDER BY list_position($units::INT[], text_unit_number) NULLS LAST,
                  least(list_position($entities::INT[], subject_number), list_position($entities::INT[], object_number)),

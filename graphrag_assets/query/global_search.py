@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Passage
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.context import Context, Layout, Section, lines_of
+from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -191,7 +191,7 @@ def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: La
     """The reports in shuffled batches of at most `max_tokens`; inside a batch by weight, then rank.
 
     A report that does not fit into a batch is represented by its summary. Reports whose summaries do not fit either
-    are in a last section without text.
+    are in a last section without text; if this applies to all of them, the first one is cut at a sentence.
     """
     room = max_tokens - _HEADING_TOKENS
     reports, tokens = _fitted(reports, layout, room)
@@ -212,9 +212,8 @@ def report_batches(reports: pl.DataFrame, max_tokens: int, seed: int, layout: La
     # The frame is sorted by weight and rank, so sorted places are too.
     groups = [sorted(batch) for batch in batches]
     found = list(_sections(reports, layout, groups, tokens))
-    if too_long:
-        unread = reports[sorted(too_long)].with_columns(in_context=pl.lit(False))
-        found.append(Section(layout.name, unread, (), "", 0))
+    if too_long or not batches:  # without any report, the frame has its columns and no rows
+        found.append(fill(layout, reports[sorted(too_long)], 0 if batches else max_tokens))
     return found
 
 

@@ -71,8 +71,7 @@ class ConversationHistory:
             }
         )
         kept = fill(HISTORY, frame, budget)
-        shown = kept.frame.filter("in_context").reverse()
-        text = "\n".join(f"{role}: {content}" for role, content in shown.select("role", "content").iter_rows())
+        text = "\n".join(f"{turn.title}: {turn.text}" for turn in reversed(kept.passages))
         return Section(HISTORY.name, kept.frame, (), text, kept.tokens)
 
 

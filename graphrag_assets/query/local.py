@@ -36,7 +36,8 @@ class LocalOptions(Options):
     """Options of a local context; names and defaults are GraphRAG's.
 
     Args:
-        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others.
+        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others, first to
+            the selected entities.
         community_prop: share of the tokens for reports; entities, relationships and claims get the rest.
         top_k_entities: number of entities, including those of `include_entity_names` (titles or aliases) and
             excluding those of `exclude_entity_names`.
@@ -170,8 +171,9 @@ SOURCES = Layout(
     short_counted="excerpt_tokens",
 )
 
-# Of the tokens left to the graph: shares of entities, relationships and claims.
-_GRAPH_SHARES = (0.4, 0.4, 0.2)
+# Of the graph's share, the selected entities may use two thirds; relationships get two thirds of what they leave.
+_OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
+_PRECEDENCE = ("Entities", "Sources", "Relationships", "Claims", "Reports")
 _MAX_TEXT_UNITS = 100
 _MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
@@ -203,15 +205,17 @@ def local_context(
     texts = submit(lambda: _sources(reader, question, units, options, scope))
     claims = submit(lambda: claims_about(reader, known, units, scope)) if options.include_covariates else None
     graph = max(1 - options.text_unit_prop - options.community_prop, 0)  # rounding must not make it negative
-    of_entities, of_relationships, of_claims = (graph * share for share in _GRAPH_SHARES)
-    planned = [
-        (_reports_layout(options), _important(reports.result(), options), options.community_prop),
-        (_entities_layout(options), entity_rows(reader, known, scope), of_entities),
-        (_relationships_layout(options), relationships.result()[0], of_relationships),
-        *([(CLAIMS, claims.result(), of_claims)] if claims else []),
-        (SOURCES, texts.result(), options.text_unit_prop),
+    of_graph = [
+        (_entities_layout(options), entity_rows(reader, known, scope), _OF_ENTITIES),
+        (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
+        *([(CLAIMS, claims.result(), 1.0)] if claims else []),
     ]
-    sections = fill_sections(planned, options.max_context_tokens)
+    groups = [
+        (options.community_prop, [(_reports_layout(options), _important(reports.result(), options), 1.0)]),
+        (graph, of_graph),
+        (options.text_unit_prop, [(SOURCES, texts.result(), 1.0)]),
+    ]
+    sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
     return Context("local", question.text, sections, time.perf_counter() - started)

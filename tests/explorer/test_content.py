@@ -1,5 +1,10 @@
 """The content of the page compared with the tables."""
 
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
 import pytest
 
 from graphrag_assets.explorer.content import Limits, page_content
@@ -35,6 +40,15 @@ def test_index_within_the_limits_is_complete_on_the_page(sample_index, whole):
         ((count,),) = sample_index.sql(f"SELECT count(*) FROM {table}")
         assert whole.rows[name] == (count, count)
         assert whole.tables[name].height == count
+
+
+def test_numbers_that_are_not_finite_are_null_on_the_page(reader, tmp_path):
+    copy = shutil.copy(reader.path, tmp_path / "graphrag.duckdb")
+    with duckdb.connect(copy) as connection:
+        connection.execute("UPDATE community_reports SET rank = 'NaN'; UPDATE relationships SET weight = 'inf'")
+    content = page_content(CurrentPublication(Path(copy)).reader())
+    assert content.tables["reports"]["rank"].null_count() == content.tables["reports"].height
+    assert json.dumps(content.as_json(), allow_nan=False)
 
 
 def test_relationships_mentions_and_claims_are_those_of_the_lists_in_the_index(sample_index, whole):

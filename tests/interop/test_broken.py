@@ -1,5 +1,6 @@
 """Imports of incomplete or broken indexes end with counts, not with a traceback."""
 
+import re
 from collections import Counter
 
 import polars as pl
@@ -7,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.errors import InputError
 from graphrag_assets.interop.facts import entity_ids, facts_of
 from graphrag_assets.interop.hierarchy import hierarchy_of
 from graphrag_assets.interop.importer import import_index
 from graphrag_assets.interop.repair_reports import renumbered, repair_reports
-from graphrag_assets.interop.source import source_of
+from graphrag_assets.interop.source import MAX_NUMBER, source_of
 from graphrag_assets.interop.vectors import VECTORS
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA
@@ -54,6 +56,50 @@ def test_communities_without_members_are_counted_with_their_reports(project, tmp
     found = counts(project, "imported-index")
     assert found["communities", "without members, left out"] == 4
     assert found["community_reports", "of missing communities, left out"] == 4
+
+
+def with_first(frame, column, value):
+    """`frame` with another value in the first row of a column, as far as polars can hold it."""
+    given = frame[column].to_list() if column in frame.columns else list(range(frame.height))
+    return frame.with_columns(pl.Series(column, [value, *given[1:]], strict=False))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_rank_and_weight_that_are_no_numbers_are_missing(project, tmp_path, value):
+    frames = tables()
+    frames["community_reports"] = with_first(frames["community_reports"], "rank", value)
+    frames["relationships"] = with_first(frames["relationships"], "weight", value)
+    import_index(project.index, write(tmp_path / "index", frames))
+    assert project.sql("SELECT count(*) FROM community_reports WHERE NOT isfinite(rank)") == [(0,)]
+    assert project.sql("SELECT count(*) FROM relationships WHERE NOT isfinite(weight)") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "limit"),
+    [
+        ("communities", "community", 2**62, "10,000,000"),
+        ("communities", "community", "4611686018427387904", "10,000,000"),
+        ("communities", "level", 2**62, "100"),
+        ("communities", "level", 101, "100"),
+        ("community_reports", "community", float("inf"), "10,000,000"),
+        ("entities", "human_readable_id", -(2**62), "10,000,000"),
+        ("text_units", "n_tokens", 2**31, "10,000,000"),
+    ],
+)
+def test_number_that_is_too_large_is_named_with_its_row_and_the_remedy(table, column, value, limit):
+    frames = tables()
+    frames[table] = with_first(frames[table], column, value)
+    message = f"The table {table} has {value} as {column} in row 1; the maximum is {limit}. Correct the number"
+    with pytest.raises(InputError, match=re.escape(message)):
+        source_of("", frames, pl.DataFrame(schema=VECTORS))
+
+
+@pytest.mark.extended  # takes nine seconds, because the largest number decides
+def test_largest_numbers_are_imported(project, tmp_path):
+    frames = tables()
+    frames["entities"] = with_first(frames["entities"], "human_readable_id", MAX_NUMBER)
+    import_index(project.index, write(tmp_path / "index", frames))
+    assert (MAX_NUMBER,) in project.sql("SELECT human_readable_id FROM entities")
 
 
 def test_an_index_without_rows_is_imported_as_one(project, tmp_path):

@@ -183,7 +183,8 @@ def test_too_large_community_is_split_if_it_can_be(history: list[Graph]) -> None
                 inside = result.edges.filter(pl.col("source_id").is_in(names) & pl.col("target_id").is_in(names))
                 edges, weights = edge_arrays(pl.Series(sorted(names)), inside)
                 with seeded(SMALL.seed):
-                    assert split_from_scratch(len(names), edges, weights) is None, graph
+                    parts = split_from_scratch(pl.Series(sorted(names)), edges, weights, SMALL.max_cluster_size)
+                    assert parts is None, graph
 
 
 @given(histories())
@@ -321,6 +322,16 @@ def test_new_entity_joins_its_neighbors_and_nothing_else_moves() -> None:
     assert found.n_free == 11 - 5 - 3  # the new one, its two neighbors, then the neighbors of moved ones
     lonely = graph.changed()._replace(nodes=graph.nodes | {77})
     assert groups(then(first(graph), lonely).members) == {named(*range(5)), named(*range(5, 10)), named(77)}
+
+
+def test_new_member_of_a_clique_changes_one_of_the_groups_that_it_is_cut_into() -> None:
+    graph = graph_of(clique(range(40)))
+    before = first(graph)
+    after = then(before, graph.changed(edges={(new, 40): 1.0 for new in range(40)}))
+    assert not after.fresh
+    groups_before, groups_after = groups(before.members, 1), groups(after.members, 1)
+    assert len(groups_before) > 4
+    assert len(groups_before - groups_after) == 1
 
 
 def test_new_entities_linked_only_to_each_other_form_new_communities() -> None:

@@ -149,6 +149,36 @@ def test_a_row_of_a_structured_file_is_one_document(tmp_path: Path, file_format:
     assert loaded.documents["id"][0] == stable_id("document", f"b/{source}", "f")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.csv", "text,title\nAT&amp;T sold &#8220;it&#8221;.,A &amp; B", "AT&T sold “it”."),
+        ("a.json", '{"text": "AT&amp;T sold &quot;it&quot;.", "title": "A &amp; B"}', 'AT&T sold "it".'),
+        (
+            "a.jsonl",
+            '{"text": "see ?a=1&copy=2 &amp;amp; &nothing;", "title": "A & B"}',
+            "see ?a=1&copy=2 &amp; &nothing;",
+        ),
+        ("a.json", '{"text": "one&#13;&#10;two&#0;", "title": "A &amp; B"}', "one\ntwo\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_html_entities_of_structured_files_are_unescaped_once(
+    tmp_path: Path, name: str, content: str, text: str
+) -> None:
+    loaded = load(tmp_path, {name: content})
+    assert texts(loaded) == [text]
+    assert loaded.documents["title"].to_list() == ["A & B"]
+
+
+def test_row_of_nothing_but_entities_for_spaces_has_no_text(tmp_path: Path) -> None:
+    assert only_error(load(tmp_path, {"a.csv": "text\n&nbsp;&#32;"}))["error"] == "no text in column 'text'"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md"])
+def test_html_entities_of_text_files_stay(tmp_path: Path, name: str) -> None:
+    assert texts(load(tmp_path, {name: "Write AT&amp;T for AT&T."})) == ["Write AT&amp;T for AT&T."]
+
+
 def test_a_json_file_may_be_an_object_or_wrap_its_documents(tmp_path: Path) -> None:
     loaded = load(tmp_path, {"a.json": '{"text": "One."}', "b.json": '{"documents": [{"text": "Two."}]}'})
     assert texts(loaded) == ["One.", "Two."]

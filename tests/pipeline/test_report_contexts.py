@@ -117,16 +117,52 @@ def test_the_largest_sub_community_is_replaced_by_its_report_when_the_context_is
     assert "2,About A,short two" in contexts.contexts["context"].item()
 
 
-def test_without_reports_a_context_is_cut_at_the_limit(entities, claims):
+def test_context_over_the_limit_has_rows_of_every_kind(entities, claims):
     lines = evidence(entities, relationships(LONG), claims)
-    contexts = level_contexts(WHOLE, PARTS, lines, NO_REPORTS, 250)
-    assert contexts.rows.select("section", "number").rows() == [
-        ("Entities", 0),
-        ("Entities", 2),
-        ("Relationships", 11),
-        ("Entities", 3),
-        ("Claims", 20),
-    ]
+    contexts = level_contexts(WHOLE, PARTS, lines, NO_REPORTS, 260)
+    # A relationship takes 71 tokens of the 164 for rows; the rest goes to the short rows that follow.
+    rows = contexts.rows.select("section", "number").rows()
+    assert [number for section, number in rows if section == "Relationships"] == [11]
+    assert [number for section, number in rows if section == "Entities"] == [0, 2, 3, 1, 4]
+    assert ("Claims", 20) in rows
+
+
+def test_many_claims_leave_relationships_their_share(entities, claims):
+    many = pl.concat([claims.with_columns(human_readable_id=pl.lit(20 + n, pl.Int64)) for n in range(60)])
+    many = many.with_columns(subject_entity_id=pl.lit("a"), description=pl.lit("word " * 20))
+    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), many), NO_REPORTS, 600)
+    counts = dict(contexts.rows["section"].value_counts().rows())
+    assert counts["Relationships"] == 4
+    assert counts["Entities"] == 5
+    assert 5 < counts["Claims"] < 60
+
+
+def test_child_reports_leave_relationships_their_share(entities, claims):
+    # Both children are replaced; what joins them is a relationship, C-D.
+    reports = pl.DataFrame({"community": [2, 3], "title": ["x", "y"], "full_content": ["one " * 150, "two " * 100]})
+    lines = evidence(entities, relationships("word " * 160), claims)
+    contexts = level_contexts(WHOLE, PARTS, lines, reports, 500)
+    assert contexts.rows.select("section", "number").rows() == [("Reports", 2), ("Relationships", 12)]
+
+
+def test_row_that_does_not_fit_is_skipped(entities, claims):
+    long = relationships().with_columns(
+        description=pl.when(pl.col("id") == "ac").then(pl.lit("word " * 500)).otherwise("description")
+    )
+    contexts = level_contexts(WHOLE, PARTS, evidence(entities, long, claims), NO_REPORTS, 400)
+    related = contexts.rows.filter(pl.col("section") == "Relationships")["number"].to_list()
+    assert related == [12, 10, 13]
+
+
+def test_community_of_one_long_entity_has_its_description_cut_at_a_sentence(entities, claims):
+    sentence = 'The lamp, called "the eye", stood on the rock. '
+    alone = entities.filter(pl.col("id") == "a").with_columns(description=pl.lit(sentence * 100))
+    lines = evidence(alone, relationships().clear(), claims.clear())
+    contexts = level_contexts(WHOLE.filter(pl.col("entity_id") == "a"), PARTS.clear(), lines, NO_REPORTS, 300)
+    context = contexts.contexts["context"].item()
+    assert contexts.rows.select("section", "number").rows() == [("Entities", 0)]
+    assert context.endswith('stood on the rock."')
+    assert 200 < count_tokens([context])[0] <= 300
 
 
 @pytest.mark.parametrize("limit", [200, 300, 400, 600, 1000])

@@ -265,14 +265,14 @@ def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFra
     )
 
 
-def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 1) -> Path:
-    """A published file with the rows above, as publication `number`."""
-    rows = _rows()
+def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 1, empty: str | None = None) -> Path:
+    """A published file with the rows above, as publication `number`; `empty` is a table without rows."""
+    rows = {table: [] if table == empty else of_table for table, of_table in _rows().items()}
     rows["publication"][0]["number"] = number
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", str(hashed_embeddings.DIMENSIONS)))
-        for table in (table for table in PUBLISHED if table.name in rows):
+        for table in (table for table in PUBLISHED if rows.get(table.name)):
             frame = pl.DataFrame(rows[table.name], infer_schema_length=None)  # noqa: F841 (DuckDB reads it by name)
             connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")
         vectors = _embeddings(rows, model)  # noqa: F841

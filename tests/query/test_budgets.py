@@ -78,6 +78,23 @@ def test_no_section_stays_empty_when_a_candidate_fits_what_is_left(carol: GraphR
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("budget", [4_000, 8_000, 12_000])
+def test_sections_keep_to_their_shares_while_others_need_theirs(carol: GraphRAG, question: str, budget: int) -> None:
+    sections = {section.name: section for section in contexts(carol, "local", question)[budget].sections}
+    for name, share in {"Reports": 0.15, "Entities": 0.35 * 2 / 3, "Sources": 0.5}.items():
+        alone = fill(LAYOUTS[name], sections[name].frame.drop("in_context"), int(share * budget))
+        assert sections[name].tokens >= alone.tokens > 0
+    if not sections["Relationships"].frame["in_context"].all():
+        assert sections["Reports"].tokens <= 0.15 * budget + 100
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_all_selected_entities_are_in_a_context_of_the_default_size(carol: GraphRAG, question: str) -> None:
+    entities = contexts(carol, "local", question)[12_000].frames["entities"]
+    assert entities["in_context"].to_list() == [True] * 10
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("budget", [8_000, 12_000, 32_000])
 def test_every_section_with_candidates_is_in_a_context_of_usual_size(
     carol: GraphRAG, question: str, budget: int

@@ -24,23 +24,23 @@ def rows(lengths: list[tuple[int, int]]) -> pl.DataFrame:
 
 
 def sections(frames: list[pl.DataFrame], budget: int) -> tuple[Section, ...]:
-    return fill_sections([(ROW, frame, share) for frame, share in zip(frames, SHARES, strict=True)], budget)
+    return fill_sections([(share, [(ROW, frame, 1.0)]) for frame, share in zip(frames, SHARES, strict=True)], budget)
 
 
 def used(found: tuple[Section, ...]) -> int:
     return sum(section.tokens for section in found)
 
 
-@given(st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 1500), st.integers(0, 400))
-def test_a_budget_is_never_exceeded_and_a_larger_one_never_holds_less(
-    lengths: tuple[list[tuple[int, int]], ...], budget: int, more: int
+@given(st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 1500))
+def test_a_budget_is_never_exceeded_and_every_section_has_what_fits_its_share(
+    lengths: tuple[list[tuple[int, int]], ...], budget: int
 ) -> None:
     frames = [rows(each) for each in lengths]
-    small, large = sections(frames, budget), sections(frames, budget + more)
-    for found, limit in ((small, budget), (large, budget + more)):
-        text = "\n".join(section.text for section in found if section.text)
-        assert len(tokenizer().encode_ordinary(text)) <= used(found) <= limit
-    assert used(small) <= used(large)
+    found = sections(frames, budget)
+    text = "\n".join(section.text for section in found if section.text)
+    assert len(tokenizer().encode_ordinary(text)) <= used(found) <= budget
+    for frame, section, share in zip(frames, found, SHARES, strict=True):
+        assert section.tokens >= fill(ROW, frame, int(share * budget)).tokens
 
 
 @given(st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 1500))
@@ -75,3 +75,46 @@ def test_a_row_that_does_not_fit_in_full_is_shown_in_short() -> None:
     assert section.text == "-----Rows-----\nid|text\n0|brief brief brief\n1|word word word word\n"
     assert [passage.text.strip() for passage in section.passages] == ["brief brief brief", "word word word word"]
     assert section.frame["in_context"].to_list() == [True, True]
+
+
+SENTENCES = "The first ship sailed in June. The second ship waited for the tide. The third ship sank off the coast."
+
+
+def long_row(text: str) -> pl.DataFrame:
+    return pl.DataFrame({"human_readable_id": [7], "text": [text]})
+
+
+def test_single_row_that_is_too_long_is_cut_at_a_sentence() -> None:
+    section = fill(ROW, long_row(SENTENCES), 30)
+    assert section.text == (
+        "-----Rows-----\nid|text\n7|The first ship sailed in June. The second ship waited for the tide.\n"
+    )
+    assert section.tokens <= 30
+    assert [passage.text for passage in section.passages] == [SENTENCES[: SENTENCES.index(" The third")]]
+    assert section.frame["in_context"].to_list() == [True]
+
+
+def test_no_row_is_cut_where_another_fits() -> None:
+    both = pl.concat([long_row(SENTENCES), long_row("One ship.")])
+    assert fill(ROW, both, 30).text == "-----Rows-----\nid|text\n7|One ship.\n"
+
+
+def test_row_cut_to_its_share_is_shown_in_full_when_others_leave_enough() -> None:
+    (section, _) = fill_sections([(0.5, [(ROW, long_row(SENTENCES), 1.0)]), (0.5, [(ROW, rows([]), 1.0)])], 60)
+    assert SENTENCES in section.text
+
+
+@given(st.text(max_size=400), st.integers(0, 120))
+def test_single_row_never_exceeds_its_budget(text: str, budget: int) -> None:
+    section = fill(ROW, long_row(text), budget)
+    assert len(tokenizer().encode_ordinary(section.text)) <= section.tokens <= budget
+
+
+def test_sections_of_a_group_share_what_those_before_them_leave() -> None:
+    plenty, few = rows([(8, 8)] * 60), rows([(8, 8)] * 3)
+    groups = [(0.4, [(ROW, few, 0.5), (ROW, plenty, 0.75), (ROW, plenty, 1.0)]), (0.6, [(ROW, plenty, 1.0)])]
+    first, second, third, other = fill_sections(groups, 1000)
+    assert first.frame["in_context"].all()
+    assert abs(second.tokens - 0.75 * (400 - first.tokens)) < 15
+    assert abs(third.tokens - (400 - first.tokens - second.tokens)) < 15
+    assert abs(other.tokens - 600) < 15

@@ -1,16 +1,19 @@
 """Global contexts: a true roll-up to a level, weights, batches."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.global_search import GlobalOptions, global_context, level_reports, report_batches
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import tokenizer
 
-from .conftest import COMMUNITIES, ENTITIES, LEVELS
+from .conftest import COMMUNITIES, ENTITIES, LEVELS, write_index
 
 QUESTION = Question("What happened?")
 
@@ -81,3 +84,22 @@ def test_every_report_is_in_one_batch_and_no_batch_exceeds_the_limit(lengths: li
 def test_a_report_too_long_for_a_batch_is_represented_by_its_summary() -> None:
     (batch,) = report_batches(reports_of([500]), 100, 0)
     assert "0|Report|1.0|brief|1.0" in batch.text
+
+
+def test_when_no_report_fits_the_first_one_is_cut() -> None:
+    reports = reports_of([500, 500]).with_columns(summary=pl.lit("The ship sailed to the island and back. " * 40))
+    (batch,) = report_batches(reports, 60, 0)
+    assert "0|Report|1.0|The ship sailed to the island and back. The ship" in batch.text
+    assert batch.text.endswith("back.|1.0\n")
+    assert len(tokenizer().encode_ordinary(batch.text)) <= 60
+    assert batch.frame["in_context"].to_list() == [True, False]
+
+
+@pytest.mark.parametrize("method", ["global", "drift"])
+def test_without_any_report_the_frame_of_reports_is_empty(tmp_path: Path, method: str) -> None:
+    path = write_index(tmp_path / "graphrag.duckdb", empty="community_reports")
+    context = GraphRAG(path).context(method, "What happened?")
+    assert context.text == ""
+    assert context.frames["reports"].is_empty()
+    assert {"human_readable_id", "title", "rank", "in_context"} <= set(context.frames["reports"].columns)
+    assert GraphRAG(path).search(method, "What happened?").answer

@@ -96,6 +96,13 @@ def test_claims_of_the_best_text_units_come_first(reader: Reader) -> None:
     assert numbers(claims_about(reader, [AGAMEMNON, VALENTIA], [])) == [1]
 
 
+def test_claim_whose_subject_is_no_entity_is_found_by_its_text_unit(reader: Reader) -> None:
+    assert numbers(claims_about(reader, [AGAMEMNON], [5, 1])) == [2, 1]
+    assert numbers(claims_about(reader, [AGAMEMNON], [1])) == [1]
+    claims = local_context(reader, Question("What did the oil of the lamps cost?")).frames["claims"]
+    assert claims.filter("in_context")["description"].to_list()[0] == "The oil of the lamps cost nine pence a gallon."
+
+
 @pytest.mark.parametrize("top_k", [1, 3, 5])
 def test_the_context_has_exactly_top_k_entities(reader: Reader, top_k: int) -> None:
     context = local_context(reader, QUESTION, LocalOptions(top_k_entities=top_k))

@@ -301,7 +301,11 @@ def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
 
 
 def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
-    for query in ("search_text('cable', {})", "search_entities('telegraph company', {})"):
+    for query in (
+        "search_text('cable', {})",
+        "search_entities('telegraph company', {})",
+        "search_claims('the cable of 1866', {})",
+    ):
         default = index.execute(f"FROM {query.format(10)}").fetchall()
         assert len(default) == 10
         assert index.execute(f"FROM {query.format('NULL')}").fetchall() == default
@@ -313,6 +317,15 @@ def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
     assert index.execute(context.format(-1)).fetchall() == []
     prepared = index.execute("FROM search_text(?, ?)", ["cable", None]).fetchall()
     assert prepared == index.execute("FROM search_text('cable')").fetchall()
+
+
+def test_claims_are_found_by_their_words(index):
+    texts = "SELECT human_readable_id, subject_id || ' ' || description FROM covariates ORDER BY id LIMIT 20"
+    for number, text in index.execute(texts).fetchall():
+        found = index.execute("SELECT human_readable_id, score FROM search_claims(?, 3)", [text]).fetchall()
+        assert number in [claim for claim, _ in found], text
+        assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert index.execute("FROM search_claims('zzzqqq')").fetchall() == []
 
 
 @pytest.mark.parametrize(

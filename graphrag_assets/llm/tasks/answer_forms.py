@@ -12,12 +12,16 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
+from graphrag_assets.text import unescape
+
 # Allowed in JSON but not in text: control characters, and halves of surrogate pairs, which UTF-8 cannot encode.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def as_text(value: object) -> str:
-    """A string without control characters; a number as its digits; a list as its joined parts; None as "".
+    """A string without control characters, its HTML entities unescaped; a number as its digits.
+
+    A list is joined by commas, and None is "".
 
     Raises:
         ValueError: the value is an object.
@@ -28,7 +32,7 @@ def as_text(value: object) -> str:
         return ", ".join(text for text in map(as_text, value) if text)
     if not isinstance(value, str | int | float):
         raise ValueError("expected a text")
-    return _UNPRINTABLE.sub("", str(value)).strip()
+    return _UNPRINTABLE.sub("", unescape(str(value))).strip()
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")

@@ -56,6 +56,18 @@ def records(*answers: str, **options: object):
     return graph_records([ExtractGraph.model_validate_json(a) for a in answers], ExtractionOptions(**options))
 
 
+def test_html_entities_in_names_are_unescaped():
+    found = records(
+        answer(
+            [entity("AT&amp;T", "organization", "AT&amp;T is a company."), entity("AT&T", "organization")],
+            [relation("AT&amp;T", "Bell&#39;s", description="owns")],
+        )
+    )
+    assert [record.title for record in found.entities] == ["AT&T"]
+    assert found.entities[0].description == "AT&T is a company."
+    assert [(record.source, record.target) for record in found.relationships] == [("AT&T", "Bell's")]
+
+
 def test_first_and_last_record_of_each_round_survive_the_seam():
     unit, _ = extract([FIRST, MORE])
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley", "Bob Cratchit"]

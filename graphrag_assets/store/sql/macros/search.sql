@@ -91,3 +91,27 @@ WHERE e.human_readable_id IN (SELECT number FROM best)
 ORDER BY round(b.score, 9) DESC, e.human_readable_id;
 COMMENT ON MACRO TABLE search_entities IS
     'The k entities whose title and description fit the query best by BM25, best first.';
+
+CREATE OR REPLACE MACRO search_claims(query, k := 10) AS TABLE
+WITH best AS MATERIALIZED (
+    SELECT * FROM bm25('text_unit', query, 100)
+), claims AS MATERIALIZED (
+    SELECT c.human_readable_id, b.score, search_words(concat_ws(' ', c.subject_id, c.object_id, c.description)) AS words
+    FROM covariates c JOIN best b ON b.number = c.text_unit_number
+), shared AS MATERIALIZED (
+    SELECT human_readable_id, word
+    FROM (SELECT human_readable_id, unnest(list_distinct(words)) AS word FROM claims)
+    WHERE word IN (SELECT unnest(search_words(query)))
+), rarity AS (
+    SELECT word, ln(1 + (SELECT count(*) FROM claims) / count(*)) AS rarity FROM shared GROUP BY word
+), scores AS (
+    SELECT s.human_readable_id, sum(r.rarity) AS score FROM shared s JOIN rarity r USING (word) GROUP BY ALL
+)
+SELECT round(coalesce(s.score, 0), 9) AS score, c.human_readable_id, c.subject_id, c.object_id, c.type, c.status,
+       c.start_date, c.end_date, c.description, c.text_unit_number, c.id
+FROM claims b
+JOIN covariates c USING (human_readable_id)
+LEFT JOIN scores s USING (human_readable_id)
+ORDER BY 1 DESC, round(b.score, 9) DESC, c.human_readable_id LIMIT greatest(coalesce(k, 10), 0);
+COMMENT ON MACRO TABLE search_claims IS
+    'The k claims whose words fit the query best, out of those of the 100 text units that fit it best by BM25, best first.';

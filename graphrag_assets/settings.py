@@ -13,7 +13,8 @@ from dotenv import dotenv_values
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from graphrag_assets.errors import SettingsError, without_credentials
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.masking import keep_secret, without_credentials
 
 
 def variable(name: str) -> str:
@@ -126,6 +127,8 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: a value does not fit; the message names the variable, the value and the remedy.
         """
+        for value in overrides.values():
+            keep_secret(value if isinstance(value, str) and "://" in value else None)
         try:
             settings = cls(**overrides)  # type: ignore[arg-type]
         except ValidationError as error:

@@ -229,7 +229,8 @@ class OpenAIServer:
     def _refuse(self, fault: str | None, body: Body, headers: dict[str, str]) -> None:
         """Raise the error answer that the fault, the key, the model or the response format asks for."""
         if self.api_key and headers.get("authorization") != f"Bearer {self.api_key}":
-            raise _ReplyError(401, "Incorrect API key provided: sk-****.", code="invalid_api_key")
+            key = headers.get("authorization", "").removeprefix("Bearer ")
+            raise _ReplyError(401, f"Incorrect API key provided: {key}.", code="invalid_api_key")
         if self.models is not None and body["model"] not in self.models:
             raise _ReplyError(404, f"The model `{body['model']}` does not exist.", code="model_not_found")
         if fault == "429-retry-after":

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from graphrag_assets import __version__
-from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.errors import GraphRAGError, masked_errors
 
 EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "ask")
@@ -21,7 +21,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with masked_errors():
+                return super().invoke(ctx)
         except GraphRAGError as error:
             message = Text.assemble(("Error: ", "bold red"), str(error))
             Console(stderr=True).print(message, soft_wrap=True)

@@ -24,6 +24,7 @@ from graphrag_assets.defs.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reconcile import Failures, Observed, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import source_versions, version_of
@@ -53,6 +54,7 @@ def register_batches_sensor(names: IndexNames) -> dg.SensorDefinition:
         description="Registers new entries of the input folder as partitions, so that they can be materialized by "
         "hand, and reports the versions of changed ones, so that their assets show as unsynced.",
     )
+    @masked
     def register_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return report_batches(names, open_index(names, context.resources), context.instance, context.cursor)
 
@@ -95,6 +97,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
         required_resource_keys=needs(names),
         description="Watches the input folder: indexes new, edited and deleted batches, then refreshes and publishes.",
     )
+    @masked
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return request_runs(names, open_index(names, context.resources), context.instance)
 

@@ -8,6 +8,7 @@ import dagster as dg
 
 from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.errors import CheckError
@@ -46,6 +47,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         "metadata show the graph's map and what models have cost; the check publication_is_up_to_date tells whether "
         "the input folder has moved on.",
     )
+    @masked
     def publication(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         """The newest publication, and the pointer to it."""
         index, started = open_index(names, context.resources), time.monotonic()

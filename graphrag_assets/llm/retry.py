@@ -79,7 +79,7 @@ async def call_with_retries(
                     except ModelError:
                         raise
                     except Exception as error:
-                        raise_for(provider.failure(error, options.api_key), options, limits, what, attempts)
+                        raise_for(provider.failure(error), options, limits, what, attempts)
                     limits.breaker.has_replied = True
                     return result
         except _TransientError as last:

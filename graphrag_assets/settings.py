@@ -104,7 +104,9 @@ class Settings(BaseSettings):
     backoff_seconds: float = Field(
         1.0, ge=0, description="Maximum wait before the first retry, in seconds; doubles with each retry."
     )
-    request_timeout: float = Field(180.0, gt=0, description="Timeout of a model call in seconds.")
+    request_timeout: float = Field(
+        180.0, gt=0, description="Timeout of a model call in seconds, for chat and embeddings."
+    )
     budget_usd: float | None = Field(
         None, ge=0, description="Maximum US dollars that a run, and all runs of a day, may spend on models."
     )

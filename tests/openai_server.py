@@ -107,6 +107,7 @@ class OpenAIServer:
     api_key: str | None = None
     latency: float = 0.0
     slow_seconds: float = 5.0
+    seconds_per_text: float = 0.0
     retry_after: float = 1.0
     dimensions: int = DIMENSIONS
     record: bool = True
@@ -194,6 +195,8 @@ class OpenAIServer:
             await asyncio.sleep(self.latency)
         if fault == "slow":
             await asyncio.sleep(self.slow_seconds)
+        if self.seconds_per_text and "input" in body:
+            await asyncio.sleep(self.seconds_per_text * len(body["input"]))
         if fault == "closed":
             return False
         if fault == "malformed-body":

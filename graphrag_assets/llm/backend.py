@@ -110,6 +110,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
         model=settings.embedding_model,
         base_url=settings.embedding_base_url or None,
         api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
+        timeout=settings.request_timeout,
         prices=embedding_prices(settings),
     )
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))

@@ -81,7 +81,6 @@ class EmbeddingOptions(ModelOptions):
     batch_bytes: int = 200_000
     item_tokens: int = 8191
     base64: bool = True
-    timeout: float = 120.0
     encoding: str = "cl100k_base"
 
 

@@ -228,12 +228,14 @@ class Failure:
         status: HTTP status, if the server replied.
         message: the provider's message on one line, without secrets.
         retry_after: seconds that the server asks to wait.
+        timed_out: whether the server did not answer in time.
     """
 
     kind: FailureKind
     status: int | None
     message: str
     retry_after: float | None = None
+    timed_out: bool = False
 
 
 _FATAL = {401, 402, 403, 404}
@@ -264,7 +266,12 @@ def failure(error: Exception) -> Failure:
         )
     else:
         passing = status in _TRANSIENT or status >= 500
-    return Failure("transient" if passing else "rejected", status, message, retry_after(error))
+    return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out(error))
+
+
+def timed_out(error: Exception) -> bool:
+    """Whether the server did not answer in time, or a proxy says so of it."""
+    return isinstance(error, TimeoutError) or getattr(error, "status_code", None) in (408, 504)
 
 
 def _no_connection(error: BaseException | None) -> str | None:

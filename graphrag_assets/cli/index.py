@@ -31,7 +31,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.publication_files import STABLE_NAME, current_number
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"
@@ -59,8 +59,17 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     started = time.monotonic()
     with dagster_instance(index.settings) as instance, _progress() as progress, _progress_log(progress):
         register_batches(names, instance, found)
-        runner = Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
-        runs = list(_execute(runner, index, todo, progress))
+        runner, runs = Runner(names, defs().get_repository_def().get_job, instance, _QUIET), list[IndexRun]()
+        before = current_number(index.settings.index_folder)
+        try:
+            for run in _execute(runner, index, todo, progress):
+                runs.append(run)
+        except KeyboardInterrupt:
+            published = current_number(index.settings.index_folder) != before
+            what = "the publication is new" if published else "nothing new is published"
+            n_done = sum(run.batch is not None and run.result.success for run in runs)
+            console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
+            raise
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     return all(run.result.success for run in runs)

@@ -9,6 +9,7 @@ from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, overtaken
+from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 
 NOT_PUBLISHED = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
@@ -72,13 +73,15 @@ class Runner:
         return IndexRun(None, result)
 
     def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
-        result = self.get_job(self.names.name(job)).execute_in_process(
-            partition_key=batch,
-            instance=self.instance,
-            raise_on_error=False,
-            run_config={**self.config, "ops": dict(ops)},
-            tags=self.tags,
-        )
+        with signals_noted():
+            result = self.get_job(self.names.name(job)).execute_in_process(
+                partition_key=batch,
+                instance=self.instance,
+                raise_on_error=False,
+                run_config={**self.config, "ops": dict(ops)},
+                tags=self.tags,
+            )
+            raise_if_interrupted()
         if _failed_by(result, dg.DagsterExecutionInterruptedError.__name__):
             raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result

@@ -97,7 +97,7 @@ class WorkingDatabase:
     def copy_to(self, target: Path) -> None:
         """Copy the database file, for work that takes longer than the lock may be held."""
         with self.lock():
-            with _attached(self.path) as connection:
+            with interrupts_raised(), _attached(self.path) as connection:
                 connection.execute("CHECKPOINT")
             # Only a closed file may be copied: copying an open one drops its lock and misses the log.
             shutil.copyfile(self.path, target)
@@ -110,7 +110,8 @@ class WorkingDatabase:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                with contextlib.suppress(duckdb.Error, RuntimeError):  # closing the connection rolls back, too
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 

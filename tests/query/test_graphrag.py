@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +290,10 @@ def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
         ("Reports", 3),
     ]
     assert (citations[0].table, citations[0].number, citations[0].id) == ("Sources", 0, "t0")
+
+
+@pytest.mark.parametrize("ask", [*METHODS, "context", "retrieve"])
+def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRAG, ask: str) -> None:
+    calls = {"context": partial(rag.context, "local"), "retrieve": rag.retrieve}
+    with pytest.raises(QueryError, match="Character 5 of the question is half of a character"):
+        calls.get(ask, partial(rag.search, ask))("Who \ud800 commanded the Niagara?")

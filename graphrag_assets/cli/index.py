@@ -31,7 +31,8 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.publication_files import STABLE_NAME, current_number
+from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.publications import state_in_words
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"
@@ -177,9 +178,8 @@ def _summarize(
         return
     refresh = runs[-1].result
     for event in refresh.asset_materializations_for_node(PUBLICATION) if refresh.success else []:
-        number, path = event.metadata["publication"].value, index.settings.index_folder / STABLE_NAME
-        state = "Published" if event.metadata["new"].value else "Up to date"
-        console.print(Text(f"{state}: publication {number}, {path}"), soft_wrap=True)
+        number, is_new = int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
+        console.print(Text(state_in_words(index.settings.index_folder, number, is_new)), soft_wrap=True)
 
 
 def _print_stages(index: Index, run_ids: list[str]) -> None:

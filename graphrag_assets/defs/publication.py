@@ -18,6 +18,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_writer import Publication
+from graphrag_assets.store.publications import state_in_words
 
 _NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
 """The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure."""
@@ -56,7 +57,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
             published = stage.update_publication(index, context.run.run_id, checked)
         except CheckError as error:  # a retry would not help
             raise dg.Failure(str(error), allow_retries=False) from error
-        context.log.info("publication %d %s", published.number, "written" if published.is_new else "is up to date")
+        context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
         return dg.MaterializeResult(
             metadata=_metadata(published, index, time.monotonic() - started),
             data_version=dg.DataVersion(f"publication {published.number}"),

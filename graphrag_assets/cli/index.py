@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -20,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
+from graphrag_assets.cli.terminal import Console, printable
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
@@ -89,7 +89,7 @@ def _execute(runner: Runner, index: Index, batches: list[str], progress: Progres
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
     task = progress.add_task("", total=len(batches) + 1)
     for batch in batches:
-        progress.update(task, description=escape(f"batch {batch}"))
+        progress.update(task, description=escape(printable(f"batch {batch}")))
         run = runner.index(batch)
         yield run
         progress.advance(task)

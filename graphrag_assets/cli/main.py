@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from graphrag_assets import __version__
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
 

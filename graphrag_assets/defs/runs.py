@@ -26,7 +26,7 @@ class IndexRun(NamedTuple):
     @property
     def is_out_of_budget(self) -> bool:
         """Whether it failed because the budget is used up: so would all others."""
-        return _failed_by(self.result, "BudgetExceeded")
+        return failed_by(self.result.all_events, "BudgetExceeded")
 
     @property
     def reason(self) -> str:
@@ -82,14 +82,14 @@ class Runner:
                 tags=self.tags,
             )
             raise_if_interrupted()
-        if _failed_by(result, dg.DagsterExecutionInterruptedError.__name__):
+        if failed_by(result.all_events, dg.DagsterExecutionInterruptedError.__name__):
             raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result
 
 
-def _failed_by(result: dg.ExecuteInProcessResult, error_class: str) -> bool:
+def failed_by(events: Sequence[dg.DagsterEvent], error_class: str) -> bool:
     """Whether a step has failed by an error of this class."""
-    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    errors = [event.step_failure_data.error for event in events if event.is_step_failure]
     return any(error and error_class in (error.cls_name, error.cause and error.cause.cls_name) for error in errors)
 
 

@@ -297,3 +297,20 @@ def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRA
     calls = {"context": partial(rag.context, "local"), "retrieve": rag.retrieve}
     with pytest.raises(QueryError, match="Character 5 of the question is half of a character"):
         calls.get(ask, partial(rag.search, ask))("Who \ud800 commanded the Niagara?")
+
+
+def test_a_script_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    script = f"""
+from graphrag_assets.query import GraphRAG
+rag = GraphRAG({str(path)!r})
+entities, answer = rag.sql("FROM entities"), rag.local("Who commanded the Niagara?")
+stream = rag.stream("basic", "Who commanded the Niagara?")
+next(iter(stream))
+try:
+    rag.sql("FROM no_such_table")
+except Exception as error:
+    kept = error
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,22 +1,16 @@
 """Every error this package raises on purpose. Each message says what happened, where, and what to do."""
 
-import re
+import contextlib
+from collections.abc import Iterator
 
-_USER = re.compile(r"(?<=://)[^/\s@]+@")
-_QUERY = re.compile(r"(\w+://[^\s?]+)\?\S*")
-
-
-def without_credentials(text: str) -> str:
-    """The text with its URLs shortened to what may be shown: no user, no password, no query.
-
-    >>> without_credentials("https://me:secret@models.example/v1?token=t is down")
-    'https://models.example/v1 is down'
-    """
-    return _QUERY.sub(r"\1", _USER.sub("", text))
+from graphrag_assets.masking import mask
 
 
 class GraphRAGError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. No message contains a secret, wherever it goes."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(mask(message))
 
 
 class SettingsError(GraphRAGError):
@@ -26,16 +20,13 @@ class SettingsError(GraphRAGError):
 class InputError(GraphRAGError):
     """The input folder, or a batch in it, cannot be used at all."""
 
-    def __init__(self, message: str):
-        super().__init__(without_credentials(message))
-
 
 class RefusedFileError(OSError):
     """A file of the input folder is not read. `hint`: what to do about it."""
 
     def __init__(self, message: str, hint: str):
-        super().__init__(message)
-        self.strerror, self.hint = message, hint
+        super().__init__(mask(message))
+        self.strerror, self.hint = mask(message), mask(hint)
 
 
 class StoreError(GraphRAGError):
@@ -52,3 +43,30 @@ class QueryError(GraphRAGError):
 
 class AlertError(GraphRAGError):
     """A message about a failed run could not be sent."""
+
+
+@contextlib.contextmanager
+def masked_errors() -> Iterator[None]:
+    """Mask secrets in errors of libraries, which have no message of ours, before they are recorded or shown.
+
+    An error is replaced only if it, or one that it stems from, shows a secret.
+    """
+    try:
+        yield
+    except Exception as error:
+        if all(mask(str(one)) == str(one) for one in _chain(error)):
+            raise
+        if isinstance(error, GraphRAGError) or mask(str(error)) == str(error):
+            raise error from None
+        shown = GraphRAGError(f"{type(error).__name__}: {error}")
+        raise shown.with_traceback(error.__traceback__) from None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and those that it stems from, as they are shown."""
+    seen = set[int]()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)

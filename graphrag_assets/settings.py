@@ -13,7 +13,8 @@ from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from graphrag_assets.errors import SettingsError, without_credentials
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.masking import keep_secret, without_credentials
 
 
 def variable(name: str) -> str:
@@ -115,7 +116,9 @@ class Settings(BaseSettings):
     backoff_seconds: float = Field(
         1.0, ge=0, description="Maximum wait before the first retry, in seconds; doubles with each retry."
     )
-    request_timeout: float = Field(180.0, gt=0, description="Timeout of a model call in seconds.")
+    request_timeout: float = Field(
+        180.0, gt=0, description="Timeout of a model call in seconds, for chat and embeddings."
+    )
     budget_usd: float | None = Field(
         None, ge=0, description="Maximum US dollars that a run, and all runs of a day, may spend on models."
     )
@@ -149,6 +152,8 @@ class Settings(BaseSettings):
         """
         if variable("GRAPHRAG_ENCODING"):
             raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
+        for value in overrides.values():
+            keep_secret(value if isinstance(value, str) and "://" in value else None)
         try:
             settings = cls(**overrides)  # type: ignore[arg-type]
         except ValidationError as error:

@@ -107,6 +107,7 @@ class OpenAIServer:
     api_key: str | None = None
     latency: float = 0.0
     slow_seconds: float = 5.0
+    seconds_per_text: float = 0.0
     retry_after: float = 1.0
     dimensions: int = DIMENSIONS
     record: bool = True
@@ -194,6 +195,8 @@ class OpenAIServer:
             await asyncio.sleep(self.latency)
         if fault == "slow":
             await asyncio.sleep(self.slow_seconds)
+        if self.seconds_per_text and "input" in body:
+            await asyncio.sleep(self.seconds_per_text * len(body["input"]))
         if fault == "closed":
             return False
         if fault == "malformed-body":
@@ -229,7 +232,8 @@ class OpenAIServer:
     def _refuse(self, fault: str | None, body: Body, headers: dict[str, str]) -> None:
         """Raise the error answer that the fault, the key, the model or the response format asks for."""
         if self.api_key and headers.get("authorization") != f"Bearer {self.api_key}":
-            raise _ReplyError(401, "Incorrect API key provided: sk-****.", code="invalid_api_key")
+            key = headers.get("authorization", "").removeprefix("Bearer ")
+            raise _ReplyError(401, f"Incorrect API key provided: {key}.", code="invalid_api_key")
         if self.models is not None and body["model"] not in self.models:
             raise _ReplyError(404, f"The model `{body['model']}` does not exist.", code="model_not_found")
         if fault == "429-retry-after":

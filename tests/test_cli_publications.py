@@ -97,7 +97,9 @@ def test_rollback_switches_readers_until_a_new_publication(changed):
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
     assert "Readers see publication 1" in call("rollback", "previous")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 1
-    changed.index_all()  # nothing is new: readers stay at publication 1
+    said = call("index")  # nothing is new: readers stay at publication 1
+    assert "Nothing is new since publication 2, but readers have publication 1 since a rollback." in said
+    assert "`graphrag-assets rollback newest` goes forward again" in said
     assert "is the current one already" in call("rollback", "1")
     assert "Readers see publication 2" in call("rollback", "newest")
 

@@ -3,9 +3,9 @@
 import webbrowser
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.explorer.content import Limits
 from graphrag_assets.explorer.page import write_page
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -20,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
+from graphrag_assets.cli.terminal import Console, printable
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
@@ -31,7 +31,8 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.publication_files import current_number
+from graphrag_assets.store.publications import state_in_words
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"
@@ -59,8 +60,17 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     started = time.monotonic()
     with dagster_instance(index.settings) as instance, _progress() as progress, _progress_log(progress):
         register_batches(names, instance, found)
-        runner = Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
-        runs = list(_execute(runner, index, todo, progress))
+        runner, runs = Runner(names, defs().get_repository_def().get_job, instance, _QUIET), list[IndexRun]()
+        before = current_number(index.settings.index_folder)
+        try:
+            for run in _execute(runner, index, todo, progress):
+                runs.append(run)
+        except KeyboardInterrupt:
+            published = current_number(index.settings.index_folder) != before
+            what = "the publication is new" if published else "nothing new is published"
+            n_done = sum(run.batch is not None and run.result.success for run in runs)
+            console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
+            raise
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     return all(run.result.success for run in runs)
@@ -79,7 +89,7 @@ def _execute(runner: Runner, index: Index, batches: list[str], progress: Progres
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
     task = progress.add_task("", total=len(batches) + 1)
     for batch in batches:
-        progress.update(task, description=escape(f"batch {batch}"))
+        progress.update(task, description=escape(printable(f"batch {batch}")))
         run = runner.index(batch)
         yield run
         progress.advance(task)
@@ -168,9 +178,8 @@ def _summarize(
         return
     refresh = runs[-1].result
     for event in refresh.asset_materializations_for_node(PUBLICATION) if refresh.success else []:
-        number, path = event.metadata["publication"].value, index.settings.index_folder / STABLE_NAME
-        state = "Published" if event.metadata["new"].value else "Up to date"
-        console.print(Text(f"{state}: publication {number}, {path}"), soft_wrap=True)
+        number, is_new = int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
+        console.print(Text(state_in_words(index.settings.index_folder, number, is_new)), soft_wrap=True)
 
 
 def _print_stages(index: Index, run_ids: list[str]) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop.exporter import export
 from graphrag_assets.interop.imported_batches import hand_over, remove

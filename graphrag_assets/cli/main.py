@@ -1,15 +1,17 @@
 """Commands and their options. Each command is implemented in a separate module, imported when it is called."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from graphrag_assets import __version__
-from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.cli.terminal import Console
+from graphrag_assets.errors import GraphRAGError, masked_errors
+from graphrag_assets.received_signals import signals_noted
 
 EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "ask")
@@ -20,15 +22,17 @@ class _Commands(click.Group):
     """A group that shows this package's own errors as one line instead of a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except GraphRAGError as error:
-            message = Text.assemble(("Error: ", "bold red"), str(error))
-            Console(stderr=True).print(message, soft_wrap=True)
-            sys.exit(1)
-        except KeyboardInterrupt:
-            Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
-            sys.exit(130)
+        with signals_noted() as signals:
+            try:
+                with masked_errors():
+                    return super().invoke(ctx)
+            except GraphRAGError as error:
+                message = Text.assemble(("Error: ", "bold red"), str(error))
+                Console(stderr=True).print(message, soft_wrap=True)
+                sys.exit(1)
+            except KeyboardInterrupt:
+                Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
+                sys.exit(128 + ((signals and signals.first) or signal.SIGINT))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,9 +1,9 @@
 """`plan`: what the next `index` would cost, per stage, before anything is paid."""
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
 from graphrag_assets.indexing.index import Index
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import click
 import polars as pl
-from rich.console import Console
 from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import current_number, publication_file
 from graphrag_assets.store.publications import (

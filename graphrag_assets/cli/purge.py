@@ -1,9 +1,9 @@
 """`purge`: remove the content of deleted documents, and report what was removed."""
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.defs.dagster_cleanup import purge_with_history
 from graphrag_assets.defs.dagster_home import dagster_instance, home_of
 from graphrag_assets.indexing.index import Index

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 
+from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 
 
@@ -38,7 +38,7 @@ def run_query(method: str, question: str, path: Path | None, options: Mapping[st
         else:
             answer = rag.stream(method, question, **options).wait()
             if output is Output.JSON:
-                print(answer_to_json(answer))
+                write(answer_to_json(answer) + "\n")
             else:
                 console.print(Markdown(answer_to_markdown(answer)))
 

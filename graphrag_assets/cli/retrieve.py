@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import GraphRAG
 
 _CHARACTERS = 240  # of a passage, on the screen
@@ -21,7 +21,7 @@ def run_retrieve(
     """Print the passages as a table, or as JSON with all columns."""
     found = GraphRAG(path).retrieve(question, k, method, **filters)  # type: ignore[arg-type]
     if as_json:
-        print(found.write_json())
+        write(found.write_json() + "\n")
     elif found.is_empty():
         Console(stderr=True).print("No passage contains a word of the question.")
     else:

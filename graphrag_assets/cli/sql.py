@@ -10,10 +10,10 @@ from typing import Literal
 import duckdb
 import polars as pl
 from rich.cells import cell_len
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 
@@ -63,11 +63,9 @@ def _run_all(reader: Reader, text: str, form: str) -> bool:
 def print_frame(frame: pl.DataFrame, form: str) -> None:
     """Print the frame in one of `FORMATS`; nested values are JSON in CSV."""
     if form == "csv":
-        print(
-            frame.with_columns(pl.col(c).map_elements(_as_json, pl.String) for c in _nested(frame)).write_csv(), end=""
-        )
+        write(frame.with_columns(pl.col(c).map_elements(_as_json, pl.String) for c in _nested(frame)).write_csv())
     elif form == "json":
-        print(frame.write_json())
+        write(frame.write_json() + "\n")
     else:
         _print_table(frame)
 

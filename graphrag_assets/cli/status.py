@@ -1,9 +1,9 @@
 """`status`: what is indexed, what was skipped, what is published."""
 
-from rich.console import Console
 from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.publication_files import POINTER

@@ -1,9 +1,10 @@
 """Tables on the terminal that never wrap names."""
 
 from rich import box
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+
+from graphrag_assets.cli.terminal import Console
 
 
 def table_of(*names: str, title: str | None = None) -> Table:

@@ -25,12 +25,14 @@ from graphrag_assets.defs.index_names import (
     UPDATE_INDEX,
     IndexNames,
 )
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reconcile import Failures, Observed, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.runs import source_versions, version_of
+from graphrag_assets.defs.runs import failed_by, source_versions, version_of
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan, scan_input
+from graphrag_assets.llm.model_errors import BudgetExceeded
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 
 _PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
@@ -54,6 +56,7 @@ def register_batches_sensor(names: IndexNames) -> dg.SensorDefinition:
         description="Registers new entries of the input folder as partitions, so that they can be materialized by "
         "hand, and reports the versions of changed ones, so that their assets show as unsynced.",
     )
+    @masked
     def register_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return report_batches(names, open_index(names, context.resources), context.instance, context.cursor)
 
@@ -96,6 +99,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
         required_resource_keys=needs(names),
         description="Watches the input folder: indexes new, edited and deleted batches, then refreshes and publishes.",
     )
+    @masked
     def document_batches_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return request_runs(names, open_index(names, context.resources), context.instance)
 
@@ -114,7 +118,8 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
             request.key,
             job_name=names.name(INDEX_BATCHES if request.batch else REFRESH_GRAPH),
             partition_key=request.batch,
-            tags={names.request_tag: request.name},
+            # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
+            tags={names.request_tag: request.name, "dagster/max_retries": "0"},
         )
         for request in [*decision.batches, *filter(None, [decision.refresh])]
     ]
@@ -181,7 +186,12 @@ def _failures(instance: dg.DagsterInstance, tag: str, name: str) -> Failures:
     records = instance.get_run_records(dg.RunsFilter(tags={tag: name}, statuses=over))
     canceled = any(record.dagster_run.status == dg.DagsterRunStatus.CANCELED for record in records)
     attempts = {record.dagster_run.root_run_id or record.dagster_run.run_id for record in records}
-    return Failures(len(attempts), max((record.end_time or 0.0 for record in records), default=0.0), canceled)
+    if not records:
+        return Failures(0, 0.0)
+    last = max(records, key=lambda record: (record.end_time or 0.0, record.storage_id))
+    entries = instance.all_logs(last.dagster_run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE)
+    events = [entry.dagster_event for entry in entries if entry.dagster_event]
+    return Failures(len(attempts), last.end_time or 0.0, canceled, failed_by(events, BudgetExceeded.__name__))
 
 
 def nightly_refresh(names: IndexNames, job: dg.JobDefinition, cron: str, automated: bool) -> dg.ScheduleDefinition:

@@ -7,6 +7,7 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.indexing.checks import CHECKS, Check, offending_rows
@@ -36,6 +37,7 @@ def _checks_of(names: IndexNames, asset: str) -> dg.AssetChecksDefinition:
         specs=[dg.AssetCheckSpec(c.name, asset=key, blocking=c.blocking, description=c.statement) for c in own],
         required_resource_keys=needs(names),
     )
+    @masked
     def check_asset(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         asked_for = {check.name for check in context.selected_asset_check_keys}
         checks = [check for check in own if check.name in asked_for]

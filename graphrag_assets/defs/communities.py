@@ -6,6 +6,7 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import CommunityOptions, ReportOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -45,6 +46,7 @@ def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
         specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _COMMUNITY_TABLES.items()],
         required_resource_keys=needs(names),
     )
+    @masked
     def detect_communities(
         context: dg.AssetExecutionContext, config: CommunityOptions
     ) -> Iterator[dg.MaterializeResult]:
@@ -95,6 +97,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         specs=[asset_spec(names, table, "communities", deps, version) for table, deps in _REPORT_TABLES.items()],
         required_resource_keys=needs(names, MODELS),
     )
+    @masked
     def write_community_reports(
         context: dg.AssetExecutionContext, config: ReportOptions
     ) -> Iterator[dg.MaterializeResult]:

@@ -10,6 +10,7 @@ import dagster as dg
 import polars as pl
 
 from graphrag_assets.defs.index_names import BATCH_ASSETS, SOURCE_FILES, IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import BatchOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,
@@ -61,6 +62,7 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
         required_resource_keys=needs(names, MODELS),
     )
+    @masked
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
         """Read, chunk and extract each batch of the run; commit it; report it."""
         index, asked_for = open_index(names, context.resources), selected(context)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import embeddings
@@ -21,6 +22,7 @@ def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
         specs=[asset_spec(names, schema.EMBEDDINGS, "retrieval", deps, embeddings.CODE_VERSION)],
         required_resource_keys=needs(names, MODELS),
     )
+    @masked
     def embed_texts(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
         """A vector of each text unit, entity and report."""
         index, run_id = open_index(names, context.resources), context.run.run_id

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
@@ -28,6 +29,7 @@ def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
         specs=[asset_spec(names, table, "graph", deps, stage.CODE_VERSION) for table, deps in _DEPENDENCIES.items()],
         required_resource_keys=needs(names, MODELS),
     )
+    @masked
     def knowledge_graph(context: dg.AssetExecutionContext, config: GraphOptions) -> Iterator[dg.MaterializeResult]:
         """Entities and relationships, merged from the mentions of all batches."""
         index, run = open_index(names, context.resources), context.run

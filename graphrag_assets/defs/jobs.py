@@ -5,6 +5,7 @@ import polars as pl
 from pydantic import Field
 
 from graphrag_assets.defs.index_names import PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.defs.runs import register_batches
@@ -21,6 +22,7 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
         required_resource_keys=needs(names),
         description="Register every entry of the input folder as a partition, and say which differ from the index.",
     )
+    @masked
     def register(context: dg.OpExecutionContext) -> None:
         found = scan_input(open_index(names, context.resources))
         register_batches(names, context.instance, found)
@@ -52,6 +54,7 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
         required_resource_keys=needs(names, MODELS),
         description="A dry run of indexing what changed: the calls, tokens and dollars that are not in the ledger yet.",
     )
+    @masked
     def preview(context: dg.OpExecutionContext) -> dg.Output[None]:
         plan = plan_index(open_index(names, context.resources))
         table = markdown_table(plan.by_task, 50)
@@ -89,6 +92,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
         required_resource_keys=needs(names),
         description="Point readers to an earlier publication. The next publication with new content replaces it.",
     )
+    @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
         roll_back(open_index(names, context.resources).settings.index_folder, config.publication)
         context.log.info("readers see publication %d", config.publication)

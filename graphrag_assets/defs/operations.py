@@ -17,6 +17,7 @@ from graphrag_assets.defs.index_names import (
     RETRY_FAILED_UNITS,
     IndexNames,
 )
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import (
     LAUNCHED_BY,
     BatchOptions,
@@ -67,6 +68,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         required_resource_keys=needs(names),
         description="Index batches, each by a run of its own; one that fails does not stop the others.",
     )
+    @masked
     def index_selected(context: dg.OpExecutionContext, config: BatchSelection) -> list[str]:
         """Returns the batches that failed."""
         index = open_index(names, context.resources)
@@ -94,6 +96,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         required_resource_keys=needs(names),
         description="Graph, communities, reports, embeddings and publication, from the mentions of all batches.",
     )
+    @masked
     def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, failed: list[str]) -> None:
         """Fails at the end if batches have failed; the others are published."""
         ops = {

@@ -8,6 +8,7 @@ import dagster as dg
 
 from graphrag_assets.defs.checks import blocking_checks_passed
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
+from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.errors import CheckError
@@ -17,6 +18,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_writer import Publication
+from graphrag_assets.store.publications import state_in_words
 
 _NIGHTLY = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
 """The schedule publishes every night, if only to find that nothing has changed: two missed nights are a failure."""
@@ -46,6 +48,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
         "metadata show the graph's map and what models have cost; the check publication_is_up_to_date tells whether "
         "the input folder has moved on.",
     )
+    @masked
     def publication(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         """The newest publication, and the pointer to it."""
         index, started = open_index(names, context.resources), time.monotonic()
@@ -54,7 +57,7 @@ def publication(names: IndexNames, nightly: bool) -> dg.AssetsDefinition:
             published = stage.update_publication(index, context.run.run_id, checked)
         except CheckError as error:  # a retry would not help
             raise dg.Failure(str(error), allow_retries=False) from error
-        context.log.info("publication %d %s", published.number, "written" if published.is_new else "is up to date")
+        context.log.info(state_in_words(index.settings.index_folder, published.number, published.is_new))
         return dg.MaterializeResult(
             metadata=_metadata(published, index, time.monotonic() - started),
             data_version=dg.DataVersion(f"publication {published.number}"),

@@ -19,11 +19,19 @@ SLOW_WAIT_SECONDS = 86_400.0
 
 
 class Failures(NamedTuple):
-    """Failed runs of one request: how many, when the last ended (Unix time), whether one was canceled."""
+    """Failed runs of one request.
+
+    Attributes:
+        n: how many.
+        last: when the last ended (Unix time).
+        canceled: whether one was canceled.
+        out_of_budget: whether the last failed because the budget was used up.
+    """
 
     n: int
     last: float
     canceled: bool = False
+    out_of_budget: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,9 @@ def decide(observed: Observed) -> Decision:
     """The next step.
 
     The refresh waits until no batch is requested or being indexed, so that one refresh serves many changes. A batch
-    that failed, or that is still being written, delays nothing else. A partition is dropped once its batch and its
-    rows are deleted and the publication reflects it.
+    that failed, or that is still being written, delays nothing else, unless the budget ended in it: then nothing is
+    published, as the refresh would go on with what is left of it, and readers would get part of what was to be paid
+    for. A partition is dropped once its batch and its rows are deleted and the publication reflects it.
     """
     scan = observed.scan
     differing = sorted([*scan.revised, *scan.deleted])
@@ -114,6 +123,11 @@ def decide(observed: Observed) -> Decision:
     if not up_to_date and scan.revisions:
         if batches or observed.indexing:
             outcomes.append("The refresh waits until all requested batches are indexed.")
+        elif unpaid := _out_of_budget(observed):
+            outcomes.append(
+                f"The refresh waits, because the budget ended in batch {', '.join(unpaid)}. Raise GRAPHRAG_BUDGET_USD; "
+                "to publish what there is, launch the job refresh_graph."
+            )
         elif observed.refreshing:
             outcomes.append("A run of the global assets is in progress.")
         else:
@@ -124,6 +138,14 @@ def decide(observed: Observed) -> Decision:
     lost = sorted(observed.keys - present - observed.indexing)
     add = sorted(present - observed.keys)
     return Decision(add, lost if up_to_date and not batches else [], batches, refresh, waiting)
+
+
+def _out_of_budget(observed: Observed) -> list[str]:
+    """The batches to be indexed whose last run has ended with the budget."""
+    requests = {batch: batch_request(observed.scan, batch) for batch in wanted(observed)}
+    return [
+        batch for batch, name in requests.items() if name in observed.failures and observed.failures[name].out_of_budget
+    ]
 
 
 def _request(observed: Observed, name: str, batch: str | None) -> Request | str:

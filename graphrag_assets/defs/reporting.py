@@ -11,6 +11,7 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.stage import usage_sums
+from graphrag_assets.masking import mask
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.schema import BATCH_TABLES, Table
@@ -118,7 +119,7 @@ def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: s
     path = "/".join(names.key("entity_mentions").path)
     page = f"/assets/{path}?view=partitions&partition={quote(batch, safe='')}"
     again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
-    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
+    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{mask(table)}\n\n{again}")}
 
 
 def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, overtaken
+from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 
 NOT_PUBLISHED = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
@@ -25,7 +26,7 @@ class IndexRun(NamedTuple):
     @property
     def is_out_of_budget(self) -> bool:
         """Whether it failed because the budget is used up: so would all others."""
-        return _failed_by(self.result, "BudgetExceeded")
+        return failed_by(self.result.all_events, "BudgetExceeded")
 
     @property
     def reason(self) -> str:
@@ -72,21 +73,23 @@ class Runner:
         return IndexRun(None, result)
 
     def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
-        result = self.get_job(self.names.name(job)).execute_in_process(
-            partition_key=batch,
-            instance=self.instance,
-            raise_on_error=False,
-            run_config={**self.config, "ops": dict(ops)},
-            tags=self.tags,
-        )
-        if _failed_by(result, dg.DagsterExecutionInterruptedError.__name__):
+        with signals_noted():
+            result = self.get_job(self.names.name(job)).execute_in_process(
+                partition_key=batch,
+                instance=self.instance,
+                raise_on_error=False,
+                run_config={**self.config, "ops": dict(ops)},
+                tags=self.tags,
+            )
+            raise_if_interrupted()
+        if failed_by(result.all_events, dg.DagsterExecutionInterruptedError.__name__):
             raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result
 
 
-def _failed_by(result: dg.ExecuteInProcessResult, error_class: str) -> bool:
+def failed_by(events: Sequence[dg.DagsterEvent], error_class: str) -> bool:
     """Whether a step has failed by an error of this class."""
-    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    errors = [event.step_failure_data.error for event in events if event.is_step_failure]
     return any(error and error_class in (error.cls_name, error.cause and error.cause.cls_name) for error in errors)
 
 

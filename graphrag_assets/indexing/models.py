@@ -1,10 +1,16 @@
 """Selects the models used for indexing. Unset settings mean the embedded default."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
 import polars as pl
 
 from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
-from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.indexing_models import NO_KEYS, Extracted, IndexingModels, Keys
+from graphrag_assets.pipeline.embedding_texts import in_context
+from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
 from graphrag_assets.settings import Settings
+from graphrag_assets.store.working import WorkingDatabase
 
 
 def models_for(
@@ -25,8 +31,53 @@ def models_for(
         if settings.chat_model:
             models = backend.with_chat(models, settings, batch, run_id, keys, cache_not_before)
         if settings.embedding_model and not settings.embeds_locally:
-            models = backend.with_embeddings(models, settings, run_id, keys)
+            models = replace(
+                backend.with_embeddings(models, settings, batch, run_id, keys), pays_for_both=bool(settings.chat_model)
+            )
     return models
+
+
+def embeddings_first(models: IndexingModels, text_of: Callable[[str | None], str]) -> IndexingModels:
+    """`models` that embed one text before they send chat requests: a misnamed or unreachable embedding model then ends
+    the run before anything is paid for.
+
+    Args:
+        text_of: the text, of the text unit that is to be extracted, or, for None, of any that is embedded anyway. The
+            ledger has it the next time, so nothing is paid for twice.
+    """
+    if not models.pays_for_both:
+        return models
+
+    def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+        units = list(units)
+        if units:
+            models.embed([text_of(units[0].id)])
+        return models.extract(units)
+
+    def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
+        if descriptions.height:
+            models.embed([text_of(None)])
+        return models.summarize(descriptions)
+
+    def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
+        if materials:
+            models.embed([text_of(None)])
+        return models.write_reports(materials)
+
+    def write_contexts(units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
+        if units:
+            models.embed([text_of(None)])
+        return models.write_contexts(units)
+
+    return replace(
+        models, extract=extract, summarize=summarize, write_reports=write_reports, write_contexts=write_contexts
+    )
+
+
+def embedded_text(working: WorkingDatabase) -> str:
+    """A text that is embedded anyway: of the first text unit; without any, a word."""
+    first = working.read("SELECT context, text FROM text_units ORDER BY id LIMIT 1")
+    return first.select(in_context()).item() if first.height else "text"
 
 
 def ledger_entries(settings: Settings) -> pl.DataFrame | None:

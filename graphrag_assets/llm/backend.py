@@ -43,13 +43,13 @@ def with_chat(
 
 
 def with_embeddings(
-    models: IndexingModels, settings: Settings, run_id: str | None, keys: Keys = NO_KEYS
+    models: IndexingModels, settings: Settings, batch: str | None, run_id: str | None, keys: Keys = NO_KEYS
 ) -> IndexingModels:
     """`models` with vectors by the embedding model of the settings."""
     model = embedding_model(settings, run_id, keys)
 
     def embed(texts: Sequence[str]) -> np.ndarray:
-        return wait_for(model.embed(texts, run_id=run_id))
+        return wait_for(model.embed(texts, batch=batch, run_id=run_id))
 
     return replace(models, embedding_model=settings.embedding_model, embed=embed, meters=(*models.meters, model.usage))
 
@@ -110,6 +110,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
         model=settings.embedding_model,
         base_url=settings.embedding_base_url or None,
         api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
+        timeout=settings.request_timeout,
         prices=embedding_prices(settings),
     )
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))

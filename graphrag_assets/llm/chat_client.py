@@ -193,7 +193,7 @@ class ChatModel(ModelClient[ChatOptions]):
                     if piece:
                         yield piece
             except Exception as error:
-                message = provider.failure(error, self.options.api_key).message
+                message = provider.failure(error).message
                 raise RetriesExhausted(
                     f"{request.name}: the answer was interrupted. {message} Run the query again."
                 ) from None

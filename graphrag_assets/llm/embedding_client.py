@@ -13,7 +13,7 @@ import numpy as np
 from graphrag_assets.llm import provider
 from graphrag_assets.llm.ledger import Entry, Hit, canonical, key_of
 from graphrag_assets.llm.model_client import ModelClient
-from graphrag_assets.llm.model_errors import BadReplyError, RequestRejected
+from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.retry import call_with_retries
@@ -23,6 +23,11 @@ from graphrag_assets.progress import Progress
 from graphrag_assets.text import encode, tokenizer
 
 _no_base64: set[tuple[str, str | None]] = set()  # models whose servers have rejected it, learned once per process
+_in_time: dict[tuple[str, str | None], int] = {}  # texts per request that a slow server answers in time, likewise
+
+
+class _TooManyTexts(ModelError):  # noqa: N818
+    """So many texts are not answered in time: they are sent in halves."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         Equal texts are requested once, and each vector is stored before it is used. A text longer than the
         model accepts is split at token boundaries; its vector is the mean of its pieces' by their tokens.
+
+        Texts that are not answered within the timeout are sent in halves; later requests keep to the number that was.
 
         Raises:
             RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
@@ -112,27 +119,47 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         return {key: vector for answer in answers for key, vector in answer.items()}
 
     async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
-        """Unit vectors of the pieces by key, stored; as base64 or, where that is rejected, as numbers."""
-        name = f"{entry.task}, {len(group)} texts" + (f" of batch {entry.batch}" if entry.batch else "")
-        place = (self.options.model, self.options.base_url)
+        """Unit vectors of the pieces by key, stored; in halves, and those in halves, while the server is too slow."""
+        vectors: dict[str, np.ndarray] = {}
+        waiting, sent, began = [group], 0, time.monotonic()
         with self._counting_failure(entry.task, trace):
             prices = await self._prices()
-            expected = _tokens(group) if self.limits.counts_tokens else 0
-            while True:
-                encoding = "float"
-                if self.options.base64 and provider.speaks_openai(self.options.model) and place not in _no_base64:
-                    encoding = "base64"
-                attempt = partial(self._attempt, group, name, encoding, entry, prices, trace)
+            while waiting:
+                part = waiting.pop(0)
                 try:
-                    vectors, sent = await call_with_retries(self.options, self.limits, attempt, trace, name, expected)
-                    break
-                except RequestRejected as error:
-                    if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
-                        raise
-                    _no_base64.add(place)
+                    found, n_sent = await self._request(part, entry, prices, trace)
+                except _TooManyTexts as error:
+                    if time.monotonic() - began > self.limits.options.deadline_seconds:
+                        raise RetriesExhausted(str(error)) from None
+                    half = len(part) // 2
+                    waiting[:0] = [part[:half], part[half:]]
+                    continue
+                vectors, sent, began = vectors | found, sent + n_sent, time.monotonic()
         self.limits.breaker.succeeded()
         self.usage.add(entry.task, trace.usage + Usage(ledger_hits=len(group) - sent))
         return vectors
+
+    @property
+    def _place(self) -> tuple[str, str | None]:
+        return self.options.model, self.options.base_url
+
+    async def _request(
+        self, group: list[_Piece], entry: Entry, prices: Prices, trace: Trace
+    ) -> tuple[dict[str, np.ndarray], int]:
+        """See `_attempt`, with retries; as base64 or, where that is rejected, as numbers."""
+        name = f"{entry.task}, {len(group)} texts" + (f" of batch {entry.batch}" if entry.batch else "")
+        expected = _tokens(group) if self.limits.counts_tokens else 0
+        while True:
+            encoding = "float"
+            if self.options.base64 and provider.speaks_openai(self.options.model) and self._place not in _no_base64:
+                encoding = "base64"
+            attempt = partial(self._attempt, group, name, encoding, entry, prices, trace)
+            try:
+                return await call_with_retries(self.options, self.limits, attempt, trace, name, expected)
+            except RequestRejected as error:
+                if encoding == "float" or not any(word in str(error) for word in ("encoding", "base64")):
+                    raise
+                _no_base64.add(self._place)
 
     async def _attempt(
         self, group: list[_Piece], name: str, encoding: str, entry: Entry, prices: Prices, trace: Trace
@@ -140,16 +167,19 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """Unit vectors of the pieces by key, and how many were requested: those that are not in the ledger by now.
 
         They are stored before the slot is free.
+
+        Raises:
+            _TooManyTexts: they were not answered in time, or other requests have shown that they would not be.
         """
         began = time.monotonic()
         found = _vectors(await self.ledger.get_many([piece.key for piece in group]))
         missing = [piece for piece in group if piece.key not in found]
         if not missing:
             return found, 0
+        if len(missing) > _in_time.get(self._place, len(missing)):
+            raise _TooManyTexts(name)
         with await self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
-            async with trace.request(self.options.timeout):
-                texts = [piece.text for piece in missing]
-                vectors, billed = await provider.send_embedding(self.options, texts, encoding)
+            vectors, billed = await self._send(missing, name, encoding, trace)
             billed = billed or _tokens(missing)
             reservation.settle(prices.cost(billed))
         trace.paid += Usage(prompt_tokens=billed, cost_usd=prices.cost(billed))
@@ -157,6 +187,21 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         entry = replace(entry, seconds=(time.monotonic() - began) / len(missing))
         await self.ledger.put(*_entries(entry, missing, rows, billed, prices))
         return found | {piece.key: row for piece, row in zip(missing, rows, strict=True)}, len(missing)
+
+    async def _send(self, pieces: list[_Piece], name: str, encoding: str, trace: Trace) -> tuple[list[Any], int]:
+        """`provider.send_embedding`; after a timeout, later requests have at most half as many texts."""
+        try:
+            async with trace.request(self.options.timeout):
+                return await provider.send_embedding(self.options, [piece.text for piece in pieces], encoding)
+        except Exception as error:
+            if len(pieces) == 1 or not provider.timed_out(error):
+                raise
+            half = (len(pieces) + 1) // 2
+            _in_time[self._place] = min(half, _in_time.get(self._place, half))
+            raise _TooManyTexts(
+                f"{name}: {self.options.where} did not answer within {self.options.timeout:g} seconds. Raise "
+                "GRAPHRAG_REQUEST_TIMEOUT, or check the server."
+            ) from None
 
     def _checked(self, vectors: list[Any], wanted: int) -> np.ndarray:
         """The unit rows of a reply; `BadReplyError` when their number or size is wrong."""

@@ -24,8 +24,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from graphrag_assets.llm.model_errors import LedgerError, without_secrets
+from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
+from graphrag_assets.masking import keep_secret, without_credentials
 
 _metadata = sa.MetaData()
 LLM_CALLS = sa.Table(
@@ -113,8 +114,8 @@ class Ledger:
 
     def __init__(self, where: str | Path):
         url = str(where) if "://" in str(where) else f"sqlite:///{Path(where).absolute()}"
-        self._shown = sa.make_url(url).render_as_string(hide_password=True)
-        self._password = sa.make_url(url).password
+        keep_secret(url)
+        self._shown = without_credentials(url)
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
@@ -238,7 +239,7 @@ class Ledger:
         return found
 
     def _error(self, error: Exception) -> LedgerError:
-        cause = without_secrets(str(getattr(error, "orig", None) or error), self._password)
+        cause = str(getattr(error, "orig", None) or error)
         return LedgerError(
             f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
             "database is up, and that its folder is on a local disk with space left."

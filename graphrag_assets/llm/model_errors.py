@@ -1,11 +1,7 @@
 # ruff: noqa: N818  (the names state the condition)
 """Errors of model calls. Messages say what happened, where, and the remedy, and never contain a key."""
 
-import re
-
 from graphrag_assets.errors import GraphRAGError
-
-_SECRETS = re.compile(r"(?i)\b(?:sk|pk|rk|gsk|xai|key|api)[-_][a-z0-9*_-]{8,}|bearer\s+\S+|://[^/\s:@]+:[^/\s@]+(?=@)")
 
 
 class ModelError(GraphRAGError):
@@ -52,11 +48,3 @@ class BadReplyError(Exception):
     """A reply that is complete but unusable, such as too few vectors: the request is sent again."""
 
     status_code = 200
-
-
-def without_secrets(text: str, *secrets: str | None) -> str:
-    """`text` with the given secrets, and everything that looks like a key, replaced by an ellipsis."""
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "…")
-    return _SECRETS.sub("…", text)

@@ -5,8 +5,8 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel
 
-from graphrag_assets.errors import without_credentials
 from graphrag_assets.llm.usage import Usage
+from graphrag_assets.masking import keep_secret, without_credentials
 
 Structured = Literal["auto", "json_schema", "json_object", "text"]
 
@@ -42,6 +42,11 @@ class ModelOptions:
     timeout: float = 180.0
     prices: PriceOptions = PriceOptions()
 
+    def __post_init__(self) -> None:
+        """Its key and the credentials of its address are masked in everything that leaves the process."""
+        keep_secret(self.api_key)
+        keep_secret(self.base_url)
+
     @property
     def where(self) -> str:
         """Model and address, for messages."""
@@ -76,7 +81,6 @@ class EmbeddingOptions(ModelOptions):
     batch_bytes: int = 200_000
     item_tokens: int = 8191
     base64: bool = True
-    timeout: float = 120.0
     encoding: str = "cl100k_base"
 
 

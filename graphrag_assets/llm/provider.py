@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from graphrag_assets.llm.model_errors import BadReplyError, without_secrets
+from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
+from graphrag_assets.masking import mask
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -227,12 +228,14 @@ class Failure:
         status: HTTP status, if the server replied.
         message: the provider's message on one line, without secrets.
         retry_after: seconds that the server asks to wait.
+        timed_out: whether the server did not answer in time.
     """
 
     kind: FailureKind
     status: int | None
     message: str
     retry_after: float | None = None
+    timed_out: bool = False
 
 
 _FATAL = {401, 402, 403, 404}
@@ -240,13 +243,13 @@ _TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
 _NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
 
 
-def failure(error: Exception, *secrets: str | None) -> Failure:
-    """Classify an exception of a request; `secrets` are removed from its message."""
+def failure(error: Exception) -> Failure:
+    """Classify an exception of a request."""
     status = getattr(error, "status_code", None)
     status = int(status) if isinstance(status, int | str) and str(status).isdigit() else None
     if no_connection := _no_connection(error):  # litellm reports it as HTTP 500
-        return Failure("unconnected", None, without_secrets(no_connection, *secrets))
-    message = without_secrets(_provider_message(error), *secrets)
+        return Failure("unconnected", None, mask(no_connection))
+    message = _provider_message(error)
     name = type(error).__name__
     if "ContentPolicy" in name:
         return Failure("refused", status, message)
@@ -263,7 +266,12 @@ def failure(error: Exception, *secrets: str | None) -> Failure:
         )
     else:
         passing = status in _TRANSIENT or status >= 500
-    return Failure("transient" if passing else "rejected", status, message, retry_after(error))
+    return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out(error))
+
+
+def timed_out(error: Exception) -> bool:
+    """Whether the server did not answer in time, or a proxy says so of it."""
+    return isinstance(error, TimeoutError) or getattr(error, "status_code", None) in (408, 504)
 
 
 def _no_connection(error: BaseException | None) -> str | None:
@@ -283,11 +291,12 @@ def _no_connection(error: BaseException | None) -> str | None:
 
 
 def _provider_message(error: Exception) -> str:
-    """The provider's own message on one line, without litellm's chain of class names."""
+    """The provider's own message on one line, without secrets and litellm's chain of class names."""
     text = str(error).strip().rpartition("Exception - ")[2].removeprefix("litellm.") or type(error).__name__
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text[text.index("{") :])["error"]["message"])
-    return " ".join(text.partition("Traceback (most recent call last)")[0].split())[:500]
+    line = " ".join(text.partition("Traceback (most recent call last)")[0].split())
+    return mask(line)[:500]  # in this order: half a key would not be recognized
 
 
 def retry_after(error: Exception) -> float | None:

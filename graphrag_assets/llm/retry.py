@@ -79,7 +79,7 @@ async def call_with_retries(
                     except ModelError:
                         raise
                     except Exception as error:
-                        raise_for(provider.failure(error, options.api_key), options, limits, what, attempts)
+                        raise_for(provider.failure(error), options, limits, what, attempts)
                     limits.breaker.has_replied = True
                     return result
         except _TransientError as last:
@@ -142,7 +142,8 @@ def _pause(failure: provider.Failure, options: ModelOptions, limits: LimitOption
 
 def _in_words(failure: provider.Failure) -> str:
     status = f"HTTP {failure.status}: " if failure.status and failure.status != 200 else ""
-    return f"{status}{failure.message}"
+    slow = " If the server is slow, raise GRAPHRAG_REQUEST_TIMEOUT." if failure.timed_out else ""
+    return f"{status}{failure.message}{slow}"
 
 
 def _remedy(status: int | None) -> str:

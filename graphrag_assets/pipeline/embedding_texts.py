@@ -15,7 +15,7 @@ def embedding_texts(
     """
     texts = pl.concat(
         [
-            text_units.select(kind=pl.lit("text_unit"), id="id", text=_in_context()),
+            text_units.select(kind=pl.lit("text_unit"), id="id", text=in_context()),
             entities.select(kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")),
             reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
         ]
@@ -24,7 +24,7 @@ def embedding_texts(
     return texts.with_columns(pl.Series("fingerprint", prints, dtype=pl.String), model=pl.lit(model))
 
 
-def _in_context() -> pl.Expr:
-    """The context, a line break and the text; the text alone where there is no context."""
+def in_context() -> pl.Expr:
+    """What is embedded of a text unit: context, line break and text; the text alone where there is no context."""
     context = pl.when(pl.col("context") != "").then("context")
     return pl.concat_str(context, "text", separator="\n", ignore_nulls=True)

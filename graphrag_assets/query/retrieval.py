@@ -64,6 +64,13 @@ class Question:
             raise QueryError(f"The question is {self.text!r}; it must be a text.")
         if not self.text.strip():
             raise QueryError("The question is empty.")
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise QueryError(
+                f"Character {error.start + 1} of the question is half of a character (a lone surrogate). Ask again "
+                "without it; in a shell, check that its text is UTF-8."
+            ) from None
 
     @cached_property
     def words(self) -> list[str]:

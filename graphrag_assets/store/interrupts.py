@@ -1,4 +1,4 @@
-"""Signals during a query: they end it within moments, and no broad `except Exception` takes them for its failure.
+"""Signals end what runs within moments, and no broad `except Exception` takes them for a failure.
 
 DuckDB replaces the error that a signal handler raises by a RuntimeError. Code that goes on after the failure of one
 batch would go on after Ctrl-C, or after a Dagster run was terminated.
@@ -12,6 +12,8 @@ from typing import TypeVar
 
 import duckdb
 
+from graphrag_assets.received_signals import raise_if_interrupted
+
 Result = TypeVar("Result")
 _MESSAGE = "Query interrupted"
 _SECONDS = 0.1
@@ -19,13 +21,36 @@ _SECONDS = 0.1
 
 @contextlib.contextmanager
 def interrupts_raised() -> Iterator[None]:
-    """Raise KeyboardInterrupt, which is no Exception, if a signal ended a query of the block."""
+    """Raise KeyboardInterrupt, which is no Exception, if a signal ended a query of the block.
+
+    The interrupted query may be hidden behind the errors of the statements after it, such as "Current transaction is
+    aborted".
+    """
     try:
         yield
-    except RuntimeError as error:
-        if str(error) != _MESSAGE:
+    except Exception as error:
+        raise_if_interrupted()
+        if not any(_is_interrupt(one) for one in _chain(error)):
             raise
         raise KeyboardInterrupt("A signal ended the query.") from error
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    return (
+        not isinstance(error, Exception)
+        or isinstance(error, duckdb.InterruptException)
+        or (isinstance(error, RuntimeError) and str(error) == _MESSAGE)
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those during whose handling it was raised."""
+    seen = set[int]()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__
 
 
 def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:

@@ -27,6 +27,7 @@ from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
@@ -58,6 +59,7 @@ class Publication:
     rows: dict[str, int]
 
 
+@interrupts_raised()
 def publish(
     working: WorkingDatabase,
     index_folder: Path,

@@ -15,6 +15,7 @@ from filelock import FileLock
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
 from graphrag_assets.store.publication_files import (
+    STABLE_NAME,
     current_number,
     kept_publications,
     point_to,
@@ -81,6 +82,17 @@ def roll_back(index_folder: Path, number: int) -> None:
         )
     with FileLock(index_folder / "publishing.lock"):
         point_to(index_folder, number)
+
+
+def state_in_words(index_folder: Path, newest: int, is_new: bool) -> str:
+    """What readers have after a run that has published `newest`, or has found that it has everything already."""
+    current = current_number(index_folder)
+    if is_new or current in (None, newest):
+        return f"{'Published' if is_new else 'Up to date'}: publication {newest}, {index_folder / STABLE_NAME}"
+    return (
+        f"Nothing is new since publication {newest}, but readers have publication {current} since a rollback. "
+        "`graphrag-assets rollback newest` goes forward again; so does the next publication with new content."
+    )
 
 
 def resolve(index_folder: Path, name: str) -> int:

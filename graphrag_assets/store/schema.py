@@ -480,7 +480,16 @@ INDEX_OPTIONS = table(
     ("value", "VARCHAR", "Its value."),
 )
 
+SCHEMA_VERSIONS = table(
+    "schema_versions",
+    "The version of the tables, by which an older version of graphrag_assets knows that it cannot use them.",
+    "version",
+    ("version", "INTEGER", "Incremented when older versions of graphrag_assets cannot use the tables."),
+    ("made_by", "VARCHAR", "Version of graphrag_assets that made them."),
+)
+
 OPERATION_TABLES = (
+    SCHEMA_VERSIONS,
     INDEX_ERRORS,
     BATCH_STATE,
     INDEX_RUNS,

@@ -20,6 +20,7 @@ import duckdb
 import polars as pl
 from filelock import FileLock, Timeout
 
+from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -97,7 +98,7 @@ class WorkingDatabase:
     def copy_to(self, target: Path) -> None:
         """Copy the database file, for work that takes longer than the lock may be held."""
         with self.lock():
-            with _attached(self.path) as connection:
+            with interrupts_raised(), _attached(self.path) as connection:
                 connection.execute("CHECKPOINT")
             # Only a closed file may be copied: copying an open one drops its lock and misses the log.
             shutil.copyfile(self.path, target)
@@ -110,7 +111,8 @@ class WorkingDatabase:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                with contextlib.suppress(duckdb.Error, RuntimeError):  # closing the connection rolls back, too
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 
@@ -167,21 +169,59 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             threads = "SET threads = 1" if is_small(path) else "RESET threads"
             connection.execute(f"{threads}; ATTACH {literal(path)} AS {name}; USE {name}")
         except duckdb.IOException as error:
+            if _is_damaged(error):
+                raise
             raise StoreError(
                 f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
                 "the index, open graphrag.duckdb beside it instead, which never blocks anyone."
             ) from error
         if path not in _completed or not _has_tables(connection):
+            _refuse_newer(connection, path)
             _complete(connection)
             _completed.add(path)
         yield connection
         connection.execute(f"USE memory; DETACH {name}")
+    except duckdb.Error as error:
+        connection.close()
+        instance.close()
+        if not _is_damaged(error):
+            raise
+        raise StoreError(
+            f"The working database {path} is damaged. Restore it from a backup; or delete it, run `graphrag-assets "
+            "index`, which pays for no answer of a model again, and import again what was imported. "
+            f"DuckDB says: {str(error).partition(chr(10))[0]}"
+        ) from error
     except BaseException:  # closes everything left open
         connection.close()
         instance.close()
         raise
     connection.close()
     _instances.put(instance)
+
+
+_DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")
+
+
+def _is_damaged(error: duckdb.Error) -> bool:
+    """Whether DuckDB cannot read the file, rather than perform the statement. It has no exception of its own for it."""
+    return any(words in str(error) for words in _DAMAGE)
+
+
+SCHEMA_VERSION = 1
+"""Incremented when an older version of this package can no longer use the working database."""
+
+
+def _refuse_newer(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Raise StoreError if a newer version made the database."""
+    try:
+        found = connection.execute("SELECT version, made_by FROM schema_versions ORDER BY version DESC").fetchone()
+    except duckdb.CatalogException:  # a new or an older database
+        return
+    if found and found[0] > SCHEMA_VERSION:
+        raise StoreError(
+            f"The working database {path} was made by version {found[1]} of graphrag-assets; this is {__version__}. "
+            "Install that version or a newer one, or set GRAPHRAG_DATA to another folder."
+        )
 
 
 def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -211,6 +251,10 @@ def _complete(connection: duckdb.DuckDBPyConnection) -> None:
         ]
     if missing:
         connection.execute("BEGIN;" + "".join(missing) + "COMMIT")
+    connection.execute(
+        "INSERT INTO schema_versions SELECT $version, $by WHERE NOT EXISTS (FROM schema_versions)",
+        {"version": SCHEMA_VERSION, "by": __version__},
+    )
 
 
 def replace_batch(connection: duckdb.DuckDBPyConnection, table: Table, batch: str, frame: pl.DataFrame) -> Changes:

@@ -90,7 +90,8 @@ def test_each_failed_run_is_told_of_once_and_without_keys(broken, webhook, monke
     cursor = tick(broken, cursor).cursor
     (said,) = webhook.posted
     assert said == {
-        "text": f"Failed: index_batches of batch broken. RuntimeError: the disk is full, says … (run {run_id})"
+        "text": "Failed: index_batches of batch broken. graphrag_assets.errors.GraphRAGError: RuntimeError: "
+        f"the disk is full, says … (run {run_id})"
     }
     tick(broken, cursor)
     assert len(webhook.posted) == 1

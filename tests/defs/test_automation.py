@@ -11,6 +11,7 @@ from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs
+from graphrag_assets.llm.model_errors import BudgetExceeded
 from tests.conftest import QUIET, repository
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -133,21 +134,45 @@ def test_files_being_written_are_waited_for(at_rest, monkeypatch):
     assert asked(tick(at_rest)) == [("index_batches", "b")]
 
 
-def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
+def poison(monkeypatch, error: Exception) -> None:
+    """Let batch b fail."""
     import graphrag_assets.indexing.index_batch as batch_index
 
     whole = batch_index.read_corpus
 
     def poisoned(batch, *rest):
         if batch == "b":
-            raise RuntimeError("poison")
+            raise error
         return whole(batch, *rest)
 
     monkeypatch.setattr(batch_index, "read_corpus", poisoned)
-    first = tick(watched)
-    for request in first.run_requests:
+
+
+def launch_with_b_failing(watched) -> None:
+    for request in tick(watched).run_requests:
         succeed = request.partition_key != "b"
         watched.run("index_batches", request.partition_key, succeed=succeed, tags=dict(request.tags))
+
+
+def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, monkeypatch):
+    with monkeypatch.context() as patch:
+        poison(patch, BudgetExceeded("the budget of $1.00 is used up"))
+        launch_with_b_failing(watched)
+    then = tick(watched)
+    assert asked(then) == []
+    assert "the budget ended in batch b" in then.skip_reason.skip_message
+    launch(watched, dg.SensorResult(run_requests=[dg.RunRequest(job_name="index_batches", partition_key="b")]))
+    assert asked(tick(watched)) == [("refresh_graph", None)]
+
+
+def test_the_sensor_alone_tries_failed_runs_again(watched):
+    first = tick(watched)
+    assert {request.tags["dagster/max_retries"] for request in first.run_requests} == {"0"}
+
+
+def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
+    poison(monkeypatch, RuntimeError("poison"))
+    launch_with_b_failing(watched)
     then = tick(watched)
     assert asked(then) == [("refresh_graph", None)]
     launch(watched, then)

@@ -7,6 +7,7 @@ import shutil
 import dagster as dg
 import pytest
 
+from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.store import schema
 from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
@@ -100,6 +101,37 @@ def test_every_stage_is_made_by_the_models(dagster_index):
     assert dagster_index.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
     assert dagster_index.sql("SELECT count(*) FROM entities")[0][0] > 0
     assert dagster_index.sql("SELECT count(*) FROM index_errors") == [(0,)]
+
+
+@pytest.mark.parametrize("fault", ["misnamed", "unreachable"])
+@pytest.mark.parametrize("contexts", ["headings", "model"])
+def test_an_embedding_model_that_fails_is_noticed_before_chat_is_paid_for(
+    modelled, server, monkeypatch, fault, contexts
+):
+    monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", contexts)
+    if fault == "misnamed":
+        server.models = {"test-chat"}
+    else:
+        monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
+    with pytest.raises(ModelError, match="test-embedding"):
+        modelled.index_all()
+    assert server.chats == []
+
+
+def test_an_embedding_model_that_fails_later_is_noticed_before_reports_are_paid_for(indexed, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/misnamed")
+    monkeypatch.setenv("GRAPHRAG_REPORT_WORDS", "500")  # all reports are due
+    server.models = {"test-chat"}
+    with pytest.raises(ModelError, match="misnamed"):
+        indexed.index_all()
+    assert server.chats == []
+
+
+def test_what_is_tried_first_is_embedded_once(modelled, server):
+    modelled.index_all()
+    texts = [text for request in server.embeddings for text in request.body["input"]]
+    stored = modelled.index.working.read("SELECT count(DISTINCT fingerprint) FROM embeddings").item()
+    assert len(texts) == len(set(texts)) == stored
 
 
 def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
@@ -209,8 +241,8 @@ def test_spend_is_sql(modelled, server):
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
         "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
-    tasks = ["extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
-    assert run == (8, 0, True, tasks)
+    tasks = ["embed", "extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
+    assert run == (9, 0, True, tasks)
     assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )

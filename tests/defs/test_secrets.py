@@ -18,7 +18,7 @@ from tests.conftest import Project
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 
-CHAT_KEY, EMBEDDING_KEY = "sk-plantedchatsecret0123456789", "sk-plantedembeddingsecret0123456789"
+CHAT_KEY, EMBEDDING_KEY = "plantedchatsecret/0123456789", "plantedembeddingsecret+0123456789"
 TEXT = "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland."
 
 
@@ -32,7 +32,8 @@ def recorded(project, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", str(home))
     with running() as server, dg.DagsterInstance.get() as instance:
         use(monkeypatch, server)
-        monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", CHAT_KEY)
+        monkeypatch.setenv("OPENAI_API_KEY", CHAT_KEY)  # the provider's own variable
+        monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY", raising=False)
         monkeypatch.setenv("GRAPHRAG_EMBEDDING_API_KEY", EMBEDDING_KEY)
         yield Project(project.root, instance), server
 

@@ -234,3 +234,28 @@ def test_a_circle_of_causes_ends():
     first, second = RuntimeError("first"), RuntimeError("second")
     first.__cause__, second.__cause__ = second, first
     assert failure(first).message == "first"
+
+
+SECRET = "planted/provider=secret+0123"
+ECHOES = {
+    "the key is wrong": (401, {"error": {"message": f"Incorrect API key provided: {SECRET}"}}),
+    "the request is rejected": (400, {"error": {"message": f"Bad header Authorization: Bearer {SECRET}"}}),
+    "the server fails": (500, {"error": {"message": "x" * 490 + f" {SECRET}"}}),
+    "a body that is no JSON": (503, f"<html>{SECRET}</html>"),
+    "an answer that is no choice": (200, {"choices": SECRET}),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_a_key_of_the_providers_variable_that_is_echoed_is_not_shown(liar, tmp_path, monkeypatch, caplog, echo):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    liar.status, body = ECHOES[echo]
+    liar.body = json.dumps(body).encode()
+    options = {"base_url": liar.url, "timeout": 5, "prices": PriceOptions(1.0, 1.0)}
+    chat = ChatModel(ChatOptions("openai/m", **options), Ledger(tmp_path / "ledger.db"), Limits(LIMITS))
+    embedder = EmbeddingModel(EmbeddingOptions("openai/m", **options), chat.ledger, Limits(LIMITS))
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    for call in (chat.complete(request), embedder.embed(["a text"])):
+        with pytest.raises(ModelError) as refused:
+            asyncio.run(within_the_deadline(call))
+        assert "planted" not in str(refused.value) + caplog.text

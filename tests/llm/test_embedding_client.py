@@ -140,9 +140,10 @@ def address(request: pytest.FixtureRequest, lab: Lab, monkeypatch: pytest.Monkey
 def test_wrong_replies_and_passing_failures_are_retried(lab: Lab, address: dict[str, Any], fault: str) -> None:
     lab.server.fail_next(fault)
     model = lab.embedding(timeout=0.2 if fault == "slow" else 30, **address)
-    vectors = run(model.embed(["Ada", "Charles"]))
+    texts = ["Charles"] if fault == "slow" else ["Ada", "Charles"]  # several are sent in halves
+    vectors = run(model.embed(texts))
 
-    assert np.allclose(vectors[1], unit(embedding_of("Charles")), atol=1e-6)
+    assert np.allclose(vectors[-1], unit(embedding_of("Charles")), atol=1e-6)
     assert len(lab.server.embeddings) == 2  # no retries but ours
     assert model.usage.total.retries == 1
 
@@ -218,3 +219,23 @@ def test_identical_concurrent_requests_are_sent_once(lab: Lab) -> None:
 
     assert len({vectors.tobytes() for vectors in run(all_at_once())}) == 1
     assert len(lab.server.embeddings) == 1
+
+
+def test_texts_that_time_out_are_sent_in_halves_and_later_requests_keep_to_them(lab: Lab) -> None:
+    lab.server.seconds_per_text = 0.05  # 16 texts in 0.8 s, 4 in 0.2 s
+    model = lab.embedding(timeout=0.5, batch_size=16, limits={"concurrency": 1, "max_retries": 0})
+    texts = [f"Text {n}" for n in range(20)]
+    vectors = run(model.embed(texts))
+    sent = [len(request.body["input"]) for request in lab.server.embeddings]
+    assert sorted(sent) == [4, 8, 8, 16]
+    assert np.allclose(vectors, [unit(embedding_of(text)) for text in texts], atol=1e-6)
+    run(model.embed([f"Later {n}" for n in range(16)]))
+    assert [len(request.body["input"]) for request in lab.server.embeddings[4:]] == [8, 8]
+    assert model.usage.total.failures == 0
+
+
+def test_one_text_that_times_out_is_an_error_that_names_the_timeout(lab: Lab) -> None:
+    lab.server.seconds_per_text = 0.5
+    model = lab.embedding(timeout=0.1, limits={"max_retries": 1})
+    with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
+        run(model.embed(["one", "two"]))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.llm.ledger import Entry, Ledger, key_of
-from graphrag_assets.llm.model_errors import LedgerError, without_secrets
+from graphrag_assets.llm.model_errors import LedgerError
 from tests.llm.conftest import run
 
 
@@ -158,16 +159,12 @@ def test_ledger_that_fails_during_use_is_an_error_with_a_remedy(tmp_path: Path) 
         run(ledger.get("a"))
 
 
-def test_the_password_of_the_ledger_is_never_shown() -> None:
-    with pytest.raises(LedgerError) as caught:
-        run(Ledger("postgresql+psycopg://team:hunter22@127.0.0.1:1/ledger").get_many(["a"]))
-    assert "hunter22" not in str(caught.value)
+@pytest.mark.parametrize("password", ["hunter22", "hunt@er22", "hunt/er22", "hunt%40er22", "hunt:er@22/x"])
+def test_the_password_of_the_ledger_is_never_shown(password: str) -> None:
+    with pytest.raises(GraphRAGError) as caught, masked_errors():
+        run(Ledger(f"postgresql+psycopg://team:{password}@127.0.0.1:1/ledger").get_many(["a"]))
+    assert not any(part in str(caught.value) for part in ("hunt", "er22", "22/x"))
     assert "127.0.0.1:1/ledger" in str(caught.value)
-
-
-def test_anything_that_looks_like_a_key_is_removed_from_messages() -> None:
-    text = "Incorrect key sk-proj-abcdef123456, Bearer abc.def at http://me:pw@host/ and MySecret"
-    assert without_secrets(text, "MySecret", None) == "Incorrect key …, … at http…@host/ and …"
 
 
 def test_other_databases_fall_back_to_row_by_row(tmp_path: Path) -> None:

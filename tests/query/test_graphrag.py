@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +290,27 @@ def test_an_answer_cites_each_passage_once(rag: GraphRAG) -> None:
         ("Reports", 3),
     ]
     assert (citations[0].table, citations[0].number, citations[0].id) == ("Sources", 0, "t0")
+
+
+@pytest.mark.parametrize("ask", [*METHODS, "context", "retrieve"])
+def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRAG, ask: str) -> None:
+    calls = {"context": partial(rag.context, "local"), "retrieve": rag.retrieve}
+    with pytest.raises(QueryError, match="Character 5 of the question is half of a character"):
+        calls.get(ask, partial(rag.search, ask))("Who \ud800 commanded the Niagara?")
+
+
+def test_a_script_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    script = f"""
+from graphrag_assets.query import GraphRAG
+rag = GraphRAG({str(path)!r})
+entities, answer = rag.sql("FROM entities"), rag.local("Who commanded the Niagara?")
+stream = rag.stream("basic", "Who commanded the Niagara?")
+next(iter(stream))
+try:
+    rag.sql("FROM no_such_table")
+except Exception as error:
+    kept = error
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,100 @@
+"""Secrets in use, and the one function that masks them in everything that leaves the process.
+
+Secrets are masked by value, because a server may echo a key in any form: those of environment variables whose names
+say that they hold one, as the providers' do; user and password of URLs in the environment; and those given in code.
+What merely looks like a key, or like a URL with a password, is masked too.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
+
+from dotenv import dotenv_values
+
+MASK = "…"
+_SECRET_NAME = re.compile(
+    r"(?i)(?:key|token|secret|password|passwd|pwd|passphrase|credentials?|signature|webhook|alert_url)(?![a-z])"
+)
+_USER = re.compile(r"(?<=://)(?:[^\s/@:'\"<>]*:[^\s'\"<>]*|[^\s/@'\"<>]+)@")
+_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)\]},;]*")
+_LIKE_A_KEY = re.compile(
+    r"(?i)\b(?:sk|pk|rk|gsk|xai|hf)[-_][a-z0-9*_-]{8,}|\bbearer\s+[\w.~+/=*-]{6,}|\bbasic\s+[a-z0-9+/=]{12,}"
+)
+_SHORTEST = 8
+"""Shorter values of variables are placeholders, such as "none" or "ollama"."""
+_UNMISTAKABLE = 12
+"""Values of this length are masked inside words too; shorter ones, which may be words, only by themselves."""
+
+_given: set[str] = set()
+
+
+def without_credentials(text: str) -> str:
+    """The text with its URLs shortened to what may be shown: no user, no password, no query.
+
+    A password may contain @ and /, as those of databases do.
+
+    >>> without_credentials("https://me:p@ss/word@models.example/v1?token=t is down")
+    'https://models.example/v1 is down'
+    """
+    return _QUERY.sub(r"\1", _USER.sub("", text))
+
+
+def keep_secret(value: str | None) -> None:
+    """Mask a value given in code from now on: a key, or a URL with user and password."""
+    if value:
+        _given.update(_parts_of_url(value) if "://" in value else [value])
+
+
+def mask(text: str) -> str:
+    """The text without secrets in use, credentials in URLs, and anything that looks like a key.
+
+    Masking twice changes nothing more.
+    """
+    text = without_credentials(text)
+    if pattern := _pattern(_given | set(_of_environment())):
+        text = re.sub(pattern, MASK, text)
+    return _LIKE_A_KEY.sub(MASK, text)
+
+
+def _of_environment() -> Iterator[str]:
+    """The secrets in the environment and `.env`."""
+    for name, value in {**dotenv_values(".env"), **os.environ}.items():
+        if not value:
+            continue
+        if "://" in value:
+            yield from _parts_of_url(value)
+        is_path = os.path.exists(value)  # noqa: PTH110  (`Path` refuses long names)
+        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST and not is_path:
+            yield value
+            # connection strings: AccountName=…;AccountKey=…
+            yield from (part for part in re.split(r";\w+=", value) if ";" in value and len(part) >= _SHORTEST)
+
+
+def _parts_of_url(url: str) -> Iterator[str]:
+    """User and password of a URL, and the values of its query whose names say that they are secret.
+
+    Libraries disagree on where a password with @ or / ends, so its parts are secrets too.
+    """
+    for credentials in _USER.findall(url):
+        password = credentials.removesuffix("@").partition(":")[2]
+        if password:
+            parts = re.split("[@/:?#]", f"{password}@{unquote(password)}")
+            yield from (credentials, password, *filter(None, parts))
+    query = url.partition("?")[2]
+    yield from (value for name, value in parse_qsl(query) if _SECRET_NAME.search(name))
+
+
+def _pattern(secrets: set[str]) -> str:
+    """A pattern of the secrets in all forms in which they are echoed, the longest first."""
+    forms = {
+        form
+        for secret in secrets
+        for plain in (secret, unquote(secret))
+        for form in (plain, quote(plain, safe=""), quote(plain), quote_plus(plain), json.dumps(plain)[1:-1])
+    } - {"", MASK}
+    return "|".join(
+        re.escape(form) if len(form) >= _UNMISTAKABLE else rf"(?<!\w){re.escape(form)}(?!\w)"
+        for form in sorted(forms, key=lambda form: (-len(form), form))
+    )

@@ -1,0 +1,46 @@
+"""A working database that cannot be used is one sentence with its remedy."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.errors import StoreError
+from graphrag_assets.store.working import SCHEMA_VERSION, WorkingDatabase
+from tests.cli import run_command
+
+
+def overwrite(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[12288:200_000] = bytes(len(content[12288:200_000]))
+    path.write_bytes(content)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no database": lambda path: path.write_bytes(b"hello" * 5000),
+    "a short text": lambda path: path.write_text("hello"),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:20_000]),
+    "overwritten": overwrite,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_working_database_is_named_with_the_remedy(project, damage):
+    working = project.index.working
+    assert working.read("SELECT 1 AS n").item() == 1
+    DAMAGES[damage](working.path)
+    with pytest.raises(StoreError, match=r"is damaged\. Restore it from a backup; or delete it, run"):
+        working.read("FROM documents")
+    said = run_command("status", status=1)
+    assert said.startswith("Error: The working database")
+    assert said.count("\n") == 1
+    working.path.unlink()
+    assert working.read("FROM documents").is_empty()
+
+
+def test_a_working_database_of_a_newer_version_names_it(project, tmp_path):
+    with project.index.working.transaction() as connection:
+        connection.execute(f"INSERT INTO schema_versions VALUES ({SCHEMA_VERSION + 1}, '9.1.0')")
+    moved = WorkingDatabase(project.index.database.rename(tmp_path / "newer.duckdb"))
+    with pytest.raises(StoreError, match=r"was made by version 9\.1\.0 of graphrag-assets; this is .* Install"):
+        moved.read("FROM documents")

@@ -1,0 +1,103 @@
+"""What is masked in everything that leaves the process, and what is not."""
+
+import base64
+
+import pytest
+
+from graphrag_assets.errors import GraphRAGError, InputError, masked_errors
+from graphrag_assets.masking import mask, without_credentials
+
+KEY = "planted/Key+with=odd chars"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "AZURE_API_KEY",
+        "AZURE_AD_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "WATSONX_APIKEY",
+        "HF_TOKEN",
+        "GRAPHRAG_CHAT_API_KEY",
+        "GRAPHRAG_ALERT_URL",
+        "PGPASSWORD",
+    ],
+)
+@pytest.mark.parametrize("echoed", [KEY, "planted%2FKey%2Bwith%3Dodd%20chars", "planted%2FKey%2Bwith%3Dodd+chars"])
+def test_a_secret_of_a_variable_is_masked_in_every_form(monkeypatch, name, echoed):
+    monkeypatch.setenv(name, KEY)
+    assert mask(f"Incorrect key <{echoed}>.") == "Incorrect key <…>."
+
+
+def test_a_secret_of_the_env_file_is_masked(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("MISTRAL_API_KEY=plantedmistralkey\n")
+    assert mask("The key plantedmistralkey is wrong.") == "The key … is wrong."
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://me:p@ss@host:8000/v1", "https://host:8000/v1"),
+        ("postgresql+psycopg://me:pa/ss@db:5432/ledger", "postgresql+psycopg://db:5432/ledger"),
+        ("postgresql://me:a/b@c@db/ledger", "postgresql://db/ledger"),
+        ("s3://AKIAKEY:pa/s+s@bucket/folder", "s3://bucket/folder"),
+        ("https://token@host/v1", "https://host/v1"),
+        ("https://host/v1?api-key=plantedquery&x=1", "https://host/v1"),
+        ("https://host:8000/v1", "https://host:8000/v1"),
+        ("s3://bucket/a@b.txt", "s3://bucket/a@b.txt"),
+    ],
+    ids=lambda _: "",  # pytest puts the ids into the environment
+)
+def test_credentials_of_a_url_are_left_out_wherever_they_end(url, shown):
+    assert without_credentials(url) == shown
+    assert mask(f"Cannot open '{url}': refused") == f"Cannot open '{shown}': refused"
+
+
+@pytest.mark.parametrize("password", ["p@sword", "pas/sword", "p%40sword"])
+def test_the_parts_that_a_library_takes_a_password_for_are_masked(monkeypatch, password):
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"postgresql://me:{password}@db/ledger")
+    said = mask("could not translate host name 'sword@db' of user me:pas, also p@sword; port 'pas' is no number")
+    assert "sword" not in said
+    assert "pas'" not in said or "/" not in password
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Incorrect key sk-proj-abcdef123456, Bearer abc.def", "Incorrect key …, …"),
+        (f"Authorization: Basic {base64.b64encode(b'me:password').decode()}", "Authorization: …"),
+        ("The batch key-documents and api_keys.md are new.", "The batch key-documents and api_keys.md are new."),
+    ],
+)
+def test_what_looks_like_a_key_is_masked(text, masked):
+    assert mask(text) == masked == mask(masked)
+
+
+def test_placeholders_paths_and_settings_are_not_masked(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path))
+    monkeypatch.setenv("GRAPHRAG_TOKENS_PER_MINUTE", "100000000")
+    text = f"ollama/llama3 with {tmp_path} and 100000000 tokens"
+    assert mask(text) == text
+
+
+def test_no_error_of_this_package_shows_a_secret(monkeypatch):
+    monkeypatch.setenv("COHERE_API_KEY", "plantedcoherekey")
+    assert str(InputError("Not plantedcoherekey.")) == "Not …."
+
+
+def test_errors_of_libraries_and_their_causes_show_no_secret(monkeypatch):
+    monkeypatch.setenv("COHERE_API_KEY", "plantedcoherekey")
+    with pytest.raises(GraphRAGError) as replaced, masked_errors():
+        raise OSError(5, "refused plantedcoherekey")
+    assert str(replaced.value) == "OSError: [Errno 5] refused …"
+    with pytest.raises(InputError) as kept, masked_errors():
+        raise InputError("The folder cannot be read.") from OSError("plantedcoherekey")
+    assert kept.value.__cause__ is None
+    assert kept.value.__suppress_context__
+    with pytest.raises(KeyError), masked_errors():
+        raise KeyError("nothing secret")

@@ -33,6 +33,10 @@ class StoreError(GraphRAGError):
     """The working database or a publication is missing, locked or unreadable."""
 
 
+class DiskFullError(StoreError):
+    """Nothing more could be written."""
+
+
 class CheckError(GraphRAGError):
     """Blocking checks failed, so the index is not published."""
 
@@ -49,17 +53,34 @@ class AlertError(GraphRAGError):
 def masked_errors() -> Iterator[None]:
     """Mask secrets in errors of libraries, which have no message of ours, before they are recorded or shown.
 
-    An error is replaced only if it, or one that it stems from, shows a secret.
+    An error is replaced only if it, or one that it stems from, shows a secret, or says that the disk is full.
+
+    Raises:
+        DiskFullError: a library could not write for lack of space.
     """
     try:
         yield
     except Exception as error:
+        if not isinstance(error, GraphRAGError) and (said := _full_disk(error)):
+            raise DiskFullError(
+                f"The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
+                f"there. ({said})"
+            ) from None
         if all(mask(str(one)) == str(one) for one in _chain(error)):
             raise
         if isinstance(error, GraphRAGError) or mask(str(error)) == str(error):
             raise error from None
         shown = GraphRAGError(f"{type(error).__name__}: {error}")
         raise shown.with_traceback(error.__traceback__) from None
+
+
+_FULL = ("no space left on device", "disk quota exceeded", "database or disk is full")
+
+
+def _full_disk(error: BaseException) -> str | None:
+    """What an error says of a full disk; each library has words of its own, with the system's among them."""
+    said = (str(one) for one in _chain(error) if any(words in str(one).lower() for words in _FULL))
+    return next((text.rpartition("Original error: ")[2].strip() for text in said), None)  # as DuckDB introduces it
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

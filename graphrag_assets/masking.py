@@ -23,7 +23,9 @@ _LIKE_A_KEY = re.compile(
     r"(?i)\b(?:sk|pk|rk|gsk|xai|hf)[-_][a-z0-9*_-]{8,}|\bbearer\s+[\w.~+/=*-]{6,}|\bbasic\s+[a-z0-9+/=]{12,}"
 )
 _SHORTEST = 8
-"""Shorter values of variables are placeholders, such as "none" or "ollama"."""
+"""Shorter keys are placeholders, such as "none" or "ollama"."""
+_SHORTEST_PART = 3
+"""Shorter parts of passwords are no secret by themselves, and may be words."""
 _UNMISTAKABLE = 12
 """Values of this length are masked inside words too; shorter ones, which may be words, only by themselves."""
 
@@ -43,8 +45,10 @@ def without_credentials(text: str) -> str:
 
 def keep_secret(value: str | None) -> None:
     """Mask a value given in code from now on: a key, or a URL with user and password."""
-    if value:
-        _given.update(_parts_of_url(value) if "://" in value else [value])
+    if value and "://" in value:
+        _given.update(_parts_of_url(value))
+    elif value and len(value) >= _SHORTEST:
+        _given.add(value)
 
 
 def mask(text: str) -> str:
@@ -81,7 +85,7 @@ def _parts_of_url(url: str) -> Iterator[str]:
         password = credentials.removesuffix("@").partition(":")[2]
         if password:
             parts = re.split("[@/:?#]", f"{password}@{unquote(password)}")
-            yield from (credentials, password, *filter(None, parts))
+            yield from (credentials, password, *(part for part in parts if len(part) >= _SHORTEST_PART))
     query = url.partition("?")[2]
     yield from (value for name, value in parse_qsl(query) if _SECRET_NAME.search(name))
 

@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from graphrag_assets import masking
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.indexing.communities import update_communities
@@ -41,6 +42,12 @@ settings.load_profile("fast")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Extended tests run first: at the end, a long one would keep the other processes waiting."""
     items.sort(key=lambda item: item.get_closest_marker("extended") is None)
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets given in code are masked from then on: in this test, not in those after it."""
+    monkeypatch.setattr(masking, "_given", set())
 
 
 @dataclass

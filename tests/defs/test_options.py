@@ -170,8 +170,8 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     extractions = modelled.sql("SELECT count(*) FROM llm_calls WHERE batch = 'one' AND kind = 'chat'")[0][0]
     run = modelled.run("index_batches", "one", ops=of_batch(rerun="EXTRACTION", bypass_cache=True))
     assert len(server.chats) == sent + extractions
-    kinds = ledger_entries(modelled.index.settings).filter(pl.col("batch") == "one")["kind"]
-    books = dict(kinds.value_counts().iter_rows())
+    kinds = ledger_entries(modelled.index.settings).filter(batch="one")["kind"]
+    books = dict(kinds.filter(kinds != "embedding").value_counts().iter_rows())
     assert books == {"chat": extractions, "replaced": extractions}  # what was paid stays in the books
     # A run that is repeated after a crash counts from its first attempt.
     again = dg.DagsterRun(job_name="index_batches", root_run_id=run.run_id, parent_run_id=run.run_id)

@@ -30,6 +30,7 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
             "text": texts,
             "creation_date": "2026-01-01",
             "raw_data": None,
+            "encoding": None,
             "content_hash": "h",
             "format": "txt",
             "language": "en",

@@ -44,6 +44,7 @@ DOCUMENTS = pl.DataFrame(
         "text": "Ada met Ben. Ben met Eve.",
         "creation_date": "2026-01-01",
         "raw_data": None,
+        "encoding": None,
         "content_hash": "h",
         "format": "txt",
         "language": "en",

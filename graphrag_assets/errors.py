@@ -61,7 +61,7 @@ def masked_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not isinstance(error, GraphRAGError) and (said := _full_disk(error)):
+        if not isinstance(error, GraphRAGError) and (said := full_disk(error)):
             raise DiskFullError(
                 f"The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
                 f"there. ({said})"
@@ -77,7 +77,7 @@ def masked_errors() -> Iterator[None]:
 _FULL = ("no space left on device", "disk quota exceeded", "database or disk is full")
 
 
-def _full_disk(error: BaseException) -> str | None:
+def full_disk(error: BaseException) -> str | None:
     """What an error says of a full disk; each library has words of its own, with the system's among them."""
     said = (str(one) for one in _chain(error) if any(words in str(one).lower() for words in _FULL))
     return next((text.rpartition("Original error: ")[2].strip() for text in said), None)  # as DuckDB introduces it

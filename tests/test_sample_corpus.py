@@ -115,6 +115,6 @@ def test_the_context_of_local_search_joins_documents_for_questions_over_several(
 
 
 def test_small_local_context_contains_the_answers(sample_index):
-    held = answers_held(GraphRAG(sample_index.root / "index"), 1_500)
-    assert sum(held["fact"]) >= 20
-    assert sum(held["multi_hop"]) >= 8
+    held = [answers_held(GraphRAG(sample_index.root / "index"), tokens) for tokens in (1_000, 1_500, 2_000)]
+    assert min(sum(of_size["fact"]) for of_size in held) >= 20
+    assert sum(sum(of_size["multi_hop"]) for of_size in held) >= 24

@@ -36,8 +36,8 @@ class LocalOptions(Options):
     """Options of a local context; names and defaults are GraphRAG's.
 
     Args:
-        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others, first to
-            the selected entities.
+        text_unit_prop: share of the tokens for sources. What a section does not use goes to the others, first to the
+            sources, then to the selected entities.
         community_prop: share of the tokens for reports; entities, relationships and claims get the rest.
         top_k_entities: number of entities, including those of `include_entity_names` (titles or aliases) and
             excluding those of `exclude_entity_names`.
@@ -173,7 +173,7 @@ SOURCES = Layout(
 
 # Of the graph's share, the selected entities may use two thirds; relationships get two thirds of what they leave.
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
-_PRECEDENCE = ("Entities", "Sources", "Relationships", "Claims", "Reports")
+_PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims", "Reports")
 _MAX_TEXT_UNITS = 100
 _MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits

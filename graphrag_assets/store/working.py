@@ -21,8 +21,9 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from graphrag_assets import __version__
-from graphrag_assets.errors import StoreError
+from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
@@ -165,11 +166,13 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         instance = duckdb.connect(config=CONNECTION_CONFIG)
     connection, name = instance.cursor(), identifier(path.stem)
     try:
+        if not path.exists():
+            _create(connection, path)
         try:
             threads = "SET threads = 1" if is_small(path) else "RESET threads"
             connection.execute(f"{threads}; ATTACH {literal(path)} AS {name}; USE {name}")
         except duckdb.IOException as error:
-            if _is_damaged(error):
+            if _is_damaged(error) or full_disk(error):
                 raise
             raise StoreError(
                 f"Cannot open {path}: {error}. If a DuckDB shell or notebook has it open, close it there; to look at "
@@ -222,6 +225,13 @@ def _refuse_newer(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"The working database {path} was made by version {found[1]} of graphrag-assets; this is {__version__}. "
             "Install that version or a newer one, or set GRAPHRAG_DATA to another folder."
         )
+
+
+def _create(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Make an empty database beside `path` and move it there: one that was interrupted halfway looks like damage."""
+    with draft_folder(path.parent) as drafts:
+        connection.execute(f"ATTACH {literal(drafts / path.name)} AS created; DETACH created")
+        (drafts / path.name).replace(path)
 
 
 def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:

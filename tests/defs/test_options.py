@@ -1,7 +1,6 @@
 """What is given to a run in the launchpad: checked first, kept by what the run made, never paid for unasked."""
 
 import dagster as dg
-import polars as pl
 import pytest
 from pydantic import ValidationError
 

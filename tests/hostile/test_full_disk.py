@@ -47,15 +47,14 @@ def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_wit
         monkeypatch.setenv("GRAPHRAG_DATA", str(disk))
         monkeypatch.setenv("GRAPHRAG_INPUT", str(expected.input))
         project = Project(disk, expected.instance)
-        for kilobytes in (0, 50, 100, 200, 400, 800, 1600, 3200, 100_000):  # that are free
+        for kilobytes in (8, 50, 100, 200, 400, 800, 1600, 3200, 100_000):  # free ones
             resize(disk, shutil.disk_usage(disk).used // 1024 + kilobytes)
             try:
                 with masked_errors():
+                    stages |= set(project.index.working.read("SELECT stage FROM index_runs")["stage"])
                     project.index_all()
             except DiskFullError as error:
                 said.append(str(error))
-                resize(disk, 100_000)
-                stages.update(project.index.working.read("SELECT DISTINCT stage FROM index_runs")["stage"])
         assert len(said) >= 3
         assert all("The disk is full. Free space and run again" in line for line in said)
         assert "index_batch" in stages  # what was committed has stayed

@@ -14,6 +14,7 @@ from tests.soak.command import KILLED
 from tests.soak.summary import SECRETS, Summary, run_command
 
 CONCURRENCY = 5
+LONG = ("index", "index one batch", "import", "purge")
 LONGEST = 4.0  # seconds until a kill
 
 
@@ -28,14 +29,19 @@ class ProcessHistory(IndexHistory):
         use_models(self.patch.setenv, self.server.url)
 
     def run(self, operation: str, killed: int | None = None) -> str:
-        """Even kills are at a change of files, odd ones after some time."""
+        """Kills are at a change of files; odd ones of long operations after some time."""
+        if operation == "purge":  # which is refused unless the index is complete
+            self.complete_import()
+            self.run("index")
         arguments, index_folder = self.arguments(operation), self.index_folder
         self.server.requests.clear()
         stored = stored_answers(index_folder)
         if killed is None:
             end = ["never"]
+        elif killed % 2 and operation in LONG:
+            end = ["second", str(LONGEST * killed / 40)]
         else:
-            end = ["second", str(LONGEST * killed / 40)] if killed % 2 else ["change", str(killed)]
+            end = ["change", str(killed)]
         status, output = run_command(self.summary, *end, *arguments)
         while self.server.in_flight:  # nobody receives these answers
             time.sleep(0.01)

@@ -4,13 +4,14 @@ BIN := .venv/bin
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-all check docs bench constraints clean
+.PHONY: help install install-dev demo dev test test-all soak check docs bench constraints clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
 	@echo "make test    the test suite, on all cores (under six minutes on two)"
 	@echo "make test-all  with a browser, servers, killed processes and more random examples (under twelve minutes)"
+	@echo "make soak    random histories, kill -9, hostile inputs and servers, for an hour; SOAK_MINUTES=8 make soak: shorter"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make bench   seconds and memory per stage for a million tokens"
@@ -60,6 +61,10 @@ test: .venv/.installed-dev
 
 test-all: .venv/.installed-dev
 	$(PYTEST) --hypothesis-profile thorough
+
+# What it does is in tests/soak/__main__.py. SOAK_SEED repeats an earlier one.
+soak: .venv/.installed-dev
+	$(BIN)/python -m tests.soak
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check .

@@ -25,7 +25,7 @@ from rich.console import Console
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.invariants import INVARIANTS
-from tests.defs.test_sequences import SENTENCES, facts, index_all
+from tests.comparison import SENTENCES, facts, index_all
 from tests.model_index import PROJECT
 
 BATCHES = ("a", "b", "c", "d")

@@ -48,7 +48,7 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
     """Index into an empty folder, kill -9 when due and restart, for each of `dues`; at last index to the end."""
     made, found = ModelIndex(folder, server.url, documents), Killed()
     for due in dues:
-        stored = _stored(made)
+        stored = stored_answers(made.folder / "index")
         first, process, began = len(server.requests), made.start(), time.monotonic()
         while process.poll() is None and not due(time.monotonic() - began, len(server.requests) - first):
             time.sleep(0.002)
@@ -59,7 +59,7 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
             while server.in_flight:  # nobody receives these answers
                 time.sleep(0.01)
             found.killed += 1
-            found.in_flight += _unstored(server.requests[first:], stored, _stored(made))
+            found.in_flight += unstored(server.requests[first:], stored, stored_answers(made.folder / "index"))
         found.before += len(server.requests) - first
     first = len(server.requests)
     made.run()
@@ -67,25 +67,25 @@ def kill_and_rerun(server: OpenAIServer, folder: Path, documents: Path, *dues: D
     return found
 
 
-def _stored(made: ModelIndex) -> set[tuple[str, str]]:
+def stored_answers(index_folder: Path) -> set[tuple[str, str]]:
     """Kind and key of all entries of the ledger."""
-    ledger = made.folder / "index" / "ledger.sqlite"
+    ledger = index_folder / "ledger.sqlite"
     if not ledger.exists():
         return set()
     with closing(sqlite3.connect(ledger)) as connection:
         return set(connection.execute("SELECT kind, key FROM llm_calls"))
 
 
-def _unstored(requests: list[Request], before: set[tuple[str, str]], after: set[tuple[str, str]]) -> int:
+def unstored(requests: list[Request], before: set[tuple[str, str]], after: set[tuple[str, str]]) -> int:
     """How many of a run's requests left no answer in the ledger."""
     embeddings = [request.body["input"] for request in requests if "input" in request.body]
     stored = {key for kind, key in after if kind == "embedding"}
     answered = sum(kind in ("chat", "invalid") for kind, _ in after - before)
-    lost = sum(any(_embedding_key(text) not in stored for text in texts) for texts in embeddings)
+    lost = sum(any(embedding_key(text) not in stored for text in texts) for texts in embeddings)
     return len(requests) - len(embeddings) - answered + lost
 
 
-def _embedding_key(text: str) -> str:
+def embedding_key(text: str) -> str:
     return key_of("embedding", "openai", "test-embedding", {}, text)
 
 

@@ -96,10 +96,12 @@ class OpenAIServer:
 
     `content` makes the message of a chat request; `next_faults` are given to the next requests in turn (None:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
+    `replace` may give another reply (status, headers, body) to a request.
     With `remember` a request that comes again, byte for byte, has the answer it had, at next to no cost.
     """
 
     content: Callable[[Body], str] = content_for
+    replace: Callable[[Body], tuple[int, dict[str, str], bytes] | None] | None = None
     faults: FaultPlan = field(default_factory=FaultPlan)
     next_faults: deque[str | None] = field(default_factory=deque)
     rejected_formats: set[str] = field(default_factory=set)
@@ -193,6 +195,9 @@ class OpenAIServer:
         fault, body = request.fault, request.body
         if self.latency:
             await asyncio.sleep(self.latency)
+        if self.replace and (reply := self.replace(body)):
+            status, headers, payload = reply
+            return await _send(writer, status, payload, headers)
         if fault == "slow":
             await asyncio.sleep(self.slow_seconds)
         if self.seconds_per_text and "input" in body:

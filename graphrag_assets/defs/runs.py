@@ -1,9 +1,11 @@
 """Runs of an index's asset jobs in this process, one per batch and one for everything after them."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dagster as dg
+from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
@@ -95,9 +97,21 @@ def failed_by(events: Sequence[dg.DagsterEvent], error_class: str) -> bool:
 
 def register_batches(names: IndexNames, instance: dg.DagsterInstance, scan: Scan) -> None:
     """Register the batches as partitions, and report the present versions of those that differ from the index."""
-    instance.add_dynamic_partitions(names.partitions_name, scan.known)
+    _add_partitions(instance, names.partitions_name, scan.known)
     for event in source_versions(names, scan, scan.due):
         instance.report_runless_asset_event(event)
+
+
+def _add_partitions(instance: dg.DagsterInstance, name: str, keys: Sequence[str]) -> None:
+    """Register partitions, in several processes at once too.
+
+    Dagster looks for them, then inserts those it has not found: where another process was first, it has to look again.
+    """
+    for _ in keys:  # each collision means that another one is registered
+        with contextlib.suppress(IntegrityError):
+            instance.add_dynamic_partitions(name, keys)
+            return
+    instance.add_dynamic_partitions(name, keys)
 
 
 def source_versions(names: IndexNames, scan: Scan, batches: Sequence[str]) -> list[dg.AssetObservation]:

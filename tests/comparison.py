@@ -1,0 +1,123 @@
+"""The content of an index, to be compared with that of a fresh index of the same documents."""
+
+import os
+from pathlib import Path
+
+import igraph
+import pytest
+
+from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.reports import update_reports
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.text import sentences
+from tests.model_index import SAMPLE_INPUT
+
+# Content of the tables without numbers, times and run ids.
+FACTS = {
+    "documents": "* EXCLUDE (creation_date)",
+    "text_units": "*",
+    "entity_mentions": "*",
+    "relationship_mentions": "*",
+    "covariates": "*",
+    "entity_aliases": "*",
+    "entities": "* EXCLUDE (human_readable_id)",
+    "relationships": "* EXCLUDE (human_readable_id)",
+    "index_errors": "* EXCLUDE (first_seen)",
+}
+EMBEDDED = "SELECT kind, id, fingerprint FROM embeddings WHERE kind <> 'community_report' ORDER BY ALL"
+PUBLISHED = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
+
+
+def sentences_of_the_sample() -> list[str]:
+    text = " ".join(path.read_text() for path in sorted((SAMPLE_INPUT / "2-cable-of-1857-58").iterdir()))
+    return [" ".join(text[s.start : s.end].split()) for s in sentences(text) if 60 < s.end - s.start < 200]
+
+
+SENTENCES = sentences_of_the_sample()
+
+
+def index_at(root: Path, patch: pytest.MonkeyPatch) -> Index:
+    patch.setenv("GRAPHRAG_DATA", str(root))
+    return Index(root / "index" / "working.duckdb")
+
+
+def no_settings(patch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
+        patch.delenv(name)
+
+
+def index_all(index: Index, only: list[str] | None = None) -> None:
+    """Index everything that changed and publish, without Dagster."""
+    found = scan(index)
+    for batch in only or [*found.changed, *found.deleted]:
+        index_batch(index, batch, index.models(batch), "test")
+    refresh(index)
+
+
+def refresh(index: Index) -> None:
+    """The stages after those of the batches."""
+    merge_graph(index, index.models(), "test")
+    update_communities(index, "test")
+    update_reports(index, index.models(), "test")
+    update_embeddings(index, index.models(), "test")
+    update_publication(index, "test")
+
+
+def facts(index: Index) -> dict[str, list[dict]]:
+    """What depends on the present documents alone."""
+    tables = {name: f"SELECT {columns} FROM {name} ORDER BY ALL" for name, columns in FACTS.items()}
+    return {name: index.working.read(query).to_dicts() for name, query in tables.items()} | {
+        "embeddings": index.working.read(EMBEDDED).to_dicts()
+    }
+
+
+def modularity(index: Index) -> float:
+    """Modularity of the top level, computed by igraph."""
+    entities, edges = index.working.read_tables("entities", "relationships")
+    members = index.working.read("SELECT entity_id, community FROM community_members WHERE level = 0")
+    community = dict(members.iter_rows())
+    place = {entity: number for number, entity in enumerate(entities["id"])}
+    graph = igraph.Graph(
+        n=entities.height, edges=[(place[s], place[t]) for s, t in edges.select("source_id", "target_id").iter_rows()]
+    )
+    numbers = {name: number for number, name in enumerate(sorted(set(community.values())))}
+    labels = [numbers[community[entity]] for entity in entities["id"]]
+    return graph.modularity(labels, weights=edges["weight"].to_list()) if edges.height else 0.0
+
+
+def assert_equal(made: Index, fresh: Index) -> None:
+    """`made` has the facts of `fresh`, communities as good, and a publication that agrees with its tables.
+
+    Communities depend on the history of an index: their structure is verified by the blocking checks.
+    """
+    failed = [check.name for check in failed_blocking_checks(made)]
+    assert not failed, f"failed checks: {failed}"
+    ours = facts(made)
+    for name, rows in facts(fresh).items():
+        assert ours[name] == rows, f"{name}: {_first_difference(ours[name], rows)}"
+    # Imported communities may be worse by what they were worse in their own index.
+    loss = 0.01 + made.working.read("SELECT coalesce(max(modularity_loss), 0)::DOUBLE FROM imports").item()
+    reached, best = modularity(made), modularity(fresh)
+    assert reached >= best - loss * abs(best) - 1e-9, f"modularity {reached}, fresh {best}, accepted loss {loss}"
+    assert_published(made)
+
+
+def _first_difference(ours: list[dict], theirs: list[dict]) -> str:
+    """The first row of each side that the other lacks."""
+    lacking = [next((row for row in one if row not in two), None) for one, two in ((ours, theirs), (theirs, ours))]
+    return f"{len(ours)} rows, such as {lacking[0]}; {len(theirs)} fresh ones, such as {lacking[1]}"
+
+
+def assert_published(index: Index) -> None:
+    """The current publication has the rows of the working database."""
+    reader = CurrentPublication(index.database.parent).reader()
+    for name in PUBLISHED:
+        query = f"SELECT id FROM {name} ORDER BY ALL"
+        assert reader.query(query).rows() == index.working.read(query).rows(), name

@@ -1,0 +1,201 @@
+"""Random histories of an index: edits, settings, commands and kills in any order, as a Hypothesis state machine.
+
+At the end of each history the index is completed and compared with a fresh index of the same folder.
+`IndexHistory` calls the stages within this process; `tests/soak` runs the same rules with real processes.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.purge import purge
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.interop.imported_batches import remove
+from graphrag_assets.interop.importer import import_index
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.compaction import compact
+from graphrag_assets.store.imports import unfinished
+from graphrag_assets.store.publications import resolve, roll_back
+from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
+from tests.hostile.killing import Killed, killed_at, raise_killed
+from tests.interop.small_index import write_small_index
+
+IMPORTED = "imported-small"
+OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
+    "index": lambda index, _: index_all(index),
+    "index one batch": lambda index, _: index_one(index),
+    "publish": lambda index, _: update_publication(index, "test"),
+    "purge": lambda index, _: purge(index),
+    "roll back": lambda index, _: roll_back(index.database.parent, resolve(index.database.parent, "oldest")),
+    "compact": lambda index, _: compact(index.working, always=True),
+    "import": lambda index, small: import_index(index, small),
+    "remove the import": lambda index, _: remove(index, IMPORTED),
+}
+# What an operation may say instead of doing its work, because of the state that the history has led to.
+REFUSALS = {
+    "publish": ("Check failed",),  # between a batch and its graph
+    "purge": ("Run `graphrag-assets index` first", "Nothing is indexed yet", "made with other models"),
+    "roll back": ("Nothing is published",),
+    "import": ("Remove it with `import --remove",),
+    "remove the import": ("There is no imported batch", "There is nothing indexed"),
+}
+SETTINGS = ({}, {"CHUNK_SIZE": "50"}, {"REPORT_INPUT_TOKENS": "200"}, {"MIN_CONCEPT_MENTIONS": "1"})
+
+batches = st.sampled_from(("a", "b"))
+files = st.sampled_from(("a/x.txt", "a/y.txt", "b/x.txt", "b/y.txt"))
+entries = files | batches
+moments = st.none() | st.integers(0, 9) | st.integers(0, 40)
+texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=8).map(" ".join)
+
+
+def index_one(index: Index) -> None:
+    """Index one of the batches that differ, and nothing else."""
+    for batch in scan(index).due[:1]:
+        index_batch(index, batch, index.models(batch), "test")
+
+
+class IndexHistory(RuleBasedStateMachine):
+    """What people and crashes do to an index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="history-"))
+        self.small = write_small_index(self.root / "small")
+        self.patch = pytest.MonkeyPatch()
+        no_settings(self.patch)
+        self.index_folder = index_at(self.root, self.patch).database.parent
+        self.input = self.root / "input"
+        self.patch.setenv("GRAPHRAG_INPUT", str(self.input))
+
+    @initialize(documents=st.dictionaries(files, texts, min_size=2))
+    def begin(self, documents: dict[str, str]) -> None:
+        self.input.mkdir()
+        for file, text in documents.items():
+            self.write(file, text)
+
+    @rule(file=files, text=texts)
+    def write(self, file: str, text: str) -> None:
+        (self.input / file).parent.mkdir(exist_ok=True)
+        (self.input / file).write_text(text)
+
+    @rule(entry=entries)
+    def delete(self, entry: str) -> None:
+        if (self.input / entry).is_dir():
+            shutil.rmtree(self.input / entry)
+        else:
+            (self.input / entry).unlink(missing_ok=True)
+
+    @rule(names=st.tuples(files, files) | st.tuples(batches, batches))
+    def rename(self, names: tuple[str, str]) -> None:
+        before, after = (self.input / name for name in names)
+        if before.exists() and not after.exists():
+            after.parent.mkdir(exist_ok=True)
+            before.rename(after)
+
+    @rule(settings=st.sampled_from(SETTINGS))
+    def change_settings(self, settings: dict[str, str]) -> None:
+        for name in {name for one in SETTINGS for name in one}:
+            self.patch.delenv(f"GRAPHRAG_{name}", raising=False)
+        for name, value in settings.items():
+            self.patch.setenv(f"GRAPHRAG_{name}", value)
+
+    @rule(killed=moments)
+    def index_all(self, killed: int | None) -> None:
+        self.perform("index", killed)
+
+    @rule(killed=moments)
+    def index_one_batch(self, killed: int | None) -> None:
+        self.perform("index one batch", killed)
+
+    @rule(killed=moments)
+    def publish(self, killed: int | None) -> None:
+        self.perform("publish", killed)
+
+    @rule(killed=moments)
+    def purge(self, killed: int | None) -> None:
+        self.perform("purge", killed)
+
+    @rule(killed=moments)
+    def roll_back(self, killed: int | None) -> None:
+        self.perform("roll back", killed)
+
+    @rule(killed=moments)
+    def compact(self, killed: int | None) -> None:
+        self.perform("compact", killed)
+
+    @rule(killed=moments)
+    def import_small(self, killed: int | None) -> None:
+        self.perform("import", killed)
+
+    @rule(killed=moments)
+    def remove_import(self, killed: int | None) -> None:
+        self.perform("remove the import", killed)
+
+    def perform(self, operation: str, killed: int | None = None) -> None:
+        """Perform an operation, or start and kill it. It may be refused with one of `REFUSALS`.
+
+        Whatever happens, readers keep a publication that holds together.
+        """
+        if operation.startswith("index"):
+            self.complete_import()
+        refusal = self.run(operation, killed)
+        assert not refusal or any(known in refusal for known in REFUSALS.get(operation, ())), (operation, refusal)
+        if (self.index_folder / "CURRENT").exists():
+            with GraphRAG(self.index_folder) as rag:
+                assert rag.sql(DANGLING).item() == 0
+
+    def run(self, operation: str, killed: int | None = None) -> str:
+        """Run an operation, killed at the moment `killed` if given. Returns why it was refused, or nothing."""
+        try:
+            if killed is None:
+                OPERATIONS[operation](self.index, self.small)
+            else:
+                with killed_at(killed, raise_killed):
+                    OPERATIONS[operation](self.index, self.small)
+        except Killed:
+            pass
+        except GraphRAGError as refused:
+            return str(refused)
+        return ""
+
+    @property
+    def index(self) -> Index:
+        """The index with the present settings."""
+        return Index(self.index_folder / "working.duckdb")
+
+    def complete_import(self) -> None:
+        """Repeat an interrupted import, as the message of `index` says."""
+        if self.index.database.exists() and unfinished(self.index.working).height:
+            assert self.run("import") == ""
+
+    def teardown(self) -> None:
+        try:
+            if self.input.exists():
+                self.perform("index")
+                roll_back(self.index_folder, resolve(self.index_folder, "newest"))
+                self.compare()
+        finally:
+            self.patch.undo()
+            shutil.rmtree(self.root)
+
+    def compare(self) -> None:
+        made = self.index
+        made.settings  # noqa: B018 - read now, before the other index has its own
+        fresh = index_at(self.root / "fresh", self.patch)
+        index_all(fresh)
+        if scan(made).imported and made.working.read(f"FROM documents WHERE batch = '{IMPORTED}'").height:
+            import_index(fresh, self.small)
+            index_all(fresh)  # the import has called no model
+        assert_equal(made, fresh)
+
+
+DANGLING = "SELECT count(*) FROM relationships WHERE source_id NOT IN (SELECT id FROM entities)"

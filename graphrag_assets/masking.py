@@ -15,12 +15,12 @@ from dotenv import dotenv_values
 
 MASK = "…"
 _SECRET_NAME = re.compile(
-    r"(?i)(?:key|token|secret|password|passwd|pwd|passphrase|credentials?|signature|webhook|alert_url)(?![a-z])"
+    r"(?i)(?:key|token|_pat|secret|password|passwd|pwd|passphrase|credentials?|signature|webhook|alert_url)(?![a-z])"
 )
 _USER = re.compile(r"(?<=://)(?:[^\s/@:'\"<>]*:[^\s'\"<>]*|[^\s/@'\"<>]+)@")
 _QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)\]},;]*")
 _LIKE_A_KEY = re.compile(
-    r"(?i)\b(?:sk|pk|rk|gsk|xai|hf)[-_][a-z0-9*_-]{8,}|\bbearer\s+[\w.~+/=*-]{6,}|\bbasic\s+[a-z0-9+/=]{12,}"
+    r"(?i)\b(?:(?:sk|pk|rk|gsk|xai|hf|gh[pousr]|github_pat)[-_]|aiza)[a-z0-9*_-]{8,}|\bbearer\s+[\w.~+/=*-]{6,}|\bbasic\s+[a-z0-9+/=]{12,}"
 )
 _SHORTEST = 8
 """Shorter keys are placeholders, such as "none" or "ollama"."""

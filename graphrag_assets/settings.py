@@ -8,6 +8,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from urllib.request import url2pathname
 
 from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
@@ -177,7 +178,10 @@ class Settings(BaseSettings):
 
     @cached_property
     def input_folder(self) -> str:
-        """Where the batches are: a local path or a URL."""
+        """Where the batches are: a local path, or the URL of something that is not local."""
+        scheme, separator, path = self.input.partition("://")
+        if separator and scheme in ("file", "local"):
+            return url2pathname(path)
         return self.input or str(self.data / "input")
 
     @cached_property
@@ -185,7 +189,8 @@ class Settings(BaseSettings):
         """The input folder as a name that does not change when the project is moved."""
         if not self.input:
             return "the default input folder"
-        return without_credentials(self.input) if "://" in self.input else str(Path(self.input).resolve())
+        folder = self.input_folder
+        return without_credentials(folder) if "://" in folder else str(Path(folder).resolve())
 
     @cached_property
     def entity_type_list(self) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """The proof of a purge: words that only removed documents have are searched for in every file of the data folder."""
 
+import base64
+import gzip
 import mmap
 import re
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +19,7 @@ from graphrag_assets.store.publication_files import kept_publications, publicati
 from graphrag_assets.store.schema import identifier
 
 _MAX_WORDS = 100
+_COMPRESSED = re.compile(rb"H4sI[A-Za-z0-9+/]{20,}={0,2}")  # gzip in base64, as explorer/page.py writes it
 # Long enough that no compressed bytes spell one by chance.
 _WORDS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]{5,}"
 _OF_DOCUMENTS = "SELECT DISTINCT unnest(regexp_extract_all(text, $words)) AS word"
@@ -81,7 +85,17 @@ def _in_bytes(pattern: str, file: Path) -> bool:
     if not file.stat().st_size:
         return False
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return re.search(pattern.encode(), content, re.IGNORECASE) is not None
+        sought = re.compile(pattern.encode(), re.IGNORECASE)
+        pages = (match[0] for match in _COMPRESSED.finditer(content))
+        return sought.search(content) is not None or any(sought.search(_unpacked(page)) for page in pages)
+
+
+def _unpacked(page: bytes) -> bytes:
+    """The content of an explorer's page; empty for what only looks like one."""
+    try:
+        return gzip.decompress(base64.b64decode(page))
+    except (ValueError, OSError, EOFError, zlib.error):
+        return b""
 
 
 def _tables_with(pattern: str, file: Path) -> Iterator[str]:

@@ -50,6 +50,10 @@ class _Answer(NamedTuple):
     kept_records: int = 0
 
 
+_TIMES_THE_PRICE = 10
+"""A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
+
+
 class ChatModel(ModelClient[ChatOptions]):
     """A chat model; see `ModelClient`.
 
@@ -189,6 +193,8 @@ class ChatModel(ModelClient[ChatOptions]):
             text, reply = list[str](), provider.Reply()
             try:
                 async for piece, reply in provider.pieces(first, chunks):  # noqa: B007
+                    if time.monotonic() - began > self.limits.options.deadline_seconds:
+                        raise TimeoutError("The answer does not end.")
                     text.append(piece)
                     if piece:
                         yield piece
@@ -280,7 +286,7 @@ class ChatModel(ModelClient[ChatOptions]):
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + received)
         cost = prices.cost(sent, received)
-        if prices.source == "litellm" and cost_usd is not None:
+        if prices.source == "litellm" and cost_usd is not None and 0 <= cost_usd <= _TIMES_THE_PRICE * cost:
             cost = cost_usd  # includes the prices of cached and tiered tokens
         reservation.settle(cost)
         usage = Usage(prompt_tokens=sent, completion_tokens=received, cost_usd=cost)

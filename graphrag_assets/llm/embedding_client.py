@@ -210,7 +210,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         rows = [_decoded(vector) for vector in vectors]
         sizes = {len(row) for row in rows}
         expected = self.dimensions or max(sizes)
-        if sizes != {expected} or not expected:
+        if sizes != {expected} or expected < 2:  # a vector of one number can only be 1 or -1
             raise BadReplyError(f"Vectors of {sorted(sizes)} dimensions were returned, expected {expected}.")
         matrix = np.stack(rows)
         if not np.isfinite(matrix).all() or not matrix.any(axis=1).all():
@@ -288,9 +288,8 @@ def _decoded(vector: Any) -> np.ndarray:
     """One vector, sent as floats or as base64 of little-endian float32; `BadReplyError` if it is neither."""
     try:
         decoded = np.frombuffer(base64.b64decode(vector), "<f4") if isinstance(vector, str) else np.asarray(vector)
-        row = decoded.astype(np.float32)
     except (ValueError, TypeError) as error:
         raise BadReplyError(f"A vector cannot be read: {error}.") from None
-    if row.ndim != 1:
+    if decoded.ndim != 1 or decoded.dtype.kind not in "fiu":
         raise BadReplyError("A vector is not a list of numbers.")
-    return row
+    return decoded.astype(np.float32)

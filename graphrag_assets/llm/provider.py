@@ -131,7 +131,7 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
         rows = {row["index"]: row["embedding"] for row in response.data}
     except (KeyError, TypeError, AttributeError):
         raise BadReplyError("The reply has no list of vectors.") from None
-    if rows.keys() != set(range(len(response.data))):
+    if rows.keys() != set(range(len(response.data))) or any(isinstance(index, bool) for index in rows):
         raise BadReplyError("The vectors are not numbered 0, 1, 2, …")
     usage = response.usage
     billed = (_count(usage.prompt_tokens) or _count(usage.total_tokens) or 0) if usage else 0
@@ -194,8 +194,8 @@ def _cost(response: Any, model: str) -> float | None:
 
 def _refusal(message: Any) -> str | None:
     fields = getattr(message, "provider_specific_fields", None) or {}
-    refusal: str | None = getattr(message, "refusal", None) or fields.get("refusal")
-    return refusal
+    refusal = getattr(message, "refusal", None) or fields.get("refusal")
+    return str(refusal) if refusal else None
 
 
 def _tokens(response: Any) -> tuple[int | None, int | None]:
@@ -211,8 +211,8 @@ def _count(value: object) -> int | None:
 
 
 def _text(content: object) -> str:
-    """The text of a message; empty where it is none."""
-    return content if isinstance(content, str) else ""
+    """The text of a message, without halves of characters; empty where it is none."""
+    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
 
 
 FailureKind = Literal["transient", "unconnected", "rate_limited", "fatal", "rejected", "refused"]

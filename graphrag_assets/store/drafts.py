@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 from filelock import FileLock, Timeout
 
 FOLDER = "drafts"
-_HELD = ".held"
+_HELD, _LOCK = ".held", ".lock"
 
 
 @contextlib.contextmanager
@@ -51,13 +51,15 @@ def remove_leftovers(index_folder: Path) -> None:
 
 def _creating(drafts: Path) -> FileLock:
     """Held while a folder is made or looked at: a new one has no lock for a moment."""
-    return FileLock(drafts / ".lock")
+    return FileLock(drafts / _LOCK)
 
 
 def _remove_leftovers(drafts: Path) -> None:
-    for folder in drafts.iterdir():
-        if folder.is_dir() and _is_free(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+    for entry in drafts.iterdir():
+        if entry.is_dir() and _is_free(entry):
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.is_file() and entry.name != _LOCK:
+            entry.unlink()
 
 
 def _is_free(folder: Path) -> bool:

@@ -283,6 +283,8 @@ class CurrentPublication:
                 return (self.path / named).resolve()
         if stable.is_file():
             return stable.resolve()
+        if kept := kept_publications(self.path):  # pointer and link are lost
+            return publication_file(self.path, kept[-1])
         raise StoreError(
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."

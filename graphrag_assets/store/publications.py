@@ -3,6 +3,7 @@
 The comparison is SQL (`sql/compare.sql`) over both files; `comparison_sql` returns it for use in any DuckDB shell.
 """
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -22,6 +23,8 @@ from graphrag_assets.store.publication_files import (
     publication_file,
 )
 from graphrag_assets.store.schema import literal
+
+log = logging.getLogger(__name__)
 
 VIEWS = (
     "change_counts",
@@ -61,8 +64,12 @@ def list_publications(index_folder: Path) -> list[KeptPublication]:
     found = []
     for number in kept_publications(index_folder):
         path = publication_file(index_folder, number)
-        with attached(file=path) as connection:
-            ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
+        try:
+            with attached(file=path) as connection:
+                ((when, documents, entities, communities),) = connection.execute(_CONTENT).fetchall()
+        except (StoreError, duckdb.Error) as error:
+            log.warning("Publication %d is damaged and left out: %s", number, str(error).partition("\n")[0])
+            continue
         megabytes = path.stat().st_size / 1e6
         is_current = number == current
         found.append(KeptPublication(number, path, when, documents, entities, communities, megabytes, is_current))

@@ -1,6 +1,8 @@
 """Purge: no byte of a deleted document stays below the data folder, and nothing that is needed goes."""
 
 import asyncio
+import base64
+import gzip
 import shutil
 import sqlite3
 import time
@@ -140,7 +142,10 @@ def test_a_purge_names_the_files_in_which_it_finds_words_of_removed_texts(delete
     (deleted.root / "index" / "notes.txt").write_text(f"Remember {WORD.title()} Blackwood.")
     with duckdb.connect(str(deleted.root / "copy.duckdb")) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 'Zyxquorv' AS name FROM range(10000)")
-    assert "copy.duckdb: kept, index/notes.txt." in " ".join(purge().split())
+    page = base64.b64encode(gzip.compress(f'{{"title": "{WORD}"}}'.encode()))
+    (deleted.root / "page.html").write_bytes(b"<script>" + page + b"</script>")
+    (deleted.root / "index" / "drafts" / "left.html").write_bytes(page)
+    assert "copy.duckdb: kept, index/notes.txt, page.html." in " ".join(purge().split())
 
 
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(deleted):

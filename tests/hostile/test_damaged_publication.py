@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications
+from graphrag_assets.store.publications import list_publications, roll_back
 from tests.conftest import Project, build_once, default_settings
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -31,6 +32,11 @@ def pointer_of_bytes(index: Path) -> None:
 
 
 def no_link(index: Path) -> None:
+    (index / "graphrag.duckdb").unlink()
+
+
+def no_pointer_and_no_link(index: Path) -> None:
+    (index / "CURRENT").unlink()
     (index / "graphrag.duckdb").unlink()
 
 
@@ -58,6 +64,7 @@ DAMAGES: list[Callable[[Path], None]] = [
     pointer_to_nothing,
     pointer_of_bytes,
     no_link,
+    no_pointer_and_no_link,
     truncated_file,
     empty_file,
     no_file,
@@ -98,9 +105,14 @@ def test_readers_go_on_and_the_next_index_mends_it(published, damage):
     assert published.sql("SELECT count(*) FROM documents") == [(2,)]  # by the link
 
 
-def test_a_publication_by_hand_stays_until_something_changes(published):
-    from graphrag_assets.store.publications import roll_back
+def test_publications_that_are_none_are_not_listed(published):
+    index = published.root / "index"
+    (index / "publications" / "graphrag-98.duckdb").write_text("garbage")
+    (index / "publications" / "graphrag-99.duckdb").mkdir()
+    assert [kept.number for kept in list_publications(index)] == [1, 2]
 
+
+def test_a_publication_by_hand_stays_until_something_changes(published):
     index = published.root / "index"
     roll_back(index, 1)
     published.index_all()

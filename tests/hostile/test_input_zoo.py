@@ -150,11 +150,22 @@ def test_a_time_in_the_future_does_not_delay_a_batch_forever(project, monkeypatc
     assert scan(project.index).settling == set()
 
 
+@pytest.mark.parametrize("make", ZOO, ids=lambda make: make.__name__)
+def test_a_file_url_is_guarded_as_the_folder_is(project, monkeypatch, make):
+    project.write("one/good.txt", TEXT)
+    make(project.input / "one")
+    files = [file.path for file in project.index.input_folder.files("one") if file.refused]
+    monkeypatch.setenv("GRAPHRAG_INPUT", project.input.as_uri())
+    assert [file.path for file in project.index.input_folder.files("one") if file.refused] == files
+    assert project.index.settings.input_as_given == str(project.input)
+
+
 @pytest.mark.parametrize("place", [".", "index", "..", "index/publications"])
 def test_an_index_never_indexes_itself(project, monkeypatch, place):
-    monkeypatch.setenv("GRAPHRAG_INPUT", str(project.root / place))
-    with pytest.raises(InputError, match="contain one another, so the index would index itself"):
-        scan(project.index)
+    for name in (str(project.root / place), (project.root / place).resolve().as_uri()):
+        monkeypatch.setenv("GRAPHRAG_INPUT", name)
+        with pytest.raises(InputError, match="contain one another, so the index would index itself"):
+            scan(project.index)
 
 
 def test_an_unreachable_object_store_is_one_sentence(monkeypatch):

@@ -117,16 +117,23 @@ CHATS: dict[str, tuple[int, dict[str, str], object]] = {
     "status 418": (418, {}, {"error": {"message": "a teapot"}}),
     "status 599": (599, {}, {}),
 }
+TOKENS = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
 USAGES: dict[str, object] = {
     "10^30 tokens": {"prompt_tokens": 10**30, "completion_tokens": 10**30, "total_tokens": 10**30},
     "negative tokens": {"prompt_tokens": -5000, "completion_tokens": -5000, "total_tokens": -10000},
     "null": {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None},
     "no usage": {},
+    "cached tokens without end": TOKENS | {"prompt_tokens_details": {"cached_tokens": 10**12}},
+    "less than no cached tokens": TOKENS | {"prompt_tokens_details": {"cached_tokens": -(10**12)}},
+    "endless reasoning": TOKENS | {"completion_tokens_details": {"reasoning_tokens": 10**12}},
 }
 
 
-def chat_model(liar: LyingServer, folder: Path, budget: Budget | None = None) -> ChatModel:
-    options = ChatOptions("openai/m", base_url=liar.url, api_key="none", timeout=5, prices=PriceOptions(1.0, 1.0))
+def chat_model(
+    liar: LyingServer, folder: Path, budget: Budget | None = None, name: str = "m", prices: PriceOptions | None = None
+) -> ChatModel:
+    prices = prices or PriceOptions(1.0, 1.0)
+    options = ChatOptions(f"openai/{name}", base_url=liar.url, api_key="none", timeout=5, prices=prices)
     return ChatModel(options, Ledger(folder / "ledger.db"), Limits(LIMITS), budget)
 
 
@@ -174,6 +181,33 @@ def test_usage_that_cannot_be_is_counted_here_and_the_answer_is_kept(liar, tmp_p
     assert stored.response == "An answer."
 
 
+@pytest.mark.parametrize("lie", USAGES)
+def test_no_usage_makes_an_answer_cost_more_than_its_tokens_can(liar, tmp_path, lie):
+    """With the prices of litellm's table, which count the details of a usage too."""
+    liar.body = json.dumps(chat(usage=USAGES[lie], model="gpt-4.1-mini")).encode()
+    budget = Budget(limit_usd=1.0)
+    model = chat_model(liar, tmp_path, budget, "gpt-4.1-mini", PriceOptions())
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    assert asyncio.run(within_the_deadline(model.complete(request))).text == "An answer."
+    assert 0 < budget.spent < 0.001
+
+
+@pytest.mark.parametrize("refusal", [7, {"a": 1}, "I cannot."])
+def test_a_refusal_of_any_kind_is_a_refusal(liar, tmp_path, refusal):
+    reply = chat()
+    reply["choices"][0]["message"]["refusal"] = refusal
+    liar.body = json.dumps(reply).encode()
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    with pytest.raises(ModelError, match="refused"):
+        asyncio.run(within_the_deadline(chat_model(liar, tmp_path).complete(request)))
+
+
+def test_half_a_character_is_replaced_in_an_answer(liar, tmp_path):
+    liar.body = json.dumps(chat("\ud800 hi")).encode()
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    assert asyncio.run(within_the_deadline(chat_model(liar, tmp_path).complete(request))).text == "? hi"
+
+
 def vectors(*rows: object, **more: object) -> dict:
     data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
     return {"object": "list", "data": data, "model": "e", "usage": {"prompt_tokens": 4, "total_tokens": 4}} | more
@@ -202,6 +236,10 @@ VECTORS: dict[str, object] = {
     "10^300": vectors([1e300, 1.0], GOOD),
     "base64 of three bytes": vectors(base64.b64encode(b"abc").decode(), base64.b64encode(b"abc").decode()),
     "no base64": vectors("§§§", "§§§"),
+    "one number": vectors([5.0], [-5.0]),
+    "numbers as words": vectors(["1", "2"], ["3", "4"]),
+    "10^400": vectors([10**400, 1], [1, 10**400]),
+    "true and false as indexes": vectors(data=[{"index": i, "embedding": GOOD} for i in (False, True)]),
 }
 
 

@@ -86,7 +86,7 @@ def _in_bytes(pattern: str, file: Path) -> bool:
         return False
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         sought = re.compile(pattern.encode(), re.IGNORECASE)
-        pages = (match[0] for match in _COMPRESSED.finditer(content))
+        pages = [match[0] for match in _COMPRESSED.finditer(content)]  # all: an open search keeps the file open
         return sought.search(content) is not None or any(sought.search(_unpacked(page)) for page in pages)
 
 

@@ -66,7 +66,7 @@ def masked_errors() -> Iterator[None]:
                 f"The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
                 f"there. ({said})"
             ) from None
-        if all(mask(str(one)) == str(one) for one in _chain(error)):
+        if all(mask(str(one)) == str(one) for one in chain_of(error)):
             raise
         if isinstance(error, GraphRAGError) or mask(str(error)) == str(error):
             raise error from None
@@ -79,15 +79,15 @@ _FULL = ("no space left on device", "disk quota exceeded", "database or disk is 
 
 def full_disk(error: BaseException) -> str | None:
     """What an error says of a full disk; each library has words of its own, with the system's among them."""
-    said = (str(one) for one in _chain(error) if any(words in str(one).lower() for words in _FULL))
+    said = (str(one) for one in chain_of(error) if any(words in str(one).lower() for words in _FULL))
     return next((text.rpartition("Original error: ")[2].strip() for text in said), None)  # as DuckDB introduces it
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it stems from, as they are shown."""
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it stems from or during whose handling it was raised. Some chains are circles."""
     seen = set[int]()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
         seen.add(id(following))
         yield following
-        following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
+        following = following.__cause__ or following.__context__

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import duckdb
 
+from graphrag_assets.errors import chain_of
 from graphrag_assets.received_signals import raise_if_interrupted
 
 Result = TypeVar("Result")
@@ -30,7 +31,7 @@ def interrupts_raised() -> Iterator[None]:
         yield
     except Exception as error:
         raise_if_interrupted()
-        if not any(_is_interrupt(one) for one in _chain(error)):
+        if not any(_is_interrupt(one) for one in chain_of(error)):
             raise
         raise KeyboardInterrupt("A signal ended the query.") from error
 
@@ -41,16 +42,6 @@ def _is_interrupt(error: BaseException) -> bool:
         or isinstance(error, duckdb.InterruptException)
         or (isinstance(error, RuntimeError) and str(error) == _MESSAGE)
     )
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those during whose handling it was raised."""
-    seen = set[int]()
-    following: BaseException | None = error
-    while following is not None and id(following) not in seen:
-        seen.add(id(following))
-        yield following
-        following = following.__cause__ or following.__context__
 
 
 def interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) -> Result:

@@ -11,7 +11,7 @@ from string import Template
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.content import Content, Limits, page_content
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_reader import CurrentPublication
 
@@ -86,4 +86,4 @@ def _write(path: Path, html: bytes) -> None:
     with draft_folder(path.parent) as drafts:
         draft = drafts / path.name
         draft.write_bytes(html)
-        draft.replace(path)
+        move_into_place(draft, path)

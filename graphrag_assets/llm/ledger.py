@@ -264,6 +264,7 @@ def _engine(url: str) -> sa.Engine:
         return sa.create_engine(url, pool_pre_ping=True)
     if file := _file(url):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)  # SQLite gives its other files the same mode
     engine = sa.create_engine(url, connect_args={"timeout": 60})  # seconds to wait for another writer
 
     @sa.event.listens_for(engine, "connect")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -51,7 +51,7 @@ def compact(working: WorkingDatabase, always: bool = False, min_bytes: int = MIN
         connection.execute("DETACH compacted")  # a checkpoint: everything is in the file, nothing in a log
         with draft.open("rb") as written:
             os.fsync(written.fileno())
-        draft.replace(working.path)
+        move_into_place(draft, working.path)
     after = working.path.stat().st_size
     log.info("compacted the working database: %.1f MB, was %.1f MB", after / 1e6, before / 1e6)
     return Compacted(before, after)

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 NAME = "input_digests.json"
@@ -77,7 +77,7 @@ class DigestCache:
         with draft_folder(self.path.parent) as drafts:
             draft = drafts / self.path.name
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")
-            draft.replace(self.path)
+            move_into_place(draft, self.path)
         self._known = dict(self._used)
 
 

@@ -32,6 +32,12 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def move_into_place(draft: Path, place: Path) -> None:
+    """Replace the file at `place` in one step. Only the owner may read it: it holds what the documents say."""
+    draft.chmod(0o600)
+    draft.replace(place)
+
+
 def leftovers(index_folder: Path) -> list[Path]:
     """The folders of drafts that killed processes left."""
     drafts = index_folder / FOLDER

@@ -26,7 +26,7 @@ from graphrag_assets.languages import language_of
 from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
@@ -99,7 +99,7 @@ def _publish(
         rows = _fill(copy, draft, number, llm_calls, digest)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
-        draft.replace(path)
+        move_into_place(draft, path)
     point_to(index_folder, number)
     with working.transaction() as connection:
         _record(connection, "publications", number, digest)

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
-from graphrag_assets.store.drafts import draft_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
@@ -231,7 +231,7 @@ def _create(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Make an empty database beside `path` and move it there: one that was interrupted halfway looks like damage."""
     with draft_folder(path.parent) as drafts:
         connection.execute(f"ATTACH {literal(drafts / path.name)} AS created; DETACH created")
-        (drafts / path.name).replace(path)
+        move_into_place(drafts / path.name, path)
 
 
 def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:

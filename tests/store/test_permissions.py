@@ -2,6 +2,20 @@
 
 import stat
 
+from tests.defs.test_language_models import use
+from tests.openai_server import running
+
+
+def test_no_other_user_can_read_a_file_of_the_index_where_the_folder_was_there_before(project, monkeypatch):
+    (project.root / "index").mkdir(mode=0o755)
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
+    with running() as server:
+        use(monkeypatch, server)
+        project.index_all()
+    names = ("working.duckdb", "publications/graphrag-1.duckdb", "explorer.html", "ledger.sqlite", "input_digests.json")
+    modes = {name: stat.S_IMODE((project.root / "index" / name).stat().st_mode) for name in names}
+    assert set(modes.values()) == {0o600}, modes
+
 
 def test_no_other_user_can_enter_the_folder_of_the_index(project):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")

@@ -8,7 +8,7 @@ What merely looks like a key, or like a URL with a password, is masked too.
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from dotenv import dotenv_values
@@ -56,10 +56,20 @@ def mask(text: str) -> str:
 
     Masking twice changes nothing more.
     """
-    text = without_credentials(text)
-    if pattern := _pattern(_given | set(_of_environment())):
-        text = re.sub(pattern, MASK, text)
-    return _LIKE_A_KEY.sub(MASK, text)
+    return masker()(text)
+
+
+def masker() -> Callable[[str], str]:
+    """`mask` with the secrets in use now, for many texts: finding them reads the environment and `.env`."""
+    pattern = _pattern(_given | set(_of_environment()))
+
+    def masked(text: str) -> str:
+        text = without_credentials(text)
+        if pattern:
+            text = re.sub(pattern, MASK, text)
+        return _LIKE_A_KEY.sub(MASK, text)
+
+    return masked
 
 
 def _of_environment() -> Iterator[str]:

@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import mask
+from graphrag_assets.masking import masker
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
@@ -166,7 +166,7 @@ def replace_errors(
 
     A known error keeps the time it was first seen. Secrets are masked.
     """
-    errors = errors.with_columns(pl.col("error", "hint").cast(pl.String).map_elements(mask, pl.String))
+    errors = errors.with_columns(pl.col("error", "hint").cast(pl.String).map_elements(masker(), pl.String))
     execute_with(
         connection,
         """

@@ -103,7 +103,7 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
     left = leftovers(folder)
-    size = sum(file.stat().st_size for draft in left for file in draft.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for draft in left for file in (draft, *draft.rglob("*")) if file.is_file())
     if not dry_run:
         remove_leftovers(folder)
     return Removed("index folder", "leftovers of killed processes", len(left), size)

@@ -39,12 +39,12 @@ def move_into_place(draft: Path, place: Path) -> None:
 
 
 def leftovers(index_folder: Path) -> list[Path]:
-    """The folders of drafts that killed processes left."""
+    """The drafts that killed processes left: folders, and files beside them."""
     drafts = index_folder / FOLDER
     if not drafts.is_dir():
         return []
     with _creating(drafts):
-        return [folder for folder in drafts.iterdir() if folder.is_dir() and _is_free(folder)]
+        return _leftovers(drafts)
 
 
 def remove_leftovers(index_folder: Path) -> None:
@@ -60,11 +60,15 @@ def _creating(drafts: Path) -> FileLock:
     return FileLock(drafts / _LOCK)
 
 
+def _leftovers(drafts: Path) -> list[Path]:
+    return [entry for entry in drafts.iterdir() if (_is_free(entry) if entry.is_dir() else entry.name != _LOCK)]
+
+
 def _remove_leftovers(drafts: Path) -> None:
-    for entry in drafts.iterdir():
-        if entry.is_dir() and _is_free(entry):
+    for entry in _leftovers(drafts):
+        if entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
-        elif entry.is_file() and entry.name != _LOCK:
+        else:
             entry.unlink()
 
 

@@ -63,7 +63,7 @@ def masked_errors() -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, GraphRAGError) and (said := full_disk(error)):
             raise DiskFullError(
-                f"The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
+                "The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
                 f"there. ({said})"
             ) from None
         if all(mask(str(one)) == str(one) for one in chain_of(error)):

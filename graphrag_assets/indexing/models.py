@@ -1,16 +1,20 @@
 """Selects the models used for indexing. Unset settings mean the embedded default."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import replace
+from typing import TypeVar
 
 import polars as pl
 
 from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
 from graphrag_assets.indexing_models import NO_KEYS, Extracted, IndexingModels, Keys
 from graphrag_assets.pipeline.embedding_texts import in_context
-from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit
+from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase
+
+Wanted = TypeVar("Wanted", bound=Sized)
+Answers = TypeVar("Answers")
 
 
 def models_for(
@@ -54,23 +58,20 @@ def embeddings_first(models: IndexingModels, text_of: Callable[[str | None], str
             models.embed([text_of(units[0].id)])
         return models.extract(units)
 
-    def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
-        if descriptions.height:
-            models.embed([text_of(None)])
-        return models.summarize(descriptions)
+    def after_one(request: Callable[[Wanted], Answers]) -> Callable[[Wanted], Answers]:
+        def request_after_one(wanted: Wanted) -> Answers:
+            if len(wanted):
+                models.embed([text_of(None)])
+            return request(wanted)
 
-    def write_reports(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
-        if materials:
-            models.embed([text_of(None)])
-        return models.write_reports(materials)
-
-    def write_contexts(units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
-        if units:
-            models.embed([text_of(None)])
-        return models.write_contexts(units)
+        return request_after_one
 
     return replace(
-        models, extract=extract, summarize=summarize, write_reports=write_reports, write_contexts=write_contexts
+        models,
+        extract=extract,
+        summarize=after_one(models.summarize),
+        write_reports=after_one(models.write_reports),
+        write_contexts=after_one(models.write_contexts),
     )
 
 

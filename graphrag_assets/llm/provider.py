@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
 from graphrag_assets.masking import mask
@@ -274,20 +275,15 @@ def timed_out(error: Exception) -> bool:
     return isinstance(error, TimeoutError) or getattr(error, "status_code", None) in (408, 504)
 
 
-def _no_connection(error: BaseException | None) -> str | None:
+def _no_connection(error: BaseException) -> str | None:
     """Why there is no connection, and the remedy; None if the error is another one."""
     from aiohttp import ClientConnectorError
 
-    seen: set[int] = set()  # some chains of litellm are circles
-    while error is not None and not isinstance(error, ClientConnectorError):
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-        if id(error) in seen:
-            return None
-    if error is None:
+    found = next((one for one in chain_of(error) if isinstance(one, ClientConnectorError)), None)
+    if found is None:
         return None
-    reason = error.strerror or error.os_error
-    return f"cannot connect to {error.host}:{error.port}: {reason}. Check that the server runs, and the base URL."
+    reason = found.strerror or found.os_error
+    return f"cannot connect to {found.host}:{found.port}: {reason}. Check that the server runs, and the base URL."
 
 
 def _provider_message(error: Exception) -> str:

@@ -100,7 +100,7 @@ def level_contexts(
         sub_members: sub-community (column child) and entity_id at the next deeper level.
         lines: `evidence`.
         sub_reports: community, title, full_content of the sub-communities' reports.
-        max_tokens: the limit; it holds for every context. If a community's rows and reports exceed it, each kind gets
+        max_tokens: the limit of each context. If a community's rows and reports exceed it, each kind gets
             the rows that fit its share; a row that does not fit is skipped, and a kind whose rows are all too long
             has its first one cut. The rest of the limit goes to the other rows in their order, claims last.
     """

@@ -147,7 +147,7 @@ def fill_sections(groups: Sequence[Group], budget: int, precedence: Sequence[str
 
     Every section first gets the rows that fit its share; if none fits, the first one is cut at a sentence. Then the
     tokens that are left go to the remaining rows, section by section in the order of `precedence` (names of sections),
-    so no row that fits what is left is missing.
+    so every row that fits the remaining tokens is included.
     """
     rows = [_Rows(layout, candidates) for _, planned in groups for layout, candidates, _ in planned]
     allotment = _Allotment(rows, budget)

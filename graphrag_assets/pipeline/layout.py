@@ -9,7 +9,6 @@ disc.
 import igraph
 import numpy as np
 import polars as pl
-from scipy.spatial import KDTree
 
 from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, seeded, subgraphs
 
@@ -18,6 +17,7 @@ _GRID_FROM = 300  # nodes; above this igraph's grid: all pairs look better but t
 _DISC_FILL = 0.85  # of a disc's radius; the rest is the gap between communities
 _MAP_FILL = 0.55  # share of the map's area that the discs cover before they are pushed apart
 _PUSH_ROUNDS = 60
+_PAIRS_AT_ONCE = 1_000_000  # of discs that may overlap; limits memory
 
 
 def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -132,18 +132,12 @@ def _push_apart(centers: Floats, radii: Floats) -> Floats:
     centers = centers.copy()
     areas = radii**2
     for _ in range(_PUSH_ROUNDS):
-        # The larger disc of a pair finds the smaller one: any disc it overlaps is within twice its radius.
-        near = KDTree(centers).query_ball_point(centers, 2 * radii, return_sorted=True)
-        larger, smaller = np.repeat(np.arange(len(near)), [len(found) for found in near]), np.concatenate(near)
-        pair = (radii[smaller] < radii[larger]) | ((radii[smaller] == radii[larger]) & (smaller > larger))
-        larger, smaller = larger[pair], smaller[pair]
+        larger, smaller = _overlapping(centers, radii)
+        if not larger.size:
+            break
         way = centers[smaller] - centers[larger]
         distance = np.hypot(way[:, 0], way[:, 1])
         overlap = radii[larger] + radii[smaller] - distance
-        hit = overlap > 1e-3 * radii[smaller]
-        if not hit.any():
-            break
-        larger, smaller, way, distance, overlap = (values[hit] for values in (larger, smaller, way, distance, overlap))
         angle = smaller * _GOLDEN_ANGLE  # two discs with the same center move apart in a fixed direction
         apart = np.column_stack([np.cos(angle), np.sin(angle)])
         far = distance > 1e-9
@@ -152,3 +146,29 @@ def _push_apart(centers: Floats, radii: Floats) -> Floats:
         np.add.at(centers, smaller, apart * (overlap * share)[:, None])
         np.add.at(centers, larger, -apart * (overlap * (1 - share))[:, None])
     return centers
+
+
+def _overlapping(centers: Floats, radii: Floats) -> tuple[Ints, Ints]:
+    """The pairs of discs that overlap by more than a thousandth of the smaller one's radius: `larger, smaller`, sorted.
+
+    A sweep along x: the larger disc of a pair finds the smaller one, whose center is within twice its radius.
+    """
+    order = np.argsort(centers[:, 0], kind="stable")
+    (x, y), radius = centers[order].T, radii[order]
+    first = np.searchsorted(x, x - 2 * radius)
+    n_near = np.searchsorted(x, x + 2 * radius, side="right") - first
+    before = np.cumsum(n_near) - n_near  # pairs of the discs to the left
+    found = []
+    for discs in np.split(np.arange(len(x)), np.flatnonzero(np.diff(np.cumsum(n_near) // _PAIRS_AT_ONCE)) + 1):
+        larger = np.repeat(discs, n_near[discs])
+        smaller = np.arange(len(larger)) + before[discs[0]] + np.repeat((first - before)[discs], n_near[discs])
+        close = np.flatnonzero(np.abs(y[smaller] - y[larger]) < 2 * radius[larger])
+        larger, smaller = larger[close], smaller[close]
+        overlap = radius[larger] + radius[smaller] - np.hypot(x[smaller] - x[larger], y[smaller] - y[larger])
+        hit = overlap > 1e-3 * radius[smaller]
+        found.append(np.column_stack([order[larger[hit]], order[smaller[hit]]]))
+    larger, smaller = np.concatenate(found).T
+    is_pair = (radii[smaller] < radii[larger]) | ((radii[smaller] == radii[larger]) & (smaller > larger))
+    larger, smaller = larger[is_pair], smaller[is_pair]
+    sorted_pairs = np.lexsort((smaller, larger))
+    return larger[sorted_pairs], smaller[sorted_pairs]

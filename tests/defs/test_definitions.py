@@ -72,6 +72,6 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
 
 
 def test_definitions_load_without_litellm_and_the_like():
-    heavy = "{'litellm', 'sklearn', 'textblob', 'matplotlib', 'torch', 'onnxruntime'}"
+    heavy = "{'litellm', 'textblob', 'matplotlib', 'torch', 'onnxruntime'}"
     code = f"import sys; from graphrag_assets.definitions import defs; defs();print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -186,8 +186,6 @@ def test_importing_the_query_module_imports_nothing_heavy() -> None:
         "dagster",
         "litellm",
         "textblob",
-        "sklearn",
-        "scipy",
         "igraph",
         "leidenalg",
         "onnxruntime",

@@ -1,5 +1,6 @@
 """Random histories of an index with real processes, real kills and a local model server that counts paid calls."""
 
+import math
 import shutil
 import tempfile
 import time
@@ -152,13 +153,15 @@ def use_models(setenv, url: str) -> None:
 def soak_histories(summary: Summary, minutes: float, first_seed: int) -> None:
     """Histories until the time is over and enough is done, but for no more than twice the time; each has its own seed.
 
-    An hour's soak has 36 minutes of histories, with 200 operations, 100 kills and 20 kills in critical phases.
+    An hour's soak has 36 minutes of histories, with 200 operations, 100 kills and 20 kills in critical phases, two in
+    each of them at least.
     """
     share, counts, began, number = minutes / 36, summary.counts, time.monotonic(), first_seed
     needed = {
         "random operations": 200 * share,
         "kills": 100 * share,
         "kills: critical": 20 * share,
+        **{f"kills: {phase}": math.floor(2 * share) for phase in CRITICAL},
     }
     with running(latency=0.02) as server:
         while (spent := (time.monotonic() - began) / 60) < 2 * minutes:

@@ -72,6 +72,7 @@ class IndexHistory(RuleBasedStateMachine):
         self.input = self.root / "input"
         self.patch.setenv("GRAPHRAG_INPUT", str(self.input))
         self.fresh_one: tuple[object, Index] | None = None
+        self.performed: list[str] = []
 
     @initialize(documents=st.dictionaries(files, texts, min_size=2))
     def begin(self, documents: dict[str, str]) -> None:
@@ -114,22 +115,22 @@ class IndexHistory(RuleBasedStateMachine):
     def index_one_batch(self, killed: int | None) -> None:
         self.perform("index one batch", killed)
 
-    @precondition(lambda self: self.is_sound)
+    @precondition(lambda self: self.is_sound and self.may_repeat("publish"))
     @rule(killed=moments)
     def publish(self, killed: int | None) -> None:
         self.perform("publish", killed)
 
-    @precondition(lambda self: self.is_indexed)
+    @precondition(lambda self: self.is_indexed and self.may_repeat("purge"))
     @rule(killed=moments)
     def purge(self, killed: int | None) -> None:
         self.perform("purge", killed)
 
-    @precondition(lambda self: self.can_roll_back)
+    @precondition(lambda self: self.can_roll_back and self.may_repeat("roll back"))
     @rule(killed=moments)
     def roll_back(self, killed: int | None) -> None:
         self.perform("roll back", killed)
 
-    @precondition(lambda self: self.is_indexed)
+    @precondition(lambda self: self.is_indexed and self.may_repeat("compact"))
     @rule(killed=moments)
     def compact(self, killed: int | None) -> None:
         self.perform("compact", killed)
@@ -149,6 +150,7 @@ class IndexHistory(RuleBasedStateMachine):
 
         Whatever happens, readers keep a publication that holds together.
         """
+        self.performed.append(operation)
         if operation.startswith("index"):
             self.complete_import()
         if operation == "purge":  # which is refused unless the index is complete
@@ -178,6 +180,10 @@ class IndexHistory(RuleBasedStateMachine):
         """The index with the present settings."""
         return Index(self.index_folder / "working.duckdb")
 
+    def may_repeat(self, operation: str) -> bool:
+        """Twice in a row, after which it has nothing to do."""
+        return self.performed[-2:] != [operation, operation]
+
     @property
     def is_indexed(self) -> bool:
         return self.index_folder.joinpath("working.duckdb").exists()
@@ -188,8 +194,10 @@ class IndexHistory(RuleBasedStateMachine):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the blocking checks pass: not between a batch and its graph."""
-        return self.is_indexed and not failed_blocking_checks(self.index)
+        """Whether there is something to publish, and the blocking checks pass: not between a batch and its graph."""
+        if not self.is_indexed or not self.index.working.read("SELECT count(*) FROM text_units").item():
+            return False
+        return not failed_blocking_checks(self.index)
 
     @property
     def can_roll_back(self) -> bool:

@@ -5,10 +5,13 @@ import shutil
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.errors import FlakyStrategyDefinition
 from hypothesis.stateful import run_state_machine_as_test
 
 from graphrag_assets.indexing.scan import scan
@@ -40,15 +43,24 @@ class ProcessHistory(IndexHistory):
     def __init__(self) -> None:
         super().__init__()
         use_models(self.patch.setenv, self.server.url)
-        self.operations = 0
 
     def perform(self, operation: str, killed: int | None = None) -> None:
-        self.operations += 1
         self.summary.counts["random operations"] += 1
         kills = self.summary.counts["kills"]
-        super().perform(operation, killed)
-        if self.summary.counts["kills"] > kills:
-            self.compare_copy()
+        with self.recorded():
+            super().perform(operation, killed)
+            if self.summary.counts["kills"] > kills:
+                self.compare_copy()
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record a failure where it happens: kills at a time do not repeat, so Hypothesis may not find it again."""
+        try:
+            yield
+        except Exception as error:
+            after = ", ".join(self.performed)
+            self.summary.check(False, f"{type(error).__name__}: {error}, after {after}: {traceback.format_exc()}")
+            raise
 
     def run(self, operation: str, killed: int | None = None) -> str:
         arguments, index_folder = self.arguments(operation), self.index_folder
@@ -129,8 +141,9 @@ class ProcessHistory(IndexHistory):
         self.summary.tell("a copy of it, completed, equals a fresh index")
 
     def finish(self) -> None:
-        if self.operations:  # the first history of a state machine has none
-            super().finish()
+        if self.performed:  # the first history of a state machine has none
+            with self.recorded():
+                super().finish()
             self.summary.counts["histories whose index equals a fresh one"] += 1
             self.summary.tell("the index equals a fresh one")
 
@@ -172,9 +185,11 @@ def soak_histories(summary: Summary, minutes: float, first_seed: int) -> None:
             machine = type("History", (ProcessHistory,), {"server": server, "summary": summary})
             try:
                 run_state_machine_as_test(seed(number)(machine), settings=_ONE)
+            except FlakyStrategyDefinition:
+                summary.tell("ends here: the rules that are possible after a kill at a time differ between histories")
             except Exception as error:
-                summary.check(False, f"history with the seed {number}: {type(error).__name__}: {error}")
-                summary.tell(traceback.format_exc())
+                problem = f"{type(error).__name__}: {error}"
+                summary.check(False, f"history with the seed {number}: {problem}: {traceback.format_exc()}")
             number += 1
     for what, n in needed.items():
         summary.require(what, n)

@@ -95,7 +95,8 @@ def soak_load(summary: Summary, minutes: float) -> None:
             while time.monotonic() < began + 60 * minutes:
                 status = launch(url, "refresh_changed")
                 summary.counts[f"concurrent: runs of the UI, {status.lower()}"] += 1
-                summary.check(status == "SUCCESS", f"a run of the UI ended with {status}")
+                if not summary.check(status == "SUCCESS", f"a run of the UI ended with {status}"):
+                    time.sleep(5)
             summary.counts["concurrent: seconds"] += round(time.monotonic() - began)
             for kind, process in zip(kinds, processes, strict=True):
                 collect(summary, kind, process)

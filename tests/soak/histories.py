@@ -108,6 +108,7 @@ class ProcessHistory(IndexHistory):
         self.summary.counts["operations refused"] += outcome == "refused"
         if status == -9:
             self.summary.counts.update(["kills", f"kills: {phase}"])
+            self.summary.counts["kills: critical"] += phase in CRITICAL
         self.summary.tell(f"{operation}: {outcome} {phase}".rstrip())
 
     def account(self, operation: str, was_killed: bool, before: set[tuple[str, str]]) -> None:
@@ -178,7 +179,6 @@ def soak_histories(summary: Summary, minutes: float, first_seed: int) -> None:
     }
     with running(latency=0.02) as server:
         while (spent := (time.monotonic() - began) / 60) < 2 * minutes:
-            counts["kills: critical"] = sum(counts[f"kills: {phase}"] for phase in CRITICAL)
             if spent >= minutes and all(counts[what] >= number for what, number in needed.items()):
                 break
             summary.tell(f"history with the seed {number}")

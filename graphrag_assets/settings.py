@@ -53,7 +53,7 @@ class Settings(BaseSettings):
         1000, gt=0, description="Maximum size of a file of the input folder. A larger one is not read."
     )
     conversion_seconds: float = Field(
-        300, gt=0, description="Maximum seconds for converting one PDF, Word, PowerPoint or HTML file."
+        300, gt=0, description="Maximum seconds for converting one PDF, Word, PowerPoint, HTML or Parquet file."
     )
     conversion_memory_mb: int = Field(
         1000, ge=50, description="Maximum megabytes of memory for converting one of these files; on Linux only."

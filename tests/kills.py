@@ -73,6 +73,8 @@ def stored_answers(index_folder: Path) -> set[tuple[str, str]]:
     if not ledger.exists():
         return set()
     with closing(sqlite3.connect(ledger)) as connection:
+        if not connection.execute("SELECT name FROM sqlite_master").fetchall():  # killed before the table was made
+            return set()
         return set(connection.execute("SELECT kind, key FROM llm_calls"))
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
-from graphrag_assets.pipeline.formats import Problem, Record, too_long
+from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, too_long
 
 _Result = TypeVar("_Result")
 _DAMAGED = "Check whether the file is damaged, or save its text as .txt or .md."
@@ -19,69 +20,94 @@ _START_SECONDS = 120.0
 
 
 class ConversionProcess:
-    """Converts the files of a batch one after the other; a context manager that ends the process.
+    """Reads the files of a batch one after the other; a context manager that ends its processes.
 
-    A plain program with pipes, because multiprocessing would import the caller's main module or fork its threads.
+    Parquet files have another process than those that markitdown reads: neither loads the libraries of the other. A
+    plain program with pipes, because multiprocessing would import the caller's main module or fork its threads.
     """
 
     def __init__(self, limits: ConversionLimits) -> None:
         self._limits = limits
-        self._worker: subprocess.Popen[bytes] | None = None
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> "ConversionProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        for kind in list(self._workers):
+            self._stop(kind)
 
     def __call__(self, data: bytes, file_format: str) -> Record | Problem:
         """The document of one file, or why it has none: what the converter said, or the limit that it broke."""
         if importlib.util.find_spec("markitdown") is None:
             remedy = 'pip install "graphrag-assets[markitdown]"'
             return Problem(f"{file_format} files need the markitdown package", remedy)
-        worker = self._worker = self._worker or self._start()
-        reply, late = _within(self._limits.seconds, worker, lambda: _exchange(worker, data, file_format))
-        if reply is None:
-            self._stop()
-            return self._breach(worker.returncode, late, file_format)
+        reply = self._reply("markitdown", data, {"format": file_format})
+        if isinstance(reply, Problem):
+            return reply
         if "error" in reply:
             return Problem(f"markitdown cannot read it as {file_format}: {_short(reply['error'])}", _DAMAGED)
         if "text" not in reply:
             return too_long(reply["n_bytes"], self._limits.max_output_bytes)
         return Record(reply["text"], reply["title"])
 
-    def _start(self) -> "subprocess.Popen[bytes]":
+    def parquet(self, data: bytes, options: LoadOptions) -> list[Record | Problem]:
+        """The documents and problems of a Parquet file, or the limit that it broke."""
+        reply = self._reply("parquet", data, {"format": "parquet", "options": asdict(options)})
+        if isinstance(reply, Problem):
+            return [reply]
+        if "error" in reply:
+            return [Problem(f"not a readable Parquet file: {_short(reply['error'])}", "Export the file again.")]
+        return [Problem(**item) if "error" in item else Record(**item) for item in reply["records"]]
+
+    def _reply(self, kind: str, data: bytes, request: dict[str, object]) -> dict[str, Any] | Problem:
+        worker = self._workers.get(kind) or self._start(kind)
+        header = request | {"n_bytes": len(data)}
+        reply, late = _within(self._limits.seconds, worker, lambda: _exchange(worker, data, header))
+        if reply is None:
+            self._stop(kind)
+            return self._breach(worker.returncode, late, str(request["format"]))
+        return reply
+
+    def _start(self, kind: str) -> "subprocess.Popen[bytes]":
         """A worker that is ready for files; the time until then is not counted."""
-        command = [sys.executable, "-m", "graphrag_assets.conversion.worker", json.dumps(asdict(self._limits))]
-        worker = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=-1
+        command = [sys.executable, "-m", "graphrag_assets.conversion.worker", kind, json.dumps(asdict(self._limits))]
+        # Each of polars' threads takes address space, which counts as memory.
+        environment = os.environ | {"POLARS_MAX_THREADS": "1"}
+        worker = self._workers[kind] = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=-1,
+            env=environment,
         )
         _within(_START_SECONDS, worker, lambda: worker.stdout and worker.stdout.readline())
         return worker
 
-    def _stop(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.kill()
-            worker.communicate()
+    def _stop(self, kind: str) -> None:
+        worker = self._workers.pop(kind)
+        worker.kill()
+        worker.communicate()
 
     def _breach(self, exit_code: int, late: bool, file_format: str) -> Problem:
         seconds, megabytes = self._limits.seconds, self._limits.memory_mb
         if late or exit_code == -signal.SIGXCPU:
             remedy = f"{_DAMAGED} For a very long document, raise GRAPHRAG_CONVERSION_SECONDS."
             return Problem(f"converting the {file_format} file took more than {seconds:g} s", remedy)
-        if exit_code == OUT_OF_MEMORY:
+        # Without memory Rust, in which polars is written, aborts the process.
+        if exit_code == OUT_OF_MEMORY or (file_format == "parquet" and exit_code == -signal.SIGABRT):
             remedy = f"{_DAMAGED} For a very large document, raise GRAPHRAG_CONVERSION_MEMORY_MB."
             return Problem(f"converting the {file_format} file took more than {megabytes:,} MB of memory", remedy)
         return Problem(f"converting the {file_format} file ended its process (exit code {exit_code})", _DAMAGED)
 
 
-def _exchange(worker: "subprocess.Popen[bytes]", data: bytes, file_format: str) -> dict[str, Any] | None:
+def _exchange(worker: "subprocess.Popen[bytes]", data: bytes, header: dict[str, object]) -> dict[str, Any] | None:
     """The worker's reply about a file; None if it ended without one."""
     assert worker.stdin
     assert worker.stdout
     try:
-        worker.stdin.write(json.dumps({"format": file_format, "n_bytes": len(data)}).encode() + b"\n" + data)
+        worker.stdin.write(json.dumps(header).encode() + b"\n" + data)
         worker.stdin.flush()
     except BrokenPipeError:
         return None

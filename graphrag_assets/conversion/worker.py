@@ -1,10 +1,12 @@
-"""The program of the conversion process: reads files from standard input, writes their Markdown to standard output.
+"""The program of the conversion process: reads files from standard input, writes what they hold to standard output.
 
-A request is a line of JSON (`format`, `n_bytes`) and the bytes of the file; the reply is a line of JSON with the
-fields of `Markdown`, or with `error`. The process ends with its parent: at the end of its input it exits at once, also
-in the middle of a conversion.
+It serves one kind of files: `markitdown`, or `parquet`. A request is a line of JSON (`format`, `n_bytes`, for Parquet
+the `options` to load it) and the bytes of the file. The reply is a line of JSON with the fields of `Markdown`, with the
+`records` of a Parquet file, or with `error`. The process ends with its parent: at the end of its input it exits at
+once, also in the middle of a conversion.
 """
 
+import io
 import json
 import math
 import os
@@ -13,19 +15,22 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import BinaryIO
+from dataclasses import asdict
+from typing import Any, BinaryIO
 
 import psutil
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
-from graphrag_assets.conversion.markdown import Markdown, to_markdown
 
-_Request = tuple[str, bytes]
+_Request = tuple[dict[str, Any], bytes]
+_Read = Callable[[bytes, dict[str, Any]], dict[str, object]]
 
 
-def main(limits: ConversionLimits) -> None:
+def main(kind: str, limits: ConversionLimits) -> None:
     """Serve requests until standard input ends."""
+    read = _READERS[kind](limits)  # imports its libraries, before memory is limited
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no reply
@@ -35,10 +40,10 @@ def main(limits: ConversionLimits) -> None:
     replies.write(b"ready\n")
     replies.flush()
     while True:
-        file_format, data = requests.get()
+        request, data = requests.get()
         _limit_processor_time(limits.seconds)
         try:
-            reply = json.dumps(_reply(data, file_format, limits.max_output_bytes)).encode()
+            reply = json.dumps(_reply(read, data, request)).encode()
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         replies.write(reply + b"\n")
@@ -50,21 +55,48 @@ def _receive(stream: BinaryIO, requests: "queue.SimpleQueue[_Request]") -> None:
     try:
         while line := stream.readline():
             request = json.loads(line)
-            requests.put((request["format"], stream.read(request["n_bytes"])))
+            requests.put((request, stream.read(request["n_bytes"])))
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     os._exit(0)
 
 
-def _reply(data: bytes, file_format: str, max_output_bytes: int) -> dict[str, object]:
+def _markitdown(limits: ConversionLimits) -> _Read:
+    from graphrag_assets.conversion.markdown import to_markdown
+
+    def read(data: bytes, request: dict[str, Any]) -> dict[str, object]:
+        result = to_markdown(data, request["format"])
+        n_bytes = len(result.text.encode("utf-8", "replace"))
+        return {"n_bytes": n_bytes} if n_bytes > limits.max_output_bytes else result._asdict()
+
+    return read
+
+
+def _parquet(_: ConversionLimits) -> _Read:
+    import polars
+
+    from graphrag_assets.pipeline.formats import LoadOptions, parquet_records
+
+    empty = io.BytesIO()
+    polars.DataFrame({"text": []}).write_parquet(empty)
+    parquet_records(empty.getvalue(), LoadOptions())  # polars starts its threads
+
+    def read(data: bytes, request: dict[str, Any]) -> dict[str, object]:
+        return {"records": [asdict(item) for item in parquet_records(data, LoadOptions(**request["options"]))]}
+
+    return read
+
+
+_READERS = {"markitdown": _markitdown, "parquet": _parquet}
+
+
+def _reply(read: _Read, data: bytes, request: dict[str, Any]) -> dict[str, object]:
     try:
-        result: Markdown = to_markdown(data, file_format)
+        return read(data, request)
     except Exception as error:  # whatever the library of the format raises
         if _lacks_memory(error):
             raise MemoryError from error
         return {"error": f"{type(error).__name__}: {error}"[:1000]}
-    n_bytes = len(result.text.encode("utf-8", "replace"))
-    return {"n_bytes": n_bytes} if n_bytes > max_output_bytes else result._asdict()
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
@@ -88,4 +120,4 @@ def _limit_processor_time(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(ConversionLimits(**json.loads(sys.argv[1])))
+    main(sys.argv[1], ConversionLimits(**json.loads(sys.argv[2])))

@@ -21,7 +21,7 @@ from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.embedding_texts import in_context
-from graphrag_assets.pipeline.formats import CONVERTED, format_of
+from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
@@ -74,21 +74,29 @@ def chunk_options(settings: Settings) -> ChunkOptions:
     )
 
 
-def has_converted(files: Iterable[SourceFile]) -> bool:
-    """Whether files of a batch are converted by the package markitdown."""
-    return any(format_of(file.path) in CONVERTED for file in files)
+def limited_formats(files: Iterable[SourceFile]) -> frozenset[str]:
+    """The formats of a batch that are read in the conversion process."""
+    return frozenset(name for file in files if (name := format_of(file.path)) in LIMITED)
 
 
-def deciding_options(index: Index, converted: bool) -> tuple[object, ...]:
-    """Everything but the files that determines the rows of a batch; `converted`: as `has_converted` of its files.
+def deciding_options(index: Index, limited: frozenset[str]) -> tuple[object, ...]:
+    """Everything but the files that determines the rows of a batch; `limited`: `limited_formats` of its files.
 
     Installing the converters, or other limits for them, concern batches with such files only.
     """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
     contexts = (settings.text_unit_context, models.context_writer if by_model else "")
-    converters = (bool(importlib.util.find_spec("markitdown")), conversion_limits(settings)) if converted else ()
-    return load_options(settings), chunk_options(settings), models.extractor, contexts, converters, CORPUS_VERSION
+    converters = (bool(importlib.util.find_spec("markitdown")),) if not limited.isdisjoint(CONVERTED) else ()
+    limits = (conversion_limits(settings),) if limited else ()
+    return (
+        load_options(settings),
+        chunk_options(settings),
+        models.extractor,
+        contexts,
+        (*converters, *limits),
+        CORPUS_VERSION,
+    )
 
 
 def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
@@ -99,7 +107,7 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     folder = index.input_folder
     if not folder.has(batch):
         return stable_id(GONE)  # has no rows, whatever its options
-    return stable_id(folder.digest(batch, files), *deciding_options(index, has_converted(files)))
+    return stable_id(folder.digest(batch, files), *deciding_options(index, limited_formats(files)))
 
 
 def index_batch(

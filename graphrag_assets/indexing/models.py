@@ -27,7 +27,14 @@ def models_for(
     """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
 
     `cache_not_before`: answers in the ledger older than this time (ISO, UTC) are requested again.
+
+    Raises:
+        SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
     """
+    if settings.prompts_dir or (settings.data / "prompts").exists():
+        from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
+
+        prompts_of(settings)
     models = with_local_embeddings(embedded_models(), settings)
     if settings.calls_models:
         from graphrag_assets.llm import backend  # imports litellm

@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import deciding_options, has_converted
+from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, replace_errors, stored_options
 from graphrag_assets.store.digest_cache import NAME, DigestCache
@@ -78,7 +78,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     for batch in folder.batches():
         files = list(folder.files(batch))
         digests[batch] = stable_id(
-            cache.digest(folder, batch, files, read_every_file), *deciding(batch, has_converted(files))
+            cache.digest(folder, batch, files, read_every_file), *deciding(batch, limited_formats(files))
         )
         if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
@@ -124,18 +124,18 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     return scan(index, read_every_file)
 
 
-def _deciding_options_by_batch(index: Index) -> Callable[[str, bool], tuple[object, ...]]:
-    """`deciding_options` by batch and whether it has converted files.
+def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str]], tuple[object, ...]]:
+    """`deciding_options` by batch and its `limited_formats`.
 
     Most batches have the options of the environment, which are looked up once.
     """
     given = stored_options(index.working)
 
     @functools.cache
-    def deciding(options: frozenset[tuple[str, str]], converted: bool) -> tuple[object, ...]:
-        return deciding_options(index.with_options(dict(options)), converted)
+    def deciding(options: frozenset[tuple[str, str]], limited: frozenset[str]) -> tuple[object, ...]:
+        return deciding_options(index.with_options(dict(options)), limited)
 
-    return lambda batch, converted: deciding(frozenset(given.get(batch, {}).items()), converted)
+    return lambda batch, limited: deciding(frozenset(given.get(batch, {}).items()), limited)
 
 
 def overtaken(index: Index) -> bool:

@@ -7,7 +7,6 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from dotenv import load_dotenv
@@ -21,7 +20,7 @@ from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
-from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat
@@ -121,12 +120,6 @@ def ledger_of(settings: Settings) -> Ledger:
     """The ledger of these settings; one per process, so that identical in-flight calls are sent once."""
     settings.index_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Ledger(settings.ledger_url or settings.ledger_file)
-
-
-@functools.lru_cache(maxsize=8)
-def prompts_of(settings: Settings) -> Prompts:
-    """The prompt templates of these settings."""
-    return Prompts(folder=Path(settings.prompts_dir) if settings.prompts_dir else None, tuned=settings.data / "prompts")
 
 
 def chat_prices(settings: Settings) -> PriceOptions:

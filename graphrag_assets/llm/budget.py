@@ -18,7 +18,8 @@ class Budget:
 
     Attributes:
         limit_usd: the cap, None for none.
-        spent_today: reads from the ledger what all processes have spent today; read again every few seconds.
+        spent_today: reads from the ledger what all processes have spent today; read again every few seconds, in a
+            thread, so that a ledger that does not reply stops no other call and no deadline.
     """
 
     limit_usd: float | None = None
@@ -28,13 +29,12 @@ class Budget:
     _recorded: float = field(default=0.0, init=False)  # today's cost in the ledger when last read
     _since: float = field(default=0.0, init=False)  # settled by this run since then
     _read_at: float = field(default=float("-inf"), init=False)
+    _reading: "asyncio.Task[None] | None" = field(default=None, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     @property
     def today(self) -> float:
-        """US dollars that all processes have spent today."""
-        if time.monotonic() - self._read_at > REFRESH_SECONDS:
-            self._recorded, self._since, self._read_at = self.spent_today(), 0.0, time.monotonic()
+        """US dollars that all processes have spent today, as far as is known since the last reservation."""
         return self._recorded + self._since
 
     @property
@@ -54,9 +54,26 @@ class Budget:
         if self.limit_usd is None:
             return Reservation(self, 0.0)
         amount = estimate()
+        await self._refresh()
         while not self._try(amount, what):
             await asyncio.sleep(_WAIT_SECONDS)
+            await self._refresh()
         return Reservation(self, amount)
+
+    async def _refresh(self) -> None:
+        """Read the ledger if the last reading is old; callers of one event loop share a reading."""
+        if time.monotonic() - self._read_at <= REFRESH_SECONDS:
+            return
+        task = self._reading
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            task = self._reading = asyncio.ensure_future(self._read())
+        await asyncio.shield(task)  # a cancelled caller does not cancel it for the others
+
+    async def _read(self) -> None:
+        before = self._since
+        recorded = await asyncio.to_thread(self.spent_today)
+        with self._lock:  # what was settled meanwhile may not be in the ledger yet
+            self._recorded, self._since, self._read_at = recorded, self._since - before, time.monotonic()
 
     def _try(self, amount: float, what: str) -> bool:
         """Reserve `amount`; False if it may fit once calls in flight are settled."""

@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
+from graphrag_assets.settings import Settings
 
 _SUFFIX = ".jinja"
 _FORMAT = "1"  # of fences and messages; part of every fingerprint
@@ -166,6 +167,12 @@ class Prompts:
                 origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
             )
         return self._loaded[task]
+
+
+@functools.lru_cache(maxsize=8)
+def prompts_of(settings: Settings) -> Prompts:
+    """The prompt templates of these settings."""
+    return Prompts(folder=Path(settings.prompts_dir) if settings.prompts_dir else None, tuned=settings.data / "prompts")
 
 
 def prompt_text(messages: tuple[Message, ...]) -> str:

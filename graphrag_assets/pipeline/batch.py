@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
-from graphrag_assets.pipeline.formats import Convert
+from graphrag_assets.pipeline.formats import Converter
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 
@@ -32,7 +32,7 @@ def read_corpus(
     files: Iterable[SourceFile],
     load: LoadOptions,
     chunk: ChunkOptions,
-    convert: Convert,
+    convert: Converter,
     with_contexts: bool = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The batch's documents, its text units (not extracted yet), and its errors.

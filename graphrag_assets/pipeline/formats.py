@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -27,6 +27,8 @@ _FORMATS = {f".{name}": name for name in _NAMES} | _ALSO
 _BINARY = ("pdf", "docx", "pptx")
 CONVERTED = (*_BINARY, "html")
 """Formats that are converted to Markdown by the package markitdown."""
+LIMITED = (*CONVERTED, "parquet")
+"""Formats of which a small file may expand to gigabytes; read by a `Converter`."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +92,22 @@ def supported_formats() -> str:
     return ", ".join(_FORMATS)
 
 
-Convert = Callable[[bytes, str], Record | Problem]
-"""The document of a file (its bytes) with one of the formats `CONVERTED`, its Markdown as the text."""
+class Converter(Protocol):
+    """Reads files with the formats `LIMITED`, given their bytes."""
+
+    def __call__(self, data: bytes, file_format: str) -> Record | Problem:
+        """The document of a file with one of the formats `CONVERTED`, its Markdown as the text."""
+
+    def parquet(self, data: bytes, options: LoadOptions) -> list[Record | Problem]:
+        """`parquet_records` of a file."""
 
 
-def read_records(path: str, data: bytes, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
+def read_records(path: str, data: bytes, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
     """The documents of a file with a supported format, in its order, and what is wrong with the others."""
     file_format = format_of(path) or "txt"
     try:
         if file_format == "parquet":
-            yield from _records(_parquet(data), options)
+            yield from convert.parquet(data, options)
         elif file_format in _BINARY:
             yield _converted(convert(data, file_format))
         else:
@@ -110,7 +118,7 @@ def read_records(path: str, data: bytes, options: LoadOptions, convert: Convert)
         yield Problem(error.error, error.hint)
 
 
-def _from_text(text: str, file_format: str, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
+def _from_text(text: str, file_format: str, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
     if not text.strip():
         yield Problem("the file contains only white space", "Delete it, or add text to it.")
     elif is_plain_text(file_format):
@@ -371,13 +379,23 @@ def _objects(values: Any) -> _Table:
     return table
 
 
-def _parquet(data: bytes) -> _Table:
+def parquet_records(data: bytes, options: LoadOptions) -> list[Record | Problem]:
+    """The documents of a Parquet file, which may expand to a million times its size.
+
+    Raises:
+        MemoryError: the rows do not fit into memory. Where the columns do not fit, polars ends the process.
+    """
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).split("\n", 1)[0]
-        raise UnreadableError(f"not a readable Parquet file: {_short(reason)}", "Export the file again.") from None
-    return _Table(frame.columns, list(enumerate(frame.iter_rows(named=True), start=1)))
+        return [Problem(f"not a readable Parquet file: {_short(reason)}", "Export the file again.")]
+    table = _Table(frame.columns)
+    try:
+        table.rows.extend(enumerate(frame.iter_rows(named=True), start=1))
+    except pl.exceptions.PanicException:  # Python had no memory for a value
+        raise MemoryError from None
+    return list(_records(table, options))
 
 
 # --- office documents -----------------------------------------------------------------------------------

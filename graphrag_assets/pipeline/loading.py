@@ -11,7 +11,7 @@ import polars as pl
 from graphrag_assets.ids import stable_id
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.formats import (
-    Convert,
+    Converter,
     LoadOptions,
     Problem,
     Record,
@@ -53,7 +53,7 @@ class Loaded:
     errors: pl.DataFrame
 
 
-def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions, convert: Convert) -> Loaded:
+def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions, convert: Converter) -> Loaded:
     """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
 
     A document's `id` depends on its source and its id column or row number, so it stays when the text is
@@ -91,7 +91,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     )
 
 
-def _read(file: SourceFile, options: LoadOptions, convert: Convert) -> Iterator[Record | Problem]:
+def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
     file_format = format_of(file.path)
     if file_format is None:
         ending = PurePosixPath(file.path).suffix

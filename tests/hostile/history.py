@@ -4,6 +4,7 @@ At the end of each history the index is completed and compared with a fresh inde
 `IndexHistory` calls the stages within this process; `tests/soak` runs the same rules with real processes.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.publish import update_publication
@@ -24,6 +26,7 @@ from graphrag_assets.interop.importer import import_index
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.compaction import compact
 from graphrag_assets.store.imports import unfinished
+from graphrag_assets.store.publication_files import kept_publications
 from graphrag_assets.store.publications import resolve, roll_back
 from tests.comparison import SENTENCES, assert_equal, index_all, index_at, no_settings
 from tests.hostile.killing import Killed, killed_at, raise_killed
@@ -40,15 +43,8 @@ OPERATIONS: dict[str, Callable[[Index, Path], object]] = {
     "import": lambda index, small: import_index(index, small),
     "remove the import": lambda index, _: remove(index, IMPORTED),
 }
-# What an operation may say instead of doing its work, because of the state that the history has led to.
-REFUSALS = {
-    "publish": ("Check failed",),  # between a batch and its graph
-    "purge": ("Run `graphrag-assets index` first", "Nothing is indexed yet", "made with other models"),
-    "roll back": ("Nothing is published",),
-    "import": ("Remove it with `import --remove",),
-    "remove the import": ("There is no imported batch", "There is nothing indexed"),
-}
 SETTINGS = ({}, {"CHUNK_SIZE": "50"}, {"REPORT_INPUT_TOKENS": "200"}, {"MIN_CONCEPT_MENTIONS": "1"})
+CHANGING = sorted({name for settings in SETTINGS for name in settings})
 
 batches = st.sampled_from(("a", "b"))
 files = st.sampled_from(("a/x.txt", "a/y.txt", "b/x.txt", "b/y.txt"))
@@ -75,6 +71,8 @@ class IndexHistory(RuleBasedStateMachine):
         self.index_folder = index_at(self.root, self.patch).database.parent
         self.input = self.root / "input"
         self.patch.setenv("GRAPHRAG_INPUT", str(self.input))
+        self.fresh_one: tuple[object, Index] | None = None
+        self.performed: list[str] = []
 
     @initialize(documents=st.dictionaries(files, texts, min_size=2))
     def begin(self, documents: dict[str, str]) -> None:
@@ -103,7 +101,7 @@ class IndexHistory(RuleBasedStateMachine):
 
     @rule(settings=st.sampled_from(SETTINGS))
     def change_settings(self, settings: dict[str, str]) -> None:
-        for name in {name for one in SETTINGS for name in one}:
+        for name in CHANGING:
             self.patch.delenv(f"GRAPHRAG_{name}", raising=False)
         for name, value in settings.items():
             self.patch.setenv(f"GRAPHRAG_{name}", value)
@@ -112,43 +110,53 @@ class IndexHistory(RuleBasedStateMachine):
     def index_all(self, killed: int | None) -> None:
         self.perform("index", killed)
 
+    @precondition(lambda self: self.has_due_batch)
     @rule(killed=moments)
     def index_one_batch(self, killed: int | None) -> None:
         self.perform("index one batch", killed)
 
+    @precondition(lambda self: self.is_sound and self.may_repeat("publish"))
     @rule(killed=moments)
     def publish(self, killed: int | None) -> None:
         self.perform("publish", killed)
 
+    @precondition(lambda self: self.is_indexed and self.may_repeat("purge"))
     @rule(killed=moments)
     def purge(self, killed: int | None) -> None:
         self.perform("purge", killed)
 
+    @precondition(lambda self: self.can_roll_back and self.may_repeat("roll back"))
     @rule(killed=moments)
     def roll_back(self, killed: int | None) -> None:
         self.perform("roll back", killed)
 
+    @precondition(lambda self: self.is_indexed and self.may_repeat("compact"))
     @rule(killed=moments)
     def compact(self, killed: int | None) -> None:
         self.perform("compact", killed)
 
+    @precondition(lambda self: self.can_import)
     @rule(killed=moments)
     def import_small(self, killed: int | None) -> None:
         self.perform("import", killed)
 
+    @precondition(lambda self: self.is_imported)
     @rule(killed=moments)
     def remove_import(self, killed: int | None) -> None:
         self.perform("remove the import", killed)
 
     def perform(self, operation: str, killed: int | None = None) -> None:
-        """Perform an operation, or start and kill it. It may be refused with one of `REFUSALS`.
+        """Perform an operation, or start and kill it. The preconditions of the rules see to it that none is refused.
 
         Whatever happens, readers keep a publication that holds together.
         """
+        self.performed.append(operation)
         if operation.startswith("index"):
             self.complete_import()
+        if operation == "purge":  # which is refused unless the index is complete
+            self.complete()
         refusal = self.run(operation, killed)
-        assert not refusal or any(known in refusal for known in REFUSALS.get(operation, ())), (operation, refusal)
+        assert not refusal, (operation, refusal)
         if (self.index_folder / "CURRENT").exists():
             with GraphRAG(self.index_folder) as rag:
                 assert rag.sql(DANGLING).item() == 0
@@ -172,30 +180,80 @@ class IndexHistory(RuleBasedStateMachine):
         """The index with the present settings."""
         return Index(self.index_folder / "working.duckdb")
 
+    def may_repeat(self, operation: str) -> bool:
+        """Twice in a row, after which it has nothing to do."""
+        return self.performed[-2:] != [operation, operation]
+
+    @property
+    def is_indexed(self) -> bool:
+        return self.index_folder.joinpath("working.duckdb").exists()
+
+    @property
+    def has_due_batch(self) -> bool:
+        return bool(scan(self.index).due)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is something to publish, and the blocking checks pass: not between a batch and its graph."""
+        if not self.is_indexed or not self.index.working.read("SELECT count(*) FROM text_units").item():
+            return False
+        return not failed_blocking_checks(self.index)
+
+    @property
+    def can_roll_back(self) -> bool:
+        return len(kept_publications(self.index_folder)) > 1
+
+    @property
+    def is_imported(self) -> bool:
+        return self.is_indexed and bool(self.index.working.read(IMPORTED_ROWS).item())
+
+    @property
+    def can_import(self) -> bool:
+        return not self.is_imported or bool(unfinished(self.index.working).height)
+
     def complete_import(self) -> None:
         """Repeat an interrupted import, as the message of `index` says."""
-        if self.index.database.exists() and unfinished(self.index.working).height:
+        if self.is_indexed and unfinished(self.index.working).height:
             assert self.run("import") == ""
+
+    def complete(self) -> None:
+        """Index all that is due."""
+        self.complete_import()
+        assert self.run("index") == ""
 
     def teardown(self) -> None:
         try:
             if self.input.exists():
-                self.perform("index")
-                roll_back(self.index_folder, resolve(self.index_folder, "newest"))
-                self.compare()
+                self.finish()
         finally:
             self.patch.undo()
             shutil.rmtree(self.root)
 
-    def compare(self) -> None:
-        made = self.index
+    def finish(self) -> None:
+        """The index of a whole history equals a fresh one."""
+        self.complete()
+        self.compare(self.index)
+
+    def compare(self, made: Index) -> None:
+        """The completed index equals a fresh one of the present documents; readers have it after a rollback, too."""
+        roll_back(made.database.parent, resolve(made.database.parent, "newest"))
         made.settings  # noqa: B018 - read now, before the other index has its own
-        fresh = index_at(self.root / "fresh", self.patch)
-        index_all(fresh)
-        if scan(made).imported and made.working.read(f"FROM documents WHERE batch = '{IMPORTED}'").height:
-            import_index(fresh, self.small)
-            index_all(fresh)  # the import has called no model
-        assert_equal(made, fresh)
+        assert_equal(made, self.fresh(made.working.read(IMPORTED_ROWS).item() > 0))
+        index_at(self.root, self.patch)
+
+    def fresh(self, imported: bool) -> Index:
+        """An index of the present documents that has no history; made once for the same documents and settings."""
+        texts = tuple((str(file), file.read_bytes()) for file in sorted(self.input.rglob("*")) if file.is_file())
+        state = (texts, tuple(os.environ.get(f"GRAPHRAG_{name}") for name in CHANGING), imported)
+        if self.fresh_one is None or self.fresh_one[0] != state:
+            fresh = index_at(Path(tempfile.mkdtemp(dir=self.root)), self.patch)
+            index_all(fresh)
+            if imported:
+                import_index(fresh, self.small)
+                index_all(fresh)  # the import has called no model
+            self.fresh_one = state, fresh
+        return self.fresh_one[1]
 
 
+IMPORTED_ROWS = f"SELECT count(*) FROM documents WHERE batch = '{IMPORTED}'"
 DANGLING = "SELECT count(*) FROM relationships WHERE source_id NOT IN (SELECT id FROM entities)"

@@ -1,16 +1,23 @@
-"""Structured files that once took time with the square of their size, and others of the kind: all are read in linear time."""
+"""Structured files that once took time with the square of their size, and others of the kind: all are read in linear time.
+
+Parquet files that expand are read in a process with limits.
+"""
 
 import csv
+import io
 import itertools
 import time
+from collections.abc import Callable
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.pipeline.formats import LoadOptions, Problem, _csv_records, read_records
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, _csv_records, read_records
 
 MEGABYTE = 1_000_000
 REPEATED = [
@@ -34,9 +41,54 @@ REPEATED = [
 def test_a_megabyte_of_a_pattern_is_read_in_seconds(file_format: str, unit: bytes) -> None:
     data = (b"text\n" if file_format in ("csv", "tsv") else b"") + unit * (MEGABYTE // len(unit))
     started = time.process_time()
-    found = list(read_records(f"a.{file_format}", data, LoadOptions(), ConversionProcess(ConversionLimits())))
+    with ConversionProcess(ConversionLimits()) as convert:
+        found = list(read_records(f"a.{file_format}", data, LoadOptions(), convert))
     assert time.process_time() - started < 10  # some took an hour
     assert isinstance(found[0], Problem)
+
+
+def parquet(**columns: pl.Series) -> bytes:
+    file = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(file)
+    return file.getvalue()
+
+
+def repeated(value: object, n: int) -> pl.Series:
+    return pl.repeat(value, n, eager=True)
+
+
+PARQUET_BOMBS: dict[str, Callable[[], bytes]] = {
+    "a gigabyte of one text, by its dictionary": lambda: parquet(text=repeated("a" * 1_000, 1_000_000)),
+    "a text of 250 MB": lambda: parquet(text=pl.Series(["a" * 250_000_000])),
+    "a list of 32 million numbers": lambda: parquet(text=pl.Series(["a"]), x=pl.Series([[0] * 32_000_000])),
+    "16 million short rows": lambda: parquet(text=repeated("It broke.", 16_000_000)),
+}
+
+
+@pytest.mark.parametrize("name", PARQUET_BOMBS)
+def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str) -> None:
+    bomb = PARQUET_BOMBS[name]()
+    assert len(bomb) < 200_000
+    with ConversionProcess(ConversionLimits(memory_mb=200)) as convert:
+        (problem,) = convert.parquet(bomb, LoadOptions())
+        records = convert.parquet(parquet(text=pl.Series(["It held."])), LoadOptions())
+    assert isinstance(problem, Problem)
+    assert problem.error == "converting the parquet file took more than 200 MB of memory"
+    assert "raise GRAPHRAG_CONVERSION_MEMORY_MB" in problem.hint
+    assert records == [Record("It held.", row_number=1)]
+
+
+def test_a_parquet_file_above_the_limit_is_a_row_and_is_read_again_with_another_limit(project, monkeypatch) -> None:
+    monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "100")
+    project.write("one/a.parquet", parquet(text=repeated("It broke. " * 100, 200_000)))
+    project.write("one/b.txt", "It held.")
+    project.index_all()
+    ((source, error),) = project.sql("SELECT source, error FROM index_errors")
+    assert (source, error) == ("one/a.parquet", "converting the parquet file took more than 100 MB of memory")
+    assert project.sql("SELECT source FROM documents") == [("one/b.txt",)]
+    assert scan(project.index).due == []
+    monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "2000")
+    assert scan(project.index).due == ["one"]
 
 
 def by_reading_again(text: str) -> list[list[str] | str]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import threading
+import time
 
 import pytest
 
@@ -61,11 +63,36 @@ def test_spending_of_other_processes_counts(monkeypatch: pytest.MonkeyPatch) -> 
     with reserve(budget, 0.25) as reservation:
         reservation.settle(0.25)
     recorded[0] = 0.25  # the ledger has it now
-    assert budget.left == 0.75
+    with reserve(budget, 0.1):
+        assert budget.left == pytest.approx(0.65)
     recorded[0] = 0.9
-    assert budget.left == pytest.approx(0.1)
     with pytest.raises(BudgetExceeded, match=r"\$0.9000 spent today \(\$0.2500 by this run\)"):
         reserve(budget, 0.2)
+
+
+def test_a_ledger_that_does_not_reply_stops_no_deadline() -> None:
+    replies = threading.Event()
+
+    def spent_today() -> float:
+        replies.wait(20)
+        return 0.25
+
+    async def work() -> None:
+        budget = Budget(1.0, spent_today)
+        try:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await budget.reserve(lambda: 0.5, "a call")
+            assert not replies.is_set()
+        finally:
+            threading.Timer(0.1, replies.set).start()
+        waiting = [budget.reserve(lambda: 0.25, f"call {number}") for number in range(3)]
+        reservations = await asyncio.gather(*waiting)  # they share the reading that has begun
+        assert (len(reservations), budget.left) == (3, 0.0)
+
+    began = time.monotonic()
+    run(work())
+    assert time.monotonic() - began < 10
 
 
 def test_a_run_that_lasts_past_midnight_keeps_what_it_has_spent(monkeypatch: pytest.MonkeyPatch) -> None:

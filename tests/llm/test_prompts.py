@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing.models import models_for
 from graphrag_assets.llm import prompts as prompts_module
-from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text
+from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text, prompts_of
+from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 
 BUILT_IN = Path(__file__).resolve().parents[2] / "prompts"
@@ -180,6 +182,21 @@ def test_file_that_is_no_prompt_is_an_error(tmp_path: Path, name: str):
         (tmp_path / name).touch()
     with pytest.raises(SettingsError, match=rf"{name} is not a prompt: .* end in \.jinja\. Rename it"):
         Prompts(folder=tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["chosen", "data/prompts"])
+@pytest.mark.parametrize("model", ["", "openai/test-model"])
+def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path, monkeypatch, folder: str, model: str):
+    place = tmp_path / folder
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("GRAPHRAG_PROMPTS_DIR", str(place) if folder == "chosen" else "")
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", model)
+    write(place, "extract_graph", GRAPH)
+    assert models_for(Settings.load())
+    prompts_of.cache_clear()
+    (place / "notes.txt").touch()
+    with pytest.raises(SettingsError, match=r"notes.txt is not a prompt"):
+        models_for(Settings.load())
 
 
 def test_a_tuned_folder_need_not_exist_but_a_chosen_one_must(tmp_path: Path):

@@ -3,10 +3,11 @@
     make soak
     SOAK_MINUTES=8 SOAK_SEED=3 make soak
 
-The length scales all parts. Ends with 1 when anything was violated; the seed repeats what was done, except for the
-moments of kills that are a time.
+The length scales all parts and what they must reach, which is printed at the end: less is a violation, too. Ends with
+1 when anything was violated; the seed repeats what was done, except for the moments of kills that are a time.
 """
 
+import math
 import os
 import random
 import sys
@@ -22,8 +23,8 @@ if __name__ == "__main__":
     seed = int(os.environ.get("SOAK_SEED", random.randrange(10**6)))
     summary = Summary()
     summary.tell(f"SOAK_MINUTES={minutes:g} SOAK_SEED={seed}")
-    soak_inputs(summary, number=round(5 * minutes), seed=seed)
-    soak_answers(summary, number=round(minutes), seed=seed)
+    soak_inputs(summary, number=math.ceil(5 * minutes), seed=seed)
+    soak_answers(summary, number=math.ceil(minutes), seed=seed)
     soak_load(summary, minutes / 6)
     soak_histories(summary, 0.6 * minutes, seed)
     summary.print()

@@ -4,6 +4,7 @@ The lie is told for documents with its mark; everything else is answered honestl
 """
 
 import json
+import math
 import random
 import tempfile
 from collections.abc import Sequence
@@ -30,21 +31,22 @@ UNDONE = "SELECT count(*) FROM index_errors"
 
 
 def soak_answers(summary: Summary, number: int, seed: int) -> None:
-    """So many hostile answers: chats in groups, since each spoils a document; vectors one by one, since each spoils a run."""
+    """So many hostile answers: 60 % chats in groups, since each spoils a document; faults; then vectors one by one, since
+    each spoils a run."""
     chance = random.Random(seed)
-    faults = list(FAULTS)
-    chats = chance.sample([*CHATS, *USAGES], len(CHATS) + len(USAGES))
+    chats = chance.sample([*CHATS, *USAGES], min(math.ceil(0.6 * number), len(CHATS) + len(USAGES)))
     vectors = chance.sample(list(VECTORS), len(VECTORS))
-    share = number / (len(faults) + len(chats) + len(vectors))
     with running(slow_seconds=2.0, retry_after=0.5) as server:
-        chats, vectors = (names[: max(1, round(share * len(names)))] for names in (chats, vectors))
         chats.sort(key=lambda name: "Retry-After" in str(CHATS.get(name)))  # waited for together
         for start in range(0, len(chats), TOGETHER):
             tell_lies(summary, server, chats[start : start + TOGETHER])
-        for name in vectors:
-            tell_lies(summary, server, [name])
-        server.faults = FaultPlan(dict.fromkeys(faults, 0.3 / len(faults)), seed)
-        tell_lies(summary, server, faults)
+        server.faults = FaultPlan(dict.fromkeys(FAULTS, 0.3 / len(FAULTS)), seed)
+        tell_lies(summary, server, list(FAULTS))
+        while vectors and (summary.counts["hostile answers"] < number or not summary.counts["hostile vectors"]):
+            tell_lies(summary, server, [vectors.pop()])
+            summary.counts["hostile vectors"] += 1
+    summary.require("hostile answers", number)
+    summary.require("hostile vectors", 1)
 
 
 def tell_lies(summary: Summary, server: OpenAIServer, names: Sequence[str]) -> None:

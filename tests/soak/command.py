@@ -1,14 +1,19 @@
-"""Runs an operation as the command line does, killed with SIGKILL at one of its changes of files.
+"""Runs an operation as the command line does, and kills it with SIGKILL at a moment.
 
 python -m tests.soak.command never index
-python -m tests.soak.command 12 purge     # killed at the change number 12, see tests/hostile/killing.py
+python -m tests.soak.command change 12 purge      # at the change of files number 12, see tests/hostile/killing.py
+python -m tests.soak.command publication 3 index  # at the change number 3 of those made by the publication
+python -m tests.soak.command second 1.5 index
 """
 
+import math
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 import graphrag_assets.cli.index  # noqa: F401 - seconds of imports, before the time of a kill is counted
@@ -35,36 +40,61 @@ WITHOUT_COMMAND = {
     "compact": lambda: compact(Index.from_environment().working, always=True),
 }
 KILLED = "Killed in: "
+ENDED = "Changes and seconds: "
 
 
 def die() -> None:
     """kill -9 this process, after a line that says what its main thread was about."""
-    stack = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])  # type: ignore[index]
-    modules = (Path(frame.filename).stem for frame in reversed(stack))
-    phase = next((PHASES[module] for module in modules if module in PHASES), "batches and graph")
-    os.write(1, f"\n{KILLED}{phase}\n".encode())
+    os.write(1, f"\n{KILLED}{phase()}\n".encode())
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(operation: str, *arguments: str) -> None:
-    if operation not in WITHOUT_COMMAND:
-        main([operation, *arguments])
-        return
+def phase() -> str:
+    """What the main thread is about."""
+    stack = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])  # type: ignore[index]
+    modules = (Path(frame.filename).stem for frame in reversed(stack))
+    return next((PHASES[module] for module in modules if module in PHASES), "batches and graph")
+
+
+@dataclass
+class Changes:
+    """Counts changes of files, and dies at the change number `fatal` of those in a phase (None: in any)."""
+
+    fatal: float = math.inf
+    only: str | None = None
+    passed: int = 0
+
+    def __call__(self) -> None:
+        if self.only in (None, phase()):
+            self.passed += 1
+        if self.passed > self.fatal:
+            die()
+
+
+def run(changes: Changes, operation: str, *arguments: str) -> None:
+    began = time.monotonic()
     try:
-        WITHOUT_COMMAND[operation]()
+        with killed_at(-1, changes):
+            if operation in WITHOUT_COMMAND:
+                WITHOUT_COMMAND[operation]()
+            else:
+                main([operation, *arguments])
     except GraphRAGError as error:
         sys.exit(f"Error: {error}")
+    finally:
+        os.write(1, f"\n{ENDED}{changes.passed} {time.monotonic() - began:.2f}\n".encode())
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["never", *command]:
-            run(*command)
+            run(Changes(), *command)
         case ["change", number, *command]:
-            with killed_at(int(number), die):
-                run(*command)
+            run(Changes(int(number)), *command)
+        case ["publication", number, *command]:
+            run(Changes(int(number), "publication"), *command)
         case ["second", seconds, *command]:
             timer = threading.Timer(float(seconds), die)
             timer.daemon = True
             timer.start()
-            run(*command)
+            run(Changes(), *command)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import random
 import shutil
 import tempfile
@@ -130,7 +131,7 @@ def write_hostile_batch(folder: Path, chance: random.Random) -> None:
 def soak_inputs(summary: Summary, number: int, seed: int) -> None:
     """Index at least so many hostile inputs in runs of three batches, each run with a part of the zoo."""
     chance, makers = random.Random(seed), list(ZOO)
-    for run in range(max(1, round(number / BATCH_SIZE / BATCHES_PER_RUN))):
+    for run in range(math.ceil(number / (BATCH_SIZE * BATCHES_PER_RUN + 1))):
         with tempfile.TemporaryDirectory(prefix="inputs-", ignore_cleanup_errors=True) as name:
             root = Path(name)
             batches = [f"hostile-{place}" for place in range(BATCHES_PER_RUN)]
@@ -148,6 +149,7 @@ def soak_inputs(summary: Summary, number: int, seed: int) -> None:
                 kept = Path(tempfile.mkdtemp(prefix="hostile-inputs-"))
                 shutil.copytree(root / "input", kept, symlinks=True, dirs_exist_ok=True, copy_function=_copy)
                 summary.tell(f"the inputs are kept in {kept}")
+    summary.require("hostile inputs", number)
 
 
 def _copy(source: str, target: str) -> None:

@@ -91,18 +91,31 @@ def soak_load(summary: Summary, minutes: float) -> None:
             patch.setenv("DAGSTER_HOME", "")
             kinds = [kind for kind in ("write", "read") for _ in range(PROCESSES)]
             processes = [start(kind, number % PROCESSES, 60 * minutes) for number, kind in enumerate(kinds)]
-            end = time.monotonic() + 60 * minutes
-            while time.monotonic() < end:
+            began = time.monotonic()
+            while time.monotonic() < began + 60 * minutes:
                 status = launch(url, "refresh_changed")
                 summary.counts[f"concurrent: runs of the UI, {status.lower()}"] += 1
-                summary.check(status == "SUCCESS", f"a run of the UI ended with {status}")
+                if not summary.check(status == "SUCCESS", f"a run of the UI ended with {status}"):
+                    time.sleep(5)
+            summary.counts["concurrent: seconds"] += round(time.monotonic() - began)
             for kind, process in zip(kinds, processes, strict=True):
                 collect(summary, kind, process)
         status, output = run_command(summary, "never", "index")
         summary.check(status == 0, f"`index` after the writers ends with {status}: {output[-2000:]}")
         assert_published(index)
         log = (root / "dagster-dev.log").read_text(errors="replace")
-        summary.check("Could not set lock" not in log and "stayed locked" not in log, f"lock errors: {log[-2000:]}")
+        summary.counts["concurrent: lock errors"] += count_lock_errors(log)
+        summary.check(not count_lock_errors(log), f"lock errors: {log[-2000:]}")
+    for kind in ("writers", "readers"):
+        summary.require(f"concurrent: {kind}", PROCESSES)
+    summary.require("concurrent: runs of the UI, success", 1)
+    summary.require("concurrent: seconds", 60 * minutes)
+    for errors in ("errors", "lock errors"):
+        summary.require(f"concurrent: {errors}", at_most=0)
+
+
+def count_lock_errors(text: str) -> int:
+    return text.count("Could not set lock") + text.count("stayed locked")
 
 
 def start(kind: str, number: int, seconds: float) -> subprocess.Popen[str]:
@@ -116,8 +129,11 @@ def collect(summary: Summary, kind: str, process: subprocess.Popen[str]) -> None
     if not summary.check(report is not None, f"a process that was to {kind} ended without a report: {output[-2000:]}"):
         return
     found = json.loads(report or "{}")
-    summary.counts.update({f"concurrent: {kind}s": found["done"], "concurrent: errors": sum(found["errors"].values())})
-    summary.check(not found["errors"], f"errors of a process that was to {kind}: {found['errors']}")
+    errors = found["errors"]
+    summary.counts.update({f"concurrent: {kind}s": found["done"], "concurrent: errors": sum(errors.values())})
+    summary.counts["concurrent: lock errors"] += count_lock_errors(str(errors))
+    summary.counts[f"concurrent: {kind.removesuffix('e')}ers"] += found["done"] > 0
+    summary.check(not errors, f"errors of a process that was to {kind}: {errors}")
 
 
 def launch(url: str, job: str) -> str:

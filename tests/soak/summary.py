@@ -1,5 +1,6 @@
 """What a soak has done and found."""
 
+import math
 import subprocess
 import sys
 import time
@@ -18,10 +19,11 @@ DEADLINE = 300.0
 
 @dataclass
 class Summary:
-    """Counts by what was done, and violations."""
+    """Counts by what was done, violations, and requirements: what, the number required, that reached, whether it holds."""
 
     counts: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
+    requirements: list[tuple[str, str, int, bool]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     console: Console = field(default_factory=lambda: Console(width=150, highlight=False, markup=False))
 
@@ -41,6 +43,14 @@ class Summary:
         for secret in SECRETS:
             self.check(secret not in text, f"secret in {where}")
 
+    def require(self, what: str, at_least: float = 0, at_most: float = math.inf) -> None:
+        """The count of `what` must be within these limits; a fraction of one is one."""
+        n, minimum = self.counts[what], math.ceil(at_least)
+        required = f"{minimum:,}" if at_most == math.inf else f"at most {at_most:,.0f}"
+        holds = minimum <= n <= at_most
+        self.requirements.append((what, required, n, holds))
+        self.check(holds, f"{what}: required {required}, reached {n:,}")
+
     def print(self) -> None:
         table = Table("what", "number", title="Soak")
         table.columns[1].justify = "right"
@@ -48,6 +58,10 @@ class Summary:
             table.add_row(what, f"{number:,}")
         table.add_row("violations", f"{len(self.violations):,}")
         self.console.print(table)
+        required = Table("what", "required", "reached", "", title="Required and reached")
+        for what, number, reached, holds in self.requirements:
+            required.add_row(what, number, f"{reached:,}", "yes" if holds else "NO")
+        self.console.print(required)
         for problem in self.violations:
             self.console.print(f"VIOLATION: {problem[:2000]}", soft_wrap=True)
 

@@ -14,6 +14,7 @@ from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_records
+from graphrag_assets.store.operations_file import write_operations
 from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.working import replace_table
 
@@ -50,7 +51,9 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     with index.working.transaction() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
         trim_records(connection)
-    publication = publish(index.working, settings.index_folder, settings.keep_publications, ledger_entries(settings))
+    calls = ledger_entries(settings)
+    publication = publish(index.working, settings.index_folder, settings.keep_publications, calls)
+    write_operations(index.working, settings.index_folder, calls)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)

@@ -17,18 +17,22 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
+from graphrag_assets.store.operations_file import OPERATIONS_FILE
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.schema import literal
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Version = tuple[int, int]
+"""Inode and time of change of a file."""
 
 
 SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects", "passage_names")
 """Tables in the schema `search` that older versions did not publish."""
 
 _USE = "USE published"
+_USE_RECENT = "SET search_path = 'recent.main,recent.operations,published.main,published.operations'"
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
 _CONFIG: dict[str, Any] = {
@@ -63,18 +67,37 @@ class Reader:
     """Allowed rows per filter, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
     _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
+    _with_records: dict[Version, duckdb.DuckDBPyConnection] = field(default_factory=dict, repr=False, compare=False)
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`).
 
+        The tables llm_calls and index_runs are those of `operations.duckdb`, where there is one: runs without a change
+        publish nothing.
+
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
-        with self._failing(), self.connection.cursor() as cursor:  # a new one, without the state of others
+        connection, use = self._for_queries()
+        with self._failing(), connection.cursor() as cursor:  # a new one, without the state of others
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
                 raise StoreError(f"Cannot run the query on {self.path}: it must be one SELECT statement.")
-            cursor.execute(_USE)
+            cursor.execute(use)
             return interruptible(cursor, lambda: cursor.sql(query, params=dict(parameters or {})).pl())
+
+    def _for_queries(self) -> tuple[duckdb.DuckDBPyConnection, str]:
+        """A connection with the present records of runs beside the publication, and what its cursors begin with."""
+        file = self.path.parent.parent / OPERATIONS_FILE
+        try:
+            state = file.stat()
+            version = (state.st_ino, state.st_mtime_ns)
+            if version not in self._with_records:
+                opened = _open(self.path, file)
+                self._with_records.clear()  # closed when the last query on it ends
+                self._with_records[version] = opened
+            return self._with_records[version], _USE_RECENT
+        except (OSError, StoreError, KeyError):  # none, damaged, or replaced by another thread just now
+            return self.connection, _USE
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """As `query`, for small results: a third faster, because it is planned once, not twice.
@@ -153,6 +176,8 @@ class Reader:
         """Close the file."""
         while self._idle:
             self._idle.pop().close()
+        while self._with_records:
+            self._with_records.popitem()[1].close()
         self.connection.close()
 
     @cached_property
@@ -297,7 +322,7 @@ def _default_folder() -> Path:
     return Settings.load().index_folder
 
 
-def _open(path: Path) -> duckdb.DuckDBPyConnection:
+def _open(path: Path, records: Path | None = None) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise StoreError(f"The publication {path} no longer exists. Publish again: `graphrag-assets index`.")
     # An in-memory database with the file attached: DuckDB shares a database and its settings among all connections of a
@@ -305,6 +330,8 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config=_CONFIG)
     try:
         connection.execute(f"ATTACH {literal(path)} AS published (READ_ONLY)")
+        if records:
+            connection.execute(f"ATTACH {literal(records)} AS recent (READ_ONLY)")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

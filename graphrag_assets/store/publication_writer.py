@@ -29,6 +29,7 @@ from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.operations_file import INSERT_LLM_CALLS
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
     FOLDER,
@@ -146,10 +147,6 @@ def _record(connection: duckdb.DuckDBPyConnection, table: str, number: int, dige
     )
 
 
-_LLM_CALLS = """
-INSERT INTO llm_calls BY NAME
-SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls ORDER BY created_at, key
-"""
 _COUNTS = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
 _PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
 
@@ -213,7 +210,7 @@ def _fill(copy: Path, draft: Path, number: int, llm_calls: pl.DataFrame | None, 
         connection.execute(_PUBLISH)
         write_search_tables(connection)
         if llm_calls is not None:
-            execute_with(connection, _LLM_CALLS, incoming_calls=llm_calls)
+            execute_with(connection, INSERT_LLM_CALLS, incoming_calls=llm_calls)
         _record(connection, "publication", number, digest)
         rows = dict(connection.execute(_COUNTS).fetchall())
         connection.execute("CHECKPOINT published")

@@ -1,0 +1,39 @@
+"""The records of runs and of model calls as they are now, in a file of their own.
+
+A run that changes nothing publishes nothing, and one that fails neither, but both are recorded and may have cost money.
+Queries of users find these records in place of those of the publication, see `publication_reader.Reader.query`.
+"""
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
+from graphrag_assets.store.schema import literal
+from graphrag_assets.store.working import WorkingDatabase
+
+OPERATIONS_FILE = "operations.duckdb"
+_INDEX_RUNS = next(table for table in OPERATIONS if table.name == "index_runs")
+INSERT_LLM_CALLS = """
+INSERT INTO llm_calls BY NAME
+SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls ORDER BY created_at, key
+"""
+
+
+def write_operations(working: WorkingDatabase, index_folder: Path, llm_calls: pl.DataFrame | None) -> None:
+    """Replace `operations.duckdb`: index_runs, and llm_calls unless it is None (see `publish`)."""
+    runs = working.read("FROM index_runs ORDER BY committed_at, stage, batch")
+    with draft_folder(index_folder) as drafts:
+        draft = drafts / OPERATIONS_FILE
+        with duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
+            connection.execute(f"ATTACH {literal(draft)} AS recent (RECOVERY_MODE NO_WAL_WRITES); USE recent")
+            connection.execute(_INDEX_RUNS.ddl())
+            execute_with(connection, f"INSERT INTO {_INDEX_RUNS.sql_name} BY NAME FROM runs", runs=runs)
+            if llm_calls is not None:
+                connection.execute(LLM_CALLS.ddl())
+                execute_with(connection, INSERT_LLM_CALLS, incoming_calls=llm_calls)
+            connection.execute("CHECKPOINT recent")
+        move_into_place(draft, index_folder / OPERATIONS_FILE)

@@ -7,6 +7,7 @@ import shutil
 import dagster as dg
 import pytest
 
+from graphrag_assets.cli.index import bill
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.store import schema
 from tests.cli import run_command
@@ -245,6 +246,30 @@ def test_spend_is_sql(modelled, server):
     assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )
+
+
+def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modelled, server):
+    server.cached = 0.5
+    modelled.index_all("one")
+    of_batch = "FROM llm_calls WHERE batch = 'one' GROUP BY task"
+    cached = dict(modelled.sql(f"SELECT task, sum(cached_tokens) {of_batch} HAVING sum(cached_tokens) > 0"))
+    assert cached.keys() == {"extract_all", "extract_all_continue"}
+    stage = "FROM operations.index_runs WHERE stage = 'index_batch'"
+    assert modelled.sql(f"SELECT cached_tokens, list_sum([u.cached_tokens FOR u IN usage]) {stage}") == [
+        (sum(cached.values()),) * 2
+    ]
+    by_task = dict(modelled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
+    assert {task: by_task[task] for task in cached} == cached
+
+    (run,) = {run for (run,) in modelled.sql("SELECT run_id FROM operations.index_runs")}
+    said = re.fullmatch(
+        r"Models: \d+ calls, [\d,]+ prompt tokens \(([\d,]+) of them from the provider's cache\), "
+        r"[\d,]+ answer tokens, \$\d+\.\d{4}\.",
+        bill(modelled.index.working, [run]),
+    )
+    assert said
+    assert int(said[1].replace(",", "")) >= sum(cached.values())
+    assert bill(modelled.index.working, ["another run"]) == ""
 
 
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):

@@ -25,7 +25,7 @@ from benchmarks.index_with_model import write_corpus
 from tests.model_index import ModelIndex
 from tests.openai_server import OpenAIServer, running
 
-TASKS = ("ExtractGraph", "ExtractClaims", "Summary", "CommunityReport", "embedding")
+TASKS = ("ExtractGraph", "ExtractGraphWithClaims", "Summary", "CommunityReport", "embedding")
 GLEANINGS = 1
 
 

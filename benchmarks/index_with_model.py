@@ -1,4 +1,4 @@
-"""CPU seconds of the whole process that indexes 250,000 tokens by a language model, requests, memory.
+"""CPU seconds of the whole process that indexes 250,000 tokens by a language model, requests, tokens, memory.
 
     python -m benchmarks.index_with_model                       # claims off, then claims on
     python -m benchmarks.index_with_model --claims off --batches 4 --profile index.prof
@@ -13,13 +13,16 @@ import argparse
 import compileall
 import json
 import os
+import sqlite3
 import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 from rich.console import Console
 from rich.table import Table
 
@@ -100,13 +103,19 @@ def measure(folder: Path, documents: Path, claims: bool, profile: str | None) ->
     with server_process() as url:
         index = ModelIndex(folder, url, documents, more)
         first, first_counts = cost(index, profile), counts(url)
+        paid, found = tokens_paid(index), rows_found(index)
         second, second_counts = cost(index), counts(url)
     table = Table("", "first run", "same input again")
-    for name in ("CommunityReport", "ExtractClaims", "ExtractGraph", "Summary", "embedding"):
-        n = first_counts.get(f"task {name}", 0)
-        table.add_row(f"requests {name}", f"{n:,}", f"{second_counts.get(f'task {name}', 0) - n:,}")
+    tasks = {name for name in second_counts if name.startswith("task ")}
+    for task in sorted(tasks):
+        n = first_counts.get(task, 0)
+        table.add_row(f"requests {task.removeprefix('task ')}", f"{n:,}", f"{second_counts[task] - n:,}")
     n = first_counts["requests"]
     table.add_row("requests", f"{n:,}", f"{second_counts['requests'] - n:,}")
+    for task, prompt, answer in paid:
+        table.add_row(f"prompt, answer tokens {task}", f"{prompt:,}, {answer:,}", "")
+    table.add_row("prompt, answer tokens", f"{sum(row[1] for row in paid):,}, {sum(row[2] for row in paid):,}", "")
+    table.add_row("found", ", ".join(f"{n:,} {name}" for name, n in found), "")
     table.add_row("CPU seconds", f"{first.cpu_seconds:.1f}", f"{second.cpu_seconds:.1f}")
     table.add_row("seconds", f"{first.seconds:.1f}", f"{second.seconds:.1f}")
     table.add_row("peak MB", f"{first.peak_mb:,.0f}", f"{second.peak_mb:,.0f}")
@@ -114,6 +123,20 @@ def measure(folder: Path, documents: Path, claims: bool, profile: str | None) ->
     ratios = (f"{run.cpu_seconds / yardstick.cpu_seconds:.1f}" for run in (first, second))
     table.add_row(f"`import litellm` ({yardstick.cpu_seconds:.1f} CPU s) = 1", *ratios)
     return table, first
+
+
+def tokens_paid(index: ModelIndex) -> list[tuple[str, int, int]]:
+    """Task, prompt tokens and answer tokens, by the server's count (a token is four characters), of chat requests."""
+    with closing(sqlite3.connect(index.folder / "index" / "ledger.sqlite")) as ledger:
+        sums = "SELECT task, sum(prompt_tokens), sum(completion_tokens) FROM llm_calls"
+        return ledger.execute(f"{sums} WHERE kind <> 'embedding' GROUP BY task ORDER BY task").fetchall()
+
+
+def rows_found(index: ModelIndex) -> list[tuple[str, int]]:
+    """What was extracted, and what it was merged to."""
+    tables = ("entity_mentions", "relationship_mentions", "covariates", "entities", "relationships")
+    with duckdb.connect(str(index.folder / "index" / "working.duckdb"), read_only=True) as working:
+        return [(name, working.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]) for name in tables]
 
 
 def cost(index: ModelIndex, profile: str | None = None) -> Cost:

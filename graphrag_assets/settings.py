@@ -70,7 +70,12 @@ class Settings(BaseSettings):
         description="anchored: at sentences chosen by content, so edits stay local; tokens: GraphRAG's fixed "
         "window; sentences: one sentence each.",
     )
-    chunk_size: int = Field(1200, ge=50, description="Maximum tokens per text unit.")
+    chunk_size: int | None = Field(
+        None,
+        ge=50,
+        description="Maximum tokens per text unit; unset: 1200, or 2400 with chunking=anchored and a chat model, whose "
+        "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
+    )
     chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
 
     text_unit_context: Literal["headings", "none", "model"] = Field(
@@ -164,10 +169,10 @@ class Settings(BaseSettings):
                 for problem in error.errors()
             ]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
-        if settings.chunking == "tokens" and settings.chunk_overlap >= settings.chunk_size:
+        if settings.chunking == "tokens" and settings.chunk_overlap >= settings.max_unit_tokens:
             raise SettingsError(
                 f"GRAPHRAG_CHUNK_OVERLAP={settings.chunk_overlap} must be smaller than "
-                f"GRAPHRAG_CHUNK_SIZE={settings.chunk_size}."
+                f"GRAPHRAG_CHUNK_SIZE={settings.max_unit_tokens}."
             )
         if settings.text_unit_context == "model" and not settings.chat_model:
             raise SettingsError(
@@ -198,6 +203,11 @@ class Settings(BaseSettings):
         return tuple(kind.strip() for kind in self.entity_types.split(",") if kind.strip())
 
     @property
+    def max_unit_tokens(self) -> int:
+        """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
+        return self.chunk_size or (2400 if self.chat_model and self.chunking == "anchored" else 1200)
+
+    @property
     def embeds_locally(self) -> bool:
         """Whether the embedding model runs in this process: it costs nothing and needs no ledger."""
         return self.embedding_model.startswith(ONNX)
@@ -219,9 +229,7 @@ class Settings(BaseSettings):
 
     def as_rows(self) -> dict[str, str]:
         """Name and value of each setting that shapes the index; where things are stored is left out."""
-        return {
-            name: without_credentials(str(value))
-            for name, value in self.model_dump(
-                exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
-            ).items()
-        }
+        settings = self.model_dump(
+            exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+        ) | {"chunk_size": self.max_unit_tokens}
+        return {name: without_credentials(str(value)) for name, value in settings.items()}

@@ -25,7 +25,6 @@ def content_for(body: dict[str, Any]) -> str:
     """The message that answers a chat request."""
     asked, schema = asked_of(body), schema_of(body)
     seed = json.dumps([asked, schema], sort_keys=True).encode()
-    # A gleaning's last message has no data: what it is about stands in an earlier one.
     data = fenced_text("\n".join(asked))
     text = _Words(
         sorted(set(_NAME.findall(data)) or {"Nobody"}),
@@ -38,7 +37,7 @@ def content_for(body: dict[str, Any]) -> str:
 
 
 def asked_of(body: dict[str, Any]) -> list[str]:
-    """The user's messages: the data, and one request for more per gleaning.
+    """The user's messages: the data, and what is asked of it.
 
     Answers are left out, and so is being told that one was not valid: asked again, the answer is the one that the
     first question would have had.
@@ -48,8 +47,12 @@ def asked_of(body: dict[str, Any]) -> list[str]:
 
 
 def fenced_text(message: str) -> str:
-    """The data of a prompt: the longest fenced block, or the whole message where nothing is fenced."""
-    blocks = [match.group(1) or match.group(4) or "" for match in _FENCE.finditer(message)]
+    """The data of a prompt: the longest fenced block, or the whole message where nothing is fenced.
+
+    What a gleaning lists is no data of its own.
+    """
+    found = (match for match in _FENCE.finditer(message) if match.group(2) != "listed")
+    blocks = [match.group(1) or match.group(4) or "" for match in found]
     return max(blocks, key=len, default="") or message
 
 

@@ -97,6 +97,7 @@ class OpenAIServer:
     `content` makes the message of a chat request; `next_faults` are given to the next requests in turn (None:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
     `replace` may give another reply (status, headers, body) to a request.
+    `cached` is the share of each prompt that is said to come from the prompt cache.
     With `remember` a request that comes again, byte for byte, has the answer it had, at next to no cost.
     """
 
@@ -111,6 +112,7 @@ class OpenAIServer:
     slow_seconds: float = 5.0
     seconds_per_text: float = 0.0
     retry_after: float = 1.0
+    cached: float = 0.0
     dimensions: int = DIMENSIONS
     record: bool = True
     remember: bool = False
@@ -214,8 +216,9 @@ class OpenAIServer:
         except _ReplyError as reply:
             return await _send(writer, reply.status, reply.body, reply.headers)
         if body.get("stream"):
-            return await _send_events(writer, _chunks(body, message, finish), cut=fault == "cut")
-        answer = json.dumps(_completion(body, message, finish)).encode()
+            events = _chunks(body, message, finish, self.cached)
+            return await _send_events(writer, events, cut=fault == "cut")
+        answer = json.dumps(_completion(body, message, finish, self.cached)).encode()
         if self.remember and fault is None:
             self.remembered[key] = request.task, answer
         return await _send(writer, 200, answer, cut=fault == "cut")
@@ -296,22 +299,23 @@ def _tokens(text: str) -> int:
     return max(1, len(text) // 4)
 
 
-def _usage(body: Body, message: Body) -> Body:
+def _usage(body: Body, message: Body, cached: float) -> Body:
     prompt = sum(_tokens(str(part["content"])) for part in body["messages"])
     completion = _tokens(message.get("content") or "")
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    usage: Body = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return usage | {"prompt_tokens_details": {"cached_tokens": int(cached * prompt)}} if cached else usage
 
 
-def _completion(body: Body, message: Body, finish: str) -> Body:
+def _completion(body: Body, message: Body, finish: str, cached: float) -> Body:
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-    return _envelope(body, "chat.completion") | {"choices": [choice], "usage": _usage(body, message)}
+    return _envelope(body, "chat.completion") | {"choices": [choice], "usage": _usage(body, message, cached)}
 
 
 def _envelope(body: Body, kind: str) -> Body:
     return {"id": "chatcmpl-test", "object": kind, "created": 1_700_000_000, "model": body["model"]}
 
 
-def _chunks(body: Body, message: Body, finish: str) -> Iterator[Body]:
+def _chunks(body: Body, message: Body, finish: str, cached: float) -> Iterator[Body]:
     """The events of a streamed answer: pieces of ten characters, the end, the usage."""
     head = _envelope(body, "chat.completion.chunk")
     content = message.get("content") or ""
@@ -322,7 +326,7 @@ def _chunks(body: Body, message: Body, finish: str) -> Iterator[Body]:
         yield head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}
     if (body.get("stream_options") or {}).get("include_usage"):
-        yield head | {"choices": [], "usage": _usage(body, message)}
+        yield head | {"choices": [], "usage": _usage(body, message, cached)}
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str]] | None:

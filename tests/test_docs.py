@@ -52,7 +52,7 @@ def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     printed = run_command("plan", **environment)
     shown = blocks("docs/models.md", "")[2]
     rows = [line.rpartition("│")[0].rpartition("│")[0] for line in shown.splitlines() if line.startswith("│")]
-    assert len(rows) == 8
+    assert len(rows) == 6
     assert [row for row in rows if row not in printed] == []  # all but the prices, which are litellm's
 
 

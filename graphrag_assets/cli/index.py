@@ -33,6 +33,7 @@ from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
+from graphrag_assets.store.working import WorkingDatabase
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"
@@ -155,7 +156,10 @@ def _summarize(
     """Print the result: tables if anything changed, then a summary line, then the failures."""
     if todo:
         print_rows(console, index.working)
-        _print_stages(index, [run.result.run_id for run in runs])
+        run_ids = [run.result.run_id for run in runs]
+        _print_stages(index, run_ids)
+        if paid := bill(index.working, run_ids):
+            console.print(paid, highlight=False, soft_wrap=True)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
     failed = [run for run in runs if not run.result.success]
@@ -195,3 +199,18 @@ def _print_stages(index: Index, run_ids: list[str]) -> None:
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
+
+
+def bill(working: WorkingDatabase, run_ids: list[str]) -> str:
+    """What models have cost in these runs, as a sentence; empty if nothing was paid for."""
+    (calls, prompt, cached, completion, cost) = working.read(
+        "SELECT sum(calls), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), sum(cost_usd) "
+        "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[]))",
+        {"runs": run_ids},
+    ).row(0)
+    if not calls:
+        return ""
+    return (
+        f"Models: {calls:,} calls, {prompt:,} prompt tokens ({cached or 0:,} of them from the provider's cache), "
+        f"{completion:,} answer tokens, ${cost:,.4f}."
+    )

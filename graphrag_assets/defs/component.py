@@ -45,7 +45,10 @@ class Chunking(dg.Model, dg.Resolvable):
     """How documents are split into text units."""
 
     method: Literal["anchored", "tokens", "sentences"] = "anchored"
-    size: int = Field(default=1200, description="Maximum tokens per text unit, from 50.")
+    size: int | None = Field(
+        default=None,
+        description="Maximum tokens per text unit, from 50; unset: as GRAPHRAG_CHUNK_SIZE in docs/settings.md.",
+    )
     overlap: int = Field(default=100, description="Tokens shared by neighboring text units; method tokens only.")
     context: Literal["headings", "none", "model"] = Field(
         default="headings", description="Context that is searched and shown with a text unit."

@@ -43,6 +43,7 @@ _USAGE = {  # the fields of `llm.Usage`; 0 without a model, so that the UI's plo
     "calls": 0,
     "ledger_hits": 0,
     "prompt_tokens": 0,
+    "cached_tokens": 0,
     "completion_tokens": 0,
     "cost_usd": 0.0,
     "retries": 0,

@@ -68,7 +68,7 @@ def conversion_limits(settings: Settings) -> ConversionLimits:
 def chunk_options(settings: Settings) -> ChunkOptions:
     return ChunkOptions(
         method=settings.chunking,
-        size=settings.chunk_size,
+        size=settings.max_unit_tokens,
         overlap=settings.chunk_overlap,
         encoding=settings.tokenizer,
     )

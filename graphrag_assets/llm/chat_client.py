@@ -279,17 +279,18 @@ class ChatModel(ModelClient[ChatOptions]):
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices
     ) -> Usage:
         """Charge the budget with what a reply cost. Tokens that the server does not say are counted here."""
-        sent, received = reply.prompt_tokens, reply.completion_tokens
+        sent, received, cached = reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
         cost_usd = reply.cost_usd
         if sent is None or received is None:
-            sent, received, cost_usd = self._estimate(request, list(request.messages))[0], _n_tokens(reply.text), None
+            sent, received = self._estimate(request, list(request.messages))[0], _n_tokens(reply.text)
+            cost_usd, cached = None, 0
         answers, tokens = self._answered[request.task]
         self._answered[request.task] = (answers + 1, tokens + received)
-        cost = prices.cost(sent, received)
+        cost = prices.cost(sent, received, cached)
         if prices.source == "litellm" and cost_usd is not None and 0 <= cost_usd <= _TIMES_THE_PRICE * cost:
-            cost = cost_usd  # includes the prices of cached and tiered tokens
+            cost = cost_usd  # includes the prices of tiered tokens, and of tokens written to a cache
         reservation.settle(cost)
-        usage = Usage(prompt_tokens=sent, completion_tokens=received, cost_usd=cost)
+        usage = Usage(prompt_tokens=sent, cached_tokens=cached, completion_tokens=received, cost_usd=cost)
         trace.paid += usage
         return usage
 
@@ -314,6 +315,7 @@ class ChatModel(ModelClient[ChatOptions]):
             parameters=canonical(_parameters(request)),
             response=text if kind == "chat" else None,
             prompt_tokens=usage.prompt_tokens,
+            cached_tokens=usage.cached_tokens,
             completion_tokens=usage.completion_tokens,
             cost_usd=usage.cost_usd,
             seconds=time.monotonic() - began - (trace.seconds_waiting if trace else 0.0),

@@ -1,17 +1,20 @@
 """The models of a dry run: they send nothing and count the requests that would be paid for."""
 
-from collections.abc import Sequence
+import functools
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from graphrag_assets.embedded.extractor import extract_unit
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.tasks.extract_graph import PROMPT
 from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,
@@ -34,6 +37,7 @@ SCHEMA = {
     "cost_usd": pl.Float64,
     "exact": pl.Boolean,
 }
+_PLANNED = {name: SCHEMA.get(name, pl.Int64) for name in Planned._fields}
 _ORDER = [*RULES, EMBED]
 
 
@@ -44,7 +48,8 @@ def tally_of(settings: Settings) -> Tally:
     _, _, name = settings.chat_model.partition("/")
     answers = ledger_of(settings).frame().filter((pl.col("kind") == "chat") & (pl.col("model") == name))
     means = answers.group_by("task").agg(pl.col("completion_tokens").mean(), n=pl.len())
-    return Tally(dict(means.filter(pl.col("n") >= MIN_ANSWERS).select("task", "completion_tokens").iter_rows()))
+    known = dict(means.filter(pl.col("n") >= MIN_ANSWERS).select("task", "completion_tokens").iter_rows())
+    return Tally(known, without_claims=Tally(known) if settings.extract_claims else None)
 
 
 def counting_models(settings: Settings, batch: str | None, tally: Tally) -> IndexingModels:
@@ -59,9 +64,24 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
         return without_sending(settings, None, count, batch)
     chat = PlanningChat(chat_model(settings), tally, _extract, settings.tokenizer)
     models = without_sending(settings, chat, count, batch)
-    return replace(models, extract=lambda units: models.extract(chat.remembering(units)))
+
+    def extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+        units = list(units)
+        for start in range(0, len(units), _UNITS):
+            part = units[start : start + _UNITS]
+            if tally.without_claims:
+                bare = settings.model_copy(update={"extract_claims": False})
+                deque(counting_models(bare, batch, tally.without_claims).extract(part), maxlen=0)
+            yield from models.extract(chat.remembering(part))
+
+    return replace(models, extract=extract)
 
 
+_UNITS = 500
+"""So many text units are counted at a time, so that their substitutes are made once and kept no longer."""
+
+
+@functools.lru_cache(maxsize=_UNITS)
 def _extract(unit: TextUnit) -> UnitExtraction:
     return extract_unit(unit.text, language=unit.language)  # chat models are not shown the title
 
@@ -72,7 +92,7 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     `calls` are still to be paid, `in_ledger` are paid; `exact`: whether all prompts could be counted.
     """
     known = pl.DataFrame(tally.known, {"task": pl.String, "batch": pl.String}, orient="row")
-    planned = pl.DataFrame(list(tally.planned.values()), {name: SCHEMA[name] for name in Planned._fields}, orient="row")
+    planned = pl.DataFrame(list(tally.planned.values()), _PLANNED, orient="row")
     counted = planned.group_by("task", "batch").agg(
         pl.len().cast(pl.Int64).alias("calls"),
         pl.col("prompt_tokens", "completion_tokens").sum(),
@@ -110,6 +130,7 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
             f"Calls of {', '.join(extraction)} are counted from the prompts themselves{rounds}. Later tasks are "
             "estimated from the embedded default's results for the same text units."
         )
+    said += _note_on_claims(settings, tally)
     for task in (task for task in RULES if task in tasks):
         measured = tally.answer_tokens.get(task)
         basis = (
@@ -121,10 +142,39 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
             said.append(f"{model} runs on this machine, so its vectors are free.")
         elif model:
             said.append(f"{model}: {_price_in_words(prices_of(settings, task))}.")
+    if repeated := sum(planned.repeated_tokens for planned in tally.planned.values()):
+        prices = prices_of(settings, PROMPT)
+        if saved := repeated * (prices.input_usd - prices.cached_usd):
+            said.append(
+                f"Gleanings begin with {repeated:,} tokens of the requests before them. Those that the provider finds "
+                f"in its prompt cache cost ${prices.cached_usd * 1e6:g} per million, so the table has up to "
+                f"${saved:.4f} too much."
+            )
     if settings.budget_usd is not None:
         spent = ledger_of(settings).spent_today()
         said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
     return said
+
+
+def _note_on_claims(settings: Settings, tally: Tally) -> list[str]:
+    """A note on what claims cost as a part of the extraction, if they do."""
+    if tally.without_claims is None:
+        return []
+    of_extraction, sums = (
+        pl.col("task").is_in(EXTRACTION_TASKS),
+        ("calls", "prompt_tokens", "completion_tokens", "cost_usd"),
+    )
+    whole, bare = (
+        cost_frame(settings, counted).filter(of_extraction).select(pl.col(sums).sum()).row(0)
+        for counted in (tally, tally.without_claims)
+    )
+    calls, prompt, completion, cost = (one - other for one, other in zip(whole, bare, strict=True))
+    if prompt <= 0:
+        return []
+    return [
+        f"Claims are part of the requests of extraction: they take {calls:,} calls, {prompt:,} prompt tokens, "
+        f"{completion:,} answer tokens and ${cost:,.4f}. GRAPHRAG_EXTRACT_CLAIMS=false leaves them out."
+    ]
 
 
 def _price_in_words(prices: Prices) -> str:

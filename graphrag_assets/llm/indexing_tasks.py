@@ -17,10 +17,9 @@ from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
-from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
-from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
+from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, ExtractionOptions, extract_text_unit
 from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
-from graphrag_assets.llm.tasks.token_estimates import EXTRACTION_TASKS
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import ReportOptions, write_report
@@ -55,7 +54,7 @@ def with_tasks(
 
     return replace(
         models,
-        extractor=fingerprint(EXTRACTION_TASKS, tasks.extraction, tasks.claims),
+        extractor=fingerprint((PROMPT, MORE), tasks.extraction),
         extract=tasks.extract,
         summarize=tasks.summarize,
         reporter=fingerprint(("community_report",), tasks.reports),
@@ -78,17 +77,14 @@ class IndexingTasks:
 
     @property
     def extraction(self) -> ExtractionOptions:
-        """Options of the extraction of entities and relationships."""
+        """Options of the extraction."""
         settings = self.settings
         return ExtractionOptions(
-            entity_types=settings.entity_type_list, max_gleanings=settings.max_gleanings, language=self._language
+            entity_types=settings.entity_type_list,
+            claim_description=CLAIM_DESCRIPTION if settings.extract_claims else None,
+            max_gleanings=settings.max_gleanings,
+            language=self._language,
         )
-
-    @property
-    def claims(self) -> ClaimOptions | None:
-        """Options of the extraction of claims; None if it is switched off."""
-        options = ClaimOptions(max_gleanings=self.settings.max_gleanings, language=self._language)
-        return options if self.settings.extract_claims else None
 
     @property
     def reports(self) -> ReportOptions:
@@ -106,11 +102,11 @@ class IndexingTasks:
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
-        extraction, claims = self.extraction, self.claims
+        options = self.extraction
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            return await extract_text_unit(self.chat, self.prompts, unit.text, extraction, claims, origin)
+            return await extract_text_unit(self.chat, self.prompts, unit.text, options, origin)
 
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
             yield unit.id, found

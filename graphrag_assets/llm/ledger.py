@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
@@ -46,6 +46,13 @@ LLM_CALLS = sa.Table(
     sa.Column("response", sa.Text, comment="The answer's text"),
     sa.Column("vector", sa.LargeBinary, comment="float32, little endian"),
     sa.Column("prompt_tokens", sa.Integer, nullable=False),
+    sa.Column(
+        "cached_tokens",
+        sa.Integer,
+        nullable=False,
+        server_default="0",
+        comment="Of the prompt tokens, those from the provider's prompt cache",
+    ),
     sa.Column("completion_tokens", sa.Integer, nullable=False),
     sa.Column("cost_usd", sa.Float, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
@@ -72,6 +79,7 @@ class Entry:
     response: str | None = None
     vector: bytes | None = None
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
     seconds: float = 0.0
@@ -150,6 +158,21 @@ class Ledger:
         total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight)))[0][0])
+
+    def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
+        """What runs have paid for, by task: `task, calls, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
+
+        What was paid for counts whether or not the stage that asked has ended well.
+        """
+        sums = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
+        query = (
+            sa.select(LLM_CALLS.c.task, sa.func.count(), *(sa.func.sum(LLM_CALLS.c[name]) for name in sums))
+            .where(LLM_CALLS.c.run_id.in_(run_ids))
+            .group_by(LLM_CALLS.c.task)
+            .order_by(LLM_CALLS.c.task)
+        )
+        types = {"task": pl.String, "calls": pl.Int64, **dict.fromkeys(sums[:3], pl.Int64), "cost_usd": pl.Float64}
+        return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=types, orient="row")
 
     def frame(self) -> pl.DataFrame:
         """The ledger entries, oldest first: every column of `llm_calls` but the answers themselves."""
@@ -276,7 +299,7 @@ def _engine(url: str) -> sa.Engine:
 
 
 def _create(engine: sa.Engine) -> None:
-    """Create the table if it is missing; other processes may do the same at the same time."""
+    """Create the table, or the columns that an older ledger lacks; other processes may do so at the same time."""
     for attempt in range(50):
         try:
             with engine.begin() as connection:
@@ -285,14 +308,20 @@ def _create(engine: sa.Engine) -> None:
                 if not sa.inspect(connection).has_table(LLM_CALLS.name):
                     connection.execute(CreateTable(LLM_CALLS, if_not_exists=True))
                     connection.execute(CreateIndex(_BY_TIME, if_not_exists=True))
+                found = {column["name"] for column in sa.inspect(connection).get_columns(LLM_CALLS.name)}
+                for column in (column for column in LLM_CALLS.c if column.name not in found):
+                    declared = CreateColumn(column).compile(dialect=engine.dialect)
+                    connection.exec_driver_sql(f"ALTER TABLE {LLM_CALLS.name} ADD COLUMN {declared}")
             return
         except sa.exc.DBAPIError as error:
             # PostgreSQL: concurrent creation violates its catalog. SQLite: switching to WAL does not wait for locks.
+            # Both: a column that another process has added meanwhile is found by the next attempt.
             if attempt == 49 or not isinstance(
                 error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.OperationalError
             ):
                 raise
-            if isinstance(error, sa.exc.OperationalError) and "lock" not in str(error).lower():
+            passing = any(words in str(error).lower() for words in ("lock", "duplicate column"))
+            if isinstance(error, sa.exc.OperationalError) and not passing:
                 raise
             time.sleep(0.05)
 

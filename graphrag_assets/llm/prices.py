@@ -13,22 +13,27 @@ _reported: set[str] = set()
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free."""
+    """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free.
+
+    `cached_usd`: of prompt tokens from the provider's prompt cache; with an input price of the options, that price.
+    """
 
     input_usd: float
     output_usd: float
     source: str
+    cached_usd: float
 
-    def cost(self, prompt_tokens: int, completion_tokens: int = 0) -> float:
-        """Cost of a call in US dollars."""
-        return prompt_tokens * self.input_usd + completion_tokens * self.output_usd
+    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0) -> float:
+        """Cost of a call in US dollars. `cached_tokens`: of the prompt tokens, those from the provider's cache."""
+        uncached = (prompt_tokens - cached_tokens) * self.input_usd
+        return uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd
 
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
         """Prices of a model: those of the options, where unset litellm's. Warns once where there are none."""
         own_input, own_output = options.input_usd_per_million, options.output_usd_per_million
         if own_input is not None and own_output is not None:
-            return cls(own_input / 1e6, own_output / 1e6, "options")
+            return cls(own_input / 1e6, own_output / 1e6, "options", own_input / 1e6)
         entry = provider.known(model) or {}
         source = "litellm" if "input_cost_per_token" in entry else "unknown"
         if own_input is not None or own_output is not None:
@@ -40,9 +45,15 @@ class Prices:
                 "Set its prices per million tokens.",
                 model,
             )
-        table_input, table_output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+
+        def listed(name: str) -> float:
+            return float(entry.get(name) or 0)
+
+        input_usd = own_input / 1e6 if own_input is not None else listed("input_cost_per_token")
+        cached = entry.get("cache_read_input_token_cost") if own_input is None else None
         return cls(
-            own_input / 1e6 if own_input is not None else float(table_input or 0),
-            own_output / 1e6 if own_output is not None else float(table_output or 0),
+            input_usd,
+            own_output / 1e6 if own_output is not None else listed("output_cost_per_token"),
             source,
+            input_usd if cached is None else float(cached),
         )

@@ -53,7 +53,7 @@ def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_FOLLOWING = frozenset({"user"})  # continues a conversation that has a system message
+_USER = frozenset({"user"})  # follows the document of another prompt, which has a system message
 _REPORT = Placeholders({"context": "data"}, optional=_names("max_words language"))
 _ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
 _REDUCE = Placeholders(
@@ -62,10 +62,10 @@ _REDUCE = Placeholders(
 
 TASKS: Mapping[str, Placeholders] = {
     "text_unit_context": Placeholders({"document": "document", "passage": "passage"}, optional=_names("language")),
-    "extract_graph": Placeholders({"text": "document"}, _names("entity_types"), _names("other_types language")),
-    "extract_graph_continue": Placeholders(blocks=_FOLLOWING),
-    "extract_claims": Placeholders({"text": "document"}, _names("claim_description"), _names("entity_types language")),
-    "extract_claims_continue": Placeholders(blocks=_FOLLOWING),
+    "extract_graph": Placeholders(
+        {"text": "document"}, _names("entity_types claim_description"), _names("other_types language")
+    ),
+    "extract_graph_continue": Placeholders({"listed": "listed"}, optional=_names("claim_description"), blocks=_USER),
     "summarize_descriptions": Placeholders({"descriptions": "descriptions"}, optional=_names("max_words language")),
     "community_report": _REPORT,
     "community_report_text": _REPORT,

@@ -49,8 +49,8 @@ def litellm() -> Any:
 class Reply:
     """A provider's reply to one chat request.
 
-    Tokens are None where the server does not say them, or cannot be right. `cost_usd` is litellm's figure, None for a
-    model it does not know.
+    Tokens are None where the server does not say them, or cannot be right. `cached_tokens`: of the prompt tokens, those
+    from the provider's prompt cache. `cost_usd` is litellm's figure, None for a model it does not know.
     """
 
     text: str = ""
@@ -58,10 +58,11 @@ class Reply:
     refusal: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int = 0
     cost_usd: float | None = None
 
 
-NO_USAGE = (None, None)
+NO_USAGE = (None, None, 0)
 MAX_TOKENS = 100_000_000
 """More tokens than any request can have: a server that says more is wrong."""
 Chunks = AsyncIterator[Any]
@@ -74,8 +75,8 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
         Exception: whatever litellm raises; `failure` classifies it.
     """
     response = await litellm().acompletion(messages=messages, **_address(options), **parameters)
-    prompt_tokens, completion_tokens = _tokens(response)
-    reply = Reply(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+    prompt_tokens, completion_tokens, cached_tokens = _tokens(response)
+    reply = Reply(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cached_tokens=cached_tokens)
     if not response.choices:
         return reply
     choice = response.choices[0]
@@ -105,7 +106,7 @@ async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]
     reply = Reply()
     async for chunk in _chain(first, chunks):
         if (tokens := _tokens(chunk)) != NO_USAGE:
-            reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1])
+            reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
         text = ""
         if chunk.choices:
             choice = chunk.choices[0]
@@ -199,12 +200,14 @@ def _refusal(message: Any) -> str | None:
     return str(refusal) if refusal else None
 
 
-def _tokens(response: Any) -> tuple[int | None, int | None]:
-    """Prompt and completion tokens; None where they cannot be right."""
+def _tokens(response: Any) -> tuple[int | None, int | None, int]:
+    """Prompt and completion tokens, None where they cannot be right, and those of the prompt from a cache."""
     usage = getattr(response, "usage", None)
     if not usage or not usage.prompt_tokens:  # which litellm makes of a usage that is missing
         return NO_USAGE
-    return _count(usage.prompt_tokens), _count(usage.completion_tokens)
+    sent = _count(usage.prompt_tokens)
+    cached = _count(getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)) or 0
+    return sent, _count(usage.completion_tokens), cached if cached <= (sent or 0) else 0
 
 
 def _count(value: object) -> int | None:

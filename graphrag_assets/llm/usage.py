@@ -7,11 +7,15 @@ from dataclasses import asdict, dataclass, fields
 
 @dataclass(frozen=True)
 class Usage:
-    """Sums over calls. Tokens and cost are those paid now; answers from the ledger count only as `ledger_hits`."""
+    """Sums over calls. Tokens and cost are those paid now; answers from the ledger count only as `ledger_hits`.
+
+    `cached_tokens`: of the prompt tokens, those that the provider billed as found in its prompt cache.
+    """
 
     calls: int = 0
     ledger_hits: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
     retries: int = 0

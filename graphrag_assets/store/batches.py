@@ -189,6 +189,7 @@ _SUMS = (
     "calls",
     "ledger_hits",
     "prompt_tokens",
+    "cached_tokens",
     "completion_tokens",
     "cost_usd",
     "retries",

@@ -262,6 +262,7 @@ LLM_CALLS = table(
     ("model", "VARCHAR", "Model at the provider."),
     ("parameters", "VARCHAR", "Parameters of the call, JSON."),
     ("prompt_tokens", "BIGINT", "Tokens sent."),
+    ("cached_tokens", "BIGINT", "Of them, those that the provider had in its prompt cache."),
     ("completion_tokens", "BIGINT", "Tokens answered."),
     ("cost_usd", "DOUBLE", "US dollars."),
     ("seconds", "DOUBLE", "Seconds until the answer, waiting for limits not counted."),

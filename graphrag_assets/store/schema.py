@@ -376,6 +376,7 @@ INDEX_RUNS = table(
     ("calls", "BIGINT", "Model calls paid for."),
     ("ledger_hits", "BIGINT", "Answers that were in the ledger already."),
     ("prompt_tokens", "BIGINT", "Tokens sent in the calls paid for."),
+    ("cached_tokens", "BIGINT", "Of them, those that the provider had in its prompt cache."),
     ("completion_tokens", "BIGINT", "Tokens answered in the calls paid for."),
     ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
     ("retries", "BIGINT", "Requests sent again."),
@@ -383,8 +384,9 @@ INDEX_RUNS = table(
     ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
     (
         "usage",
-        "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, "
-        "cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, seconds_waiting DOUBLE)[]",
+        "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, cached_tokens BIGINT, "
+        "completion_tokens BIGINT, cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, "
+        "seconds_waiting DOUBLE)[]",
         "The same by task.",
     ),
 )

@@ -244,21 +244,22 @@ def _has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _complete(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create missing tables and columns: all in a new database, the newer ones in an older database."""
+    """Create missing tables, columns and fields: all in a new database, the newer ones in an older database."""
     found = connection.execute(
-        "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE database_name = current_database() GROUP BY 1"
+        "SELECT table_name, map(list(column_name), list(data_type)) FROM duckdb_columns() "
+        "WHERE database_name = current_database() GROUP BY 1"
     ).fetchall()
-    existing = {name: set(columns) for name, columns in found}
+    existing = dict(found)
     missing = [declared.ddl() for declared in WORKING if declared.name not in existing]
     if missing:
         missing.append(files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text())
     for declared in WORKING:
-        lacking = set(declared.column_names) - existing.get(declared.name, set(declared.column_names))
-        missing += [
-            f'ALTER TABLE "{declared.name}" ADD COLUMN "{c.name}" {c.type};'
-            for c in declared.columns
-            if c.name in lacking
-        ]
+        types = existing.get(declared.name, {c.name: c.type for c in declared.columns})
+        for c in declared.columns:
+            if c.name not in types:
+                missing.append(f'ALTER TABLE "{declared.name}" ADD COLUMN "{c.name}" {c.type};')
+            elif c.type.startswith("STRUCT") and types[c.name] != c.type:
+                missing.append(f'ALTER TABLE "{declared.name}" ALTER "{c.name}" TYPE {c.type};')
     if missing:
         connection.execute("BEGIN;" + "".join(missing) + "COMMIT")
     connection.execute(

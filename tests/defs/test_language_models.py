@@ -7,6 +7,7 @@ import shutil
 import dagster as dg
 import pytest
 
+from graphrag_assets.cli.index import bill
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.store import schema
 from tests.cli import run_command
@@ -95,7 +96,7 @@ def contents(project):
 
 def test_every_stage_is_made_by_the_models(dagster_index):
     tasks = {task for (task,) in dagster_index.sql("SELECT DISTINCT task FROM llm_calls")}
-    assert tasks >= {"extract_graph", "extract_claims", "community_report"}
+    assert tasks >= {"extract_all", "extract_all_continue", "community_report"}
     extractors = dagster_index.sql("SELECT DISTINCT split_part(extractor, '#', 1) FROM entity_mentions")
     assert extractors == [("openai/test-chat",)]
     assert dagster_index.sql("SELECT DISTINCT model FROM embeddings") == [("openai/test-embedding",)]
@@ -164,8 +165,8 @@ def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
 def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
     indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
     indexed.index_all("two")
-    extractions = [request for request in server.chats if request.task in ("ExtractGraph", "ExtractClaims")]
-    assert 0 < len(extractions) <= 4  # one text unit: graph and claims, each with one gleaning
+    extractions = [request for request in server.chats if request.task == "ExtractGraphWithClaims"]
+    assert 0 < len(extractions) <= 2  # one text unit, with one gleaning
     assert all("Liverpool" in str(request.body["messages"]) for request in extractions)
 
 
@@ -226,7 +227,7 @@ def test_usage_is_metadata_of_the_materializations(dagster_index):
     event = dagster_index.instance.get_latest_materialization_event(key).asset_materialization
     assert event.metadata["llm/calls"].value > 0
     assert event.metadata["llm/prompt_tokens"].value > 0
-    assert "extract_graph" in event.metadata["llm/by_task"].value
+    assert "extract_all" in event.metadata["llm/by_task"].value
 
 
 def test_spend_is_sql(modelled, server):
@@ -234,18 +235,41 @@ def test_spend_is_sql(modelled, server):
     calls = modelled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
     assert calls == len(server.chats)
     by_batch = modelled.sql(
-        "SELECT batch, task, count(*) FROM llm_calls WHERE task = 'extract_graph' GROUP BY ALL ORDER BY ALL"
+        "SELECT batch, task, count(*) FROM llm_calls WHERE task = 'extract_all' GROUP BY ALL ORDER BY ALL"
     )
-    assert by_batch == [("one", "extract_graph", 2), ("two", "extract_graph", 1)]
+    assert by_batch == [("one", "extract_all", 2), ("two", "extract_all", 1)]
     (run,) = modelled.sql(
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
         "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
-    tasks = ["embed", "extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
-    assert run == (9, 0, True, tasks)
+    assert run == (5, 0, True, ["embed", "extract_all", "extract_all_continue"])
     assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )
+
+
+def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modelled, server):
+    server.cached = 0.5
+    modelled.index_all("one")
+    of_batch = "FROM llm_calls WHERE batch = 'one' GROUP BY task"
+    cached = dict(modelled.sql(f"SELECT task, sum(cached_tokens) {of_batch} HAVING sum(cached_tokens) > 0"))
+    assert cached.keys() == {"extract_all", "extract_all_continue"}
+    stage = "FROM operations.index_runs WHERE stage = 'index_batch'"
+    assert modelled.sql(f"SELECT cached_tokens, list_sum([u.cached_tokens FOR u IN usage]) {stage}") == [
+        (sum(cached.values()),) * 2
+    ]
+    by_task = dict(modelled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
+    assert {task: by_task[task] for task in cached} == cached
+
+    (run,) = {run for (run,) in modelled.sql("SELECT run_id FROM operations.index_runs")}
+    said = re.fullmatch(
+        r"Models: \d+ calls, [\d,]+ prompt tokens \(([\d,]+) of them from the provider's cache\), "
+        r"[\d,]+ answer tokens, \$\d+\.\d{4}\.",
+        bill(modelled.index.working, [run]),
+    )
+    assert said
+    assert int(said[1].replace(",", "")) >= sum(cached.values())
+    assert bill(modelled.index.working, ["another run"]) == ""
 
 
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):

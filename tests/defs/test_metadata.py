@@ -155,12 +155,11 @@ def test_cost_is_shown_by_task_and_day(project, monkeypatch):
         project.run_all()
     metadata = metadata_of(project, "publication")
     costs = metadata["cost_by_task_and_day"].value
-    assert "| extract_graph |" in costs
-    assert "| extract_claims |" in costs
+    assert "| extract_all |" in costs
     spent = project.sql("SELECT sum(cost_usd) FROM llm_calls")[0][0]
     assert metadata["cost_usd_of_recorded_runs"].value == pytest.approx(spent)
     table = metadata_of(project, "entity_mentions")["llm/by_task"].value
-    assert "| extract_graph |" in table
+    assert "| extract_all |" in table
 
 
 def test_what_to_do_about_an_error_is_shown_to_its_end():

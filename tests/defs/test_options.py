@@ -183,8 +183,8 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
 def test_gleanings_of_a_run_are_asked_for_and_kept(modelled, server):  # noqa: F811
     modelled.run("scan_input")
     modelled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))
-    assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraph")
+    assert all("ship" in str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims")
     calls = len(server.chats)
-    assert calls == 4  # two text units: graph and claims, without a second round
+    assert calls == 2  # two text units, without a second round
     modelled.run("index_batches", "one")
     assert len(server.chats) == calls

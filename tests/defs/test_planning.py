@@ -5,7 +5,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
 from graphrag_assets.llm.backend import ledger_of
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
@@ -14,7 +14,7 @@ from tests.conftest import SAMPLE_INPUT
 from tests.defs.test_language_models import BATCHES, TABLES, contents, copy_index, use
 from tests.openai_server import running
 
-EXTRACTION = ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]
+EXTRACTION = ["extract_all", "extract_all_continue"]
 SUMS = ["calls", "prompt_tokens", "completion_tokens", "cost_usd"]
 
 
@@ -59,6 +59,7 @@ def paid() -> pl.DataFrame:
 @pytest.mark.extended
 def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "1200")  # the server finds as much in a text unit, however long it is
     planned = plan_index(priced.index).by_task
     assert server.requests == []
     priced.index_all()
@@ -66,10 +67,9 @@ def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monke
     of_extraction = pl.col("task").is_in(EXTRACTION)
     counted = dict(planned.filter(of_extraction).select("task", "calls").iter_rows())
     assert counted == dict(bill.filter(of_extraction).select("task", "calls").iter_rows())
-    assert sum(counted.values()) == 4 * 61
-    for task in ("extract_graph", "extract_claims"):  # 3 tokens begin an answer, 4 go round each of the 2 messages
-        by_task = (frame.filter(task=task)["prompt_tokens"].item() for frame in (planned, bill))
-        assert next(by_task) == next(by_task) + 61 * (3 + 2 * 4)
+    assert counted == dict.fromkeys(EXTRACTION, 61)
+    by_task = (frame.filter(task="extract_all")["prompt_tokens"].item() for frame in (planned, bill))
+    assert next(by_task) == next(by_task) + 61 * (3 + 2 * 4)  # 3 begin an answer, 4 go round each of the 2 messages
     calls = len(server.requests)  # embeddings are booked per text
     assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
     for name in SUMS[1:]:
@@ -94,8 +94,7 @@ def test_preview_after_an_edit_extracts_only_its_text_unit(indexed, server):
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
     indexed.index_all("two")
     sent = Counter(request.task for request in server.chats)
-    assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 2
-    assert planned["extract_claims"] + planned["extract_claims_continue"] == sent["ExtractClaims"] == 2
+    assert planned["extract_all"] + planned["extract_all_continue"] == sent["ExtractGraphWithClaims"] == 2
     extraction = plan.costs.filter(pl.col("task").is_in(EXTRACTION))
     assert extraction["batch"].unique().to_list() == ["two"]
 
@@ -104,7 +103,7 @@ def test_preview_does_not_count_answers_in_the_ledger(indexed):
     (indexed.root / "index" / "working.duckdb").unlink()
     plan = plan_index(indexed.index)
     assert plan.costs["calls"].sum() == 0
-    assert plan.costs["in_ledger"].sum() >= 12  # three text units, graph and claims, each with a gleaning
+    assert plan.costs["in_ledger"].sum() >= 6  # three text units, each with a gleaning
     assert plan.costs["exact"].all()
 
 
@@ -113,7 +112,7 @@ def test_text_in_two_documents_is_paid_for_once(small, server):
     planned = dict(plan_index(small.index).by_task.select("task", "calls").iter_rows())
     small.index_all()
     sent = Counter(request.task for request in server.chats)
-    assert planned["extract_graph"] + planned["extract_graph_continue"] == sent["ExtractGraph"] == 6
+    assert planned["extract_all"] + planned["extract_all_continue"] == sent["ExtractGraphWithClaims"] == 6
 
 
 def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
@@ -125,6 +124,25 @@ def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
     monkeypatch.delenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION")
     monkeypatch.delenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION")
     assert "no price is known" in " ".join(plan_index(small.index).notes)
+
+
+def test_preview_says_what_claims_cost_and_how_they_are_switched_off(small, monkeypatch):
+    def extraction() -> tuple[CostPlan, list[float]]:
+        plan = plan_index(small.index)
+        tasks = plan.costs.filter(pl.col("task").str.starts_with("extract_"))
+        return plan, [tasks[name].sum() for name in SUMS]
+
+    plan, whole = extraction()
+    (said,) = [note for note in plan.notes if "Claims" in note]
+    monkeypatch.setenv("GRAPHRAG_EXTRACT_CLAIMS", "false")
+    plan, bare = extraction()
+    assert not [note for note in plan.notes if "Claims" in note]
+    calls, prompt, answers, cost = (one - other for one, other in zip(whole, bare, strict=True))
+    assert said == (
+        f"Claims are part of the requests of extraction: they take {calls} calls, {prompt:,} prompt tokens, "
+        f"{answers:,} answer tokens and ${cost:,.4f}. GRAPHRAG_EXTRACT_CLAIMS=false leaves them out."
+    )
+    assert (calls, prompt > 900, answers > 0, cost > 0) == (0, True, True, True)
 
 
 def test_embedded_default_costs_nothing(project):
@@ -160,5 +178,5 @@ def test_preview_reports_documents_without_names_for_the_embedded_default(projec
 def test_job_shows_the_preview_as_metadata_of_its_output(small):
     result = small.run("preview_cost")
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]
-    assert output.metadata["calls"].value > 12
-    assert "extract_graph_continue" in output.metadata["by_task"].value
+    assert output.metadata["calls"].value > 6
+    assert "extract_all_continue" in output.metadata["by_task"].value

@@ -1,6 +1,5 @@
 """An instruction planted in a document reaches models only as fenced data, in every task."""
 
-import json
 import re
 
 import pytest
@@ -46,14 +45,11 @@ def holds(request: Request) -> bool:
 @pytest.mark.extended
 def test_a_planted_instruction_reaches_models_only_as_data(planted):
     indexing = list(planted.chats)
-    gleanings = [request for request in indexing if len(request.body["messages"]) > 2]
-    for task in ("UnitContext", "ExtractGraph", "ExtractClaims", "Summary", "CommunityReport"):
+    gleanings = [request for request in indexing if "<listed id=" in str(request.body["messages"])]
+    for task in ("UnitContext", "ExtractGraphWithClaims", "Summary", "CommunityReport"):
         assert any(holds(request) for request in indexing if request.task == task), f"{task} was not put to the test"
     assert any(map(holds, gleanings))
     assert not [request.task for request in indexing if "Xyzzy" in outside_fences(request)]
-    for request in gleanings:  # the model's own answer comes back as JSON, not as prose
-        (said,) = (message["content"] for message in request.body["messages"] if message["role"] == "assistant")
-        assert isinstance(json.loads(said), dict)
 
     index, question = GraphRAG(), "Who commanded the Great Eastern?"
     for method in ("local", "global", "basic"):

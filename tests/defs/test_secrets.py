@@ -71,7 +71,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     project.index_all()
     GraphRAG(project.root / "index").local("Who commanded the Great Eastern?")
     places = everything(project) | {"printed": "".join(capfd.readouterr()), "logged": caplog.text}
-    assert any("extract_graph" in content for content in places.values())
+    assert any("extract_all" in content for content in places.values())
     assert {"ledger.sqlite: rows", "working.duckdb: index_errors"} <= set(places)
     assert any(place.startswith("dagster/") for place in places)
     secret = re.compile("plantedchatsecret|plantedembeddingsecret")

@@ -246,7 +246,7 @@ def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(mod
     modelled.index_all()
     asked = sent(server, before)
     assert asked["UnitContext"] == units[0][0]
-    assert asked["ExtractGraph"] == 2  # one text unit, with a gleaning
+    assert asked["ExtractGraphWithClaims"] == 2  # one text unit, with a gleaning
 
 
 def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
@@ -282,7 +282,7 @@ def test_preview_counts_contexts(modelled, server):
     modelled.index_all()
     assert planned["text_unit_context"] == sent(server)["UnitContext"] > 10
     assert exact["text_unit_context"]
-    assert exact["extract_graph"]
+    assert exact["extract_all"]
     assert not exact["embed"]
     assert plan_index(modelled.index).costs["calls"].sum() == 0
 
@@ -294,7 +294,7 @@ def test_purge_keeps_the_answers_that_contexts_depend_on(modelled_index, server)
     purge(modelled_index.index)
     (modelled_index.root / "index" / "working.duckdb").unlink()
     modelled_index.index_all()
-    assert not sent(server, before).keys() & {"UnitContext", "ExtractGraph", "ExtractClaims"}
+    assert not sent(server, before).keys() & {"UnitContext", "ExtractGraphWithClaims"}
     assert rows(modelled_index, *FACTS, "text_units") == found
     calls = modelled_index.sql("SELECT kind, count(*) FROM llm_calls WHERE task = 'text_unit_context' GROUP BY kind")
     assert dict(calls)["purged"] > 0

@@ -176,6 +176,7 @@ def test_usage_that_cannot_be_is_counted_here_and_the_answer_is_kept(liar, tmp_p
     answer = asyncio.run(within_the_deadline(model.complete(request)))
     assert answer.text == "An answer."
     assert 0 < answer.usage.prompt_tokens < 100
+    assert answer.usage.cached_tokens == 0
     assert 0 < budget.spent < 0.001
     stored = asyncio.run(model.ledger.get(model.key(request)))
     assert stored.response == "An answer."

@@ -162,7 +162,12 @@ def test_an_invalid_answer_is_paid_for_and_recorded(lab: Lab) -> None:
 def test_prices_come_from_the_table_or_from_options() -> None:
     listed = Prices.of("openai/gpt-4o-mini")
     assert listed.cost(1_000_000, 1_000_000) == pytest.approx(0.15 + 0.60)
+    assert listed.cost(1_000_000, 0, cached_tokens=600_000) == pytest.approx(
+        (0.4 * listed.input_usd + 0.6 * listed.cached_usd) * 1e6
+    )
+    assert 0 < listed.cached_usd < listed.input_usd
     own = Prices.of("openai/gpt-4o-mini", PriceOptions(1.0, 2.0))
+    assert own.cached_usd == own.input_usd
     assert own.cost(500_000, 500_000) == pytest.approx(1.5)
     assert own.source == "options"
     assert Prices.of("openai/gpt-4o-mini", PriceOptions(output_usd_per_million=0)).cost(1_000_000, 9) == pytest.approx(

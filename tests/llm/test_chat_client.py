@@ -4,6 +4,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from graphrag_assets.llm.model_errors import (
     TruncatedAnswer,
 )
 from graphrag_assets.llm.model_options import ChatRequest
-from tests.llm.conftest import Extraction, Lab, ask, gather, run
+from graphrag_assets.llm.provider import known as litellm_prices
+from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Extraction, Lab, ask, gather, run
 from tests.openai_server import FaultPlan
 
 
@@ -45,6 +47,37 @@ def test_an_answer_is_parsed_priced_and_recorded(lab: Lab) -> None:
     assert (row["task"], row["provider"], row["model"], row["kind"]) == ("extract", "openai", "test-model", "chat")
     assert (row["batch"], row["unit"], row["run_id"]) == ("letters", "u1", "r1")
     assert row["prompt_tokens"] == completion.usage.prompt_tokens
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_tokens_from_the_provider_s_cache_have_their_price_and_are_recorded(lab: Lab, streamed: bool) -> None:
+    lab.server.cached = 0.75
+    model = lab.chat(model="openai/gpt-4.1")
+    request = ask("Ada met Charles. " * 50)
+    run(consume(model.stream(request)) if streamed else model.complete(request))
+    row = lab.ledger.frame().row(0, named=True)
+    prompt, cached, answer = row["prompt_tokens"], row["cached_tokens"], row["completion_tokens"]
+    assert cached == prompt * 3 // 4 > 0
+    listed = litellm_prices("openai/gpt-4.1")
+    assert row["cost_usd"] == pytest.approx(
+        (prompt - cached) * listed["input_cost_per_token"]
+        + cached * listed["cache_read_input_token_cost"]
+        + answer * listed["output_cost_per_token"]
+    )
+    assert model.usage.total.cached_tokens == cached
+    assert model.usage.total.cost_usd == pytest.approx(row["cost_usd"])
+
+
+async def consume(pieces: AsyncIterator[str]) -> None:
+    async for _ in pieces:
+        pass
+
+
+def test_a_price_of_the_settings_holds_for_cached_tokens_too(lab: Lab) -> None:
+    lab.server.cached = 0.75
+    usage = run(lab.chat(prices=ONE_DOLLAR_PER_TOKEN).complete(ask())).usage
+    assert usage.cached_tokens > 0
+    assert usage.cost_usd == usage.prompt_tokens + usage.completion_tokens
 
 
 def test_the_same_request_is_sent_once_for_all_runs_models_and_loops(lab: Lab) -> None:

@@ -34,6 +34,25 @@ def test_a_stored_answer_is_on_disk_and_read_by_another_ledger(tmp_path: Path) -
     assert sqlite3.connect(file).execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+def test_a_ledger_without_the_newer_columns_gets_them_and_keeps_its_answers(tmp_path: Path) -> None:
+    older = Ledger(tmp_path / "ledger.db")
+    run(older.put(entry("a", response="Ada", prompt_tokens=3)))
+    older.close()
+    with sqlite3.connect(tmp_path / "ledger.db") as file:
+        file.execute("ALTER TABLE llm_calls DROP COLUMN cached_tokens")
+
+    ledgers = [Ledger(tmp_path / "ledger.db") for _ in range(8)]  # as many processes
+
+    async def put_all() -> None:
+        puts = (ledger.put(entry(str(n), cached_tokens=n)) for n, ledger in enumerate(ledgers))
+        await asyncio.gather(*puts)
+
+    run(put_all())
+    frame = ledgers[0].frame().sort("key")
+    assert dict(frame.select("key", "cached_tokens").iter_rows()) == {"a": 0} | {str(n): n for n in range(8)}
+    assert run(ledgers[1].get("a")).response == "Ada"
+
+
 def test_the_first_answer_stays_unless_it_is_replaced(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     run(ledger.put(entry("a", response="first")))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.pipeline.chunking import METHODS, TEXT_UNITS, ChunkOptions, chunk_documents
+from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens, sentences, tokenizer
 from tests.conftest import TEST_DATA
 
@@ -176,32 +177,47 @@ def test_each_sentence_is_one_unit() -> None:
 # --- anchored -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [1200, 2400])
 @given(
     seed=seeds,
     place=st.floats(0, 1, exclude_max=True),
     edit=st.sampled_from(["insert", "delete", "replace"]),
     new=st.integers(1, 60),
 )
-def test_an_edit_of_one_sentence_makes_at_most_three_new_units(seed: int, place: float, edit: str, new: int) -> None:
+def test_an_edit_of_one_sentence_makes_at_most_three_new_units(
+    size: int, seed: int, place: float, edit: str, new: int
+) -> None:
     before = story(seed, 300)
     k = int(place * len(before))
     inserted = [] if edit == "delete" else [f"Now it reads {' '.join(f'otherwise{i}' for i in range(new))}. "]
     after = before[:k] + inserted + before[k + (edit != "insert") :]
-    old, fresh = chunk("".join(before)), chunk("".join(after))
+    old, fresh = chunk("".join(before), size=size), chunk("".join(after), size=size)
     assert old.height > 8
     assert fresh.join(old, on="id", how="anti").height <= 3
 
 
+NOVELS = {"operation-dulce": "operation-dulce.md", "christmas-carol": "christmas-carol.txt"}
+
+
+@pytest.mark.parametrize("novel", sorted(NOVELS))
+@pytest.mark.parametrize(("chat_model", "least", "most"), [("", 350, 600), ("openai/gpt-4.1", 700, 1000)])
+def test_text_units_are_longer_where_each_is_sent_with_a_prompt(
+    novel: str, chat_model: str, least: int, most: int
+) -> None:
+    text = (TEST_DATA / novel / "input" / NOVELS[novel]).read_text()
+    size = Settings(chat_model=chat_model).max_unit_tokens
+    assert least <= chunk(text, size=size)["n_tokens"].mean() <= most  # type: ignore[operator]
+
+
 @pytest.mark.extended
-def test_no_edit_of_a_novella_makes_more_than_three_new_units() -> None:
-    file = TEST_DATA / "operation-dulce/input/operation-dulce.md"
-    text = file.read_text()
-    old = chunk(text)
-    assert 350 < old["n_tokens"].mean() < 600  # type: ignore[operator]
+@pytest.mark.parametrize("size", [1200, 2400])
+def test_no_edit_of_a_novella_makes_more_than_three_new_units(size: int) -> None:
+    text = (TEST_DATA / "operation-dulce/input" / NOVELS["operation-dulce"]).read_text()
+    old = chunk(text, size=size)
     for k, sentence in enumerate(sentences(text)[::20]):
         rest = text[: sentence.start], text[sentence.end :]
         for middle in ("", f"Number {k} was rewritten. ", text[sentence.start : sentence.end] + f"See {k}. "):
-            new = chunk(middle.join(rest))
+            new = chunk(middle.join(rest), size=size)
             assert new.join(old, on="id", how="anti").height <= 3
 
 

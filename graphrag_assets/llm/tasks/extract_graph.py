@@ -1,6 +1,6 @@
-"""Entities and relationships of a text unit."""
+"""Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,15 +10,19 @@ from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.extract_claims import ClaimOptions, extract_claims
+from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
 from graphrag_assets.llm.tasks.gleaning import request_rounds
 from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
-TASK = "extract_graph"
+PROMPT, MORE = "extract_graph", "extract_graph_continue"
+"""The templates, and the tasks in the ledger without claims."""
+WITH_CLAIMS = "extract_all"
+"""The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
 UNKNOWN = "UNKNOWN"
 MIDDLE_STRENGTH = 5.0  # of a relationship without a stated strength
+_LISTED_LENGTH = 60  # characters of a claim
 MAX_NAME_LENGTH = 200  # characters; anything longer is a sentence
 
 
@@ -27,12 +31,13 @@ class ExtractionOptions:
     """Options of the extraction.
 
     `other_types`: allow types beyond `entity_types`; otherwise entities of other types are dropped together with
-    their relationships. `max_gleanings`: maximum rounds for missed records. `language`: of types and descriptions;
-    None follows the documents.
+    their relationships. `claim_description`: what counts as a claim; None: claims are not extracted. `max_gleanings`:
+    maximum rounds for missed records. `language`: of types and descriptions; None follows the documents.
     """
 
     entity_types: tuple[str, ...] = ENTITY_TYPES
     other_types: bool = True
+    claim_description: str | None = None
     max_gleanings: int = 1
     language: str | None = None
 
@@ -68,32 +73,56 @@ class ExtractGraph(RecordsForm):
     relationships: Salvaged[ExtractedRelationship] = Field(default_factory=list)
 
 
+class ExtractGraphWithClaims(ExtractGraph):
+    claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
+
+
 async def extract_text_unit(
-    chat: Chat,
-    prompts: Prompts,
-    text: str,
-    options: ExtractionOptions = _DEFAULTS,
-    claim_options: ClaimOptions | None = None,
-    origin: Origin = NOWHERE,
+    chat: Chat, prompts: Prompts, text: str, options: ExtractionOptions = _DEFAULTS, origin: Origin = NOWHERE
 ) -> UnitExtraction:
-    """Entities and relationships of `text`, and its claims if there are options for them.
+    """What `text` says: its entities and relationships, and its claims if the options want them.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
     """
+    claims = options.claim_description
     messages = prompts.render(
-        TASK,
+        PROMPT,
         text=text,
         entity_types=", ".join(options.entity_types),
         other_types=options.other_types,
+        claim_description=claims,
         language=options.language,
     )
-    first = origin.request(TASK, messages, ExtractGraph)
-    answers = await request_rounds(chat, prompts, first, ExtractGraph, options.max_gleanings)
-    graph = graph_records(answers, options)
-    if claim_options is None:
-        return graph
-    return replace(graph, claims=await extract_claims(chat, prompts, text, claim_options, origin))
+
+    def asking_for_more(answers: Sequence[ExtractGraph]) -> str:
+        (message,) = prompts.render(MORE, listed=listed(answers), claim_description=claims)
+        return message["content"]
+
+    task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
+    first = origin.request(task, messages, form)
+    answers = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
+    return replace(graph_records(answers, options), claims=claim_records(_claims(answers), text))
+
+
+def listed(answers: Sequence[ExtractGraph]) -> str:
+    """The records of the answers by what identifies them: names, and the first of the words that carry a claim.
+
+    Descriptions are left out: they are most of an answer, and what was missed is found without them.
+    """
+
+    def lines() -> Iterator[str]:
+        yield "Entities: " + "; ".join(entity.name for answer in answers for entity in answer.entities)
+        related = (record for answer in answers for record in answer.relationships)
+        yield "Relationships: " + "; ".join(f"{record.source} {record.type} {record.target}" for record in related)
+        for claim in _claims(answers):
+            yield f"Claim: {(claim.source_text or claim.description)[:_LISTED_LENGTH]}"
+
+    return "\n".join(lines())
+
+
+def _claims(answers: Iterable[ExtractGraph]) -> list[ExtractedClaim]:
+    return [claim for answer in answers if isinstance(answer, ExtractGraphWithClaims) for claim in answer.claims]
 
 
 def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = _DEFAULTS) -> UnitExtraction:

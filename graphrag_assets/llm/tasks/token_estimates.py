@@ -6,7 +6,7 @@ the requests counted are those that the same code will send.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pydantic import BaseModel
@@ -14,8 +14,16 @@ from pydantic import BaseModel
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.tasks.chat_protocol import prompt_tokens
-from graphrag_assets.llm.tasks.extract_claims import ExtractClaims, ExtractedClaim
-from graphrag_assets.llm.tasks.extract_graph import ExtractedEntity, ExtractedRelationship, ExtractGraph
+from graphrag_assets.llm.tasks.claims import ExtractedClaim
+from graphrag_assets.llm.tasks.extract_graph import (
+    MORE,
+    PROMPT,
+    WITH_CLAIMS,
+    ExtractedEntity,
+    ExtractedRelationship,
+    ExtractGraph,
+    ExtractGraphWithClaims,
+)
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import UnitContext
@@ -24,7 +32,7 @@ from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.text import count_tokens
 
 EMBED = "embed"
-EXTRACTION_TASKS = ("extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue")
+EXTRACTION_TASKS = (PROMPT, MORE, WITH_CLAIMS, f"{WITH_CLAIMS}_continue")
 MIN_ANSWERS = 5
 """From so many answers of a task in the ledger, their mean length replaces the rule of thumb."""
 
@@ -41,24 +49,29 @@ class AnswerRule(NamedTuple):
 
 RULES = {
     CONTEXT_TASK: AnswerRule(0.0, 90),
-    # A knowledge graph in JSON is about as long as its text, a gleaning a third of it.
-    "extract_graph": AnswerRule(0.9, 40),
-    "extract_graph_continue": AnswerRule(0.3, 20),
-    "extract_claims": AnswerRule(0.6, 40),
-    "extract_claims_continue": AnswerRule(0.2, 20),
+    # A knowledge graph in JSON is about as long as its text, its claims two thirds of that, a gleaning a third of both.
+    PROMPT: AnswerRule(0.9, 40),
+    MORE: AnswerRule(0.3, 20),
+    WITH_CLAIMS: AnswerRule(1.5, 40),
+    f"{WITH_CLAIMS}_continue": AnswerRule(0.5, 20),
     "summarize_descriptions": AnswerRule(0.0, 120),
     "community_report": AnswerRule(0.0, 700),
 }
 
 
 class Planned(NamedTuple):
-    """A request to be paid. `exact`: its prompt does not contain a substitute for a future answer."""
+    """A request to be paid.
+
+    `exact`: its prompt does not contain a substitute for a future answer. `repeated_tokens`: of the prompt, those with
+    which a request just before began, so that the provider may have them in its prompt cache.
+    """
 
     task: str
     batch: str | None
     prompt_tokens: int
     completion_tokens: int
     exact: bool
+    repeated_tokens: int = 0
 
 
 @dataclass
@@ -66,12 +79,14 @@ class Tally:
     """The requests of a dry run: those to be paid, and how many the ledger has, by task and batch.
 
     `planned` is by the ledger's key, because identical requests are paid for once. `answer_tokens`: mean tokens of a
-    task's answers in the ledger, if there are enough of them.
+    task's answers in the ledger, if there are enough of them. `without_claims`: the tally of the same extraction
+    without claims, if they are extracted.
     """
 
     answer_tokens: Mapping[str, float] = field(default_factory=dict)
     planned: dict[str, Planned] = field(default_factory=dict)
     known: list[tuple[str, str | None]] = field(default_factory=list)
+    without_claims: "Tally | None" = None
 
     def follows_guesses(self, task: str) -> bool:
         """Whether a task that `task` depends on is planned too, so that its requests are estimates.
@@ -97,8 +112,7 @@ class PlanningChat:
     def __init__(self, paid: ChatModel, tally: Tally, extract: Callable[[TextUnit], UnitExtraction], encoding: str):
         self.paid, self.tally, self.extract, self.encoding = paid, tally, extract, encoding
         self._units: dict[str, TextUnit] = {}
-        # Conversations that end with a substitute, with the expected tokens of the answer.
-        self._lengths: dict[tuple[str, ...], int] = {}
+        self._begun: dict[str, int] = {}  # tokens of the planned first request of each text unit
 
     def remembering(self, units: Iterable[TextUnit]) -> Iterator[TextUnit]:
         """The text units, remembered: a request names its unit, and the substitute for its answer needs its text."""
@@ -116,19 +130,14 @@ class PlanningChat:
         length = self.tally.answer_length(request.task, count_tokens([unit.text], self.encoding)[0])
         key = self.paid.key(request)
         if key not in self.tally.planned:
-            guessed = request.task.endswith("_continue") if extraction else self.tally.follows_guesses(request.task)
-            self.tally.planned[key] = Planned(request.task, request.batch, self._tokens(request), length, not guessed)
-        answer = self._substitute(request, unit, length)
-        self._lengths[(*_contents(request), answer.model_dump_json())] = length
-        return Completion("", answer)
-
-    def _tokens(self, request: ChatRequest) -> int:
-        """Tokens of the prompt; a substitute in it counts with the expected length of its answer."""
-        contents = _contents(request)
-        lengths = [self._lengths.get(contents[: place + 1]) for place in range(len(contents))]
-        given = tuple(m for m, length in zip(request.messages, lengths, strict=True) if length is None)
-        expected = sum(length for length in lengths if length is not None)
-        return prompt_tokens(replace(request, messages=given), self.encoding) + expected
+            gleaning = extraction and request.task.endswith("_continue")
+            exact = not (gleaning if extraction else self.tally.follows_guesses(request.task))
+            tokens = prompt_tokens(request, self.encoding)
+            repeated = self._begun.get(unit.id, 0) if gleaning else 0
+            self.tally.planned[key] = Planned(request.task, request.batch, tokens, length, exact, repeated)
+            if extraction:
+                self._begun.setdefault(unit.id, tokens)
+        return Completion("", self._substitute(request, unit, length))
 
     def _substitute(self, request: ChatRequest, unit: TextUnit, length: int) -> BaseModel:
         if request.response_model is Summary:
@@ -139,26 +148,23 @@ class PlanningChat:
             finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
             return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)
         found = self.extract(unit)
+        named = [e for e in found.entities if e.type != "CONCEPT"]  # a chat model is asked for other types
+        names = {entity.title for entity in named}
+        graph = ExtractGraph(
+            entities=[ExtractedEntity(name=e.title, type=e.type, description=e.description) for e in named],
+            relationships=[
+                ExtractedRelationship(source=r.source, target=r.target, description=r.description)
+                for r in found.relationships
+                if {r.source, r.target} <= names
+            ],
+        )
         if request.response_model is ExtractGraph:
-            named = [e for e in found.entities if e.type != "CONCEPT"]  # a chat model is asked for other types
-            names = {entity.title for entity in named}
-            return ExtractGraph(
-                entities=[ExtractedEntity(name=e.title, type=e.type, description=e.description) for e in named],
-                relationships=[
-                    ExtractedRelationship(source=r.source, target=r.target, description=r.description)
-                    for r in found.relationships
-                    if {r.source, r.target} <= names
-                ],
-            )
+            return graph
         claims = [
             ExtractedClaim(subject=c.subject, object=c.object, description=c.description, source_text=c.source_text)
             for c in found.claims
         ]
-        return ExtractClaims(claims=claims)
-
-
-def _contents(request: ChatRequest) -> tuple[str, ...]:
-    return tuple(message["content"] for message in request.messages)
+        return ExtractGraphWithClaims(entities=graph.entities, relationships=graph.relationships, claims=claims)
 
 
 def _filler(tokens: int) -> str:

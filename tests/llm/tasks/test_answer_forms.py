@@ -10,12 +10,20 @@ from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.structured_output import parse, strict_schema
 from graphrag_assets.llm.tasks.answer_forms import as_text, on_scale
 from graphrag_assets.llm.tasks.answer_questions import CommunityRating, DriftAnswer, MapAnswer, Questions
-from graphrag_assets.llm.tasks.extract_claims import ExtractClaims
-from graphrag_assets.llm.tasks.extract_graph import ExtractGraph
+from graphrag_assets.llm.tasks.extract_graph import ExtractGraph, ExtractGraphWithClaims
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
 from graphrag_assets.llm.tasks.write_report import CommunityReport
 
-FORMS = [ExtractGraph, ExtractClaims, Summary, CommunityReport, MapAnswer, DriftAnswer, Questions, CommunityRating]
+FORMS = [
+    ExtractGraph,
+    ExtractGraphWithClaims,
+    Summary,
+    CommunityReport,
+    MapAnswer,
+    DriftAnswer,
+    Questions,
+    CommunityRating,
+]
 
 
 @pytest.mark.parametrize(

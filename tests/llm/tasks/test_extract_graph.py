@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
-from graphrag_assets.llm.prompts import Prompts, fence
+from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
+from graphrag_assets.llm.structured_output import schema_text
 from graphrag_assets.llm.tasks.chat_protocol import Origin
-from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
 from graphrag_assets.llm.tasks.extract_graph import (
     MIDDLE_STRENGTH,
     ExtractGraph,
@@ -82,16 +82,16 @@ def test_entity_of_both_rounds_has_the_longer_description():
     assert unit.entities[0] == EntityRecord("Scrooge", "PERSON", "A miser with a clerk.")
 
 
-def test_a_gleaning_continues_the_conversation():
-    _, chat = extract([FIRST, MORE])
-    assert chat.tasks == ["extract_graph", "extract_graph_continue"]
-    first, second = (request.messages for request in chat.requests)
-    assert [m["role"] for m in second] == ["system", "user", "assistant", "user"]
-    assert second[:2] == first
+def test_a_gleaning_repeats_the_request_and_lists_what_was_found_without_descriptions():
+    _, chat = extract([FIRST, MORE, answer()], ExtractionOptions(max_gleanings=2))
+    assert chat.tasks == ["extract_graph", "extract_graph_continue", "extract_graph_continue"]
+    first, second, third = (request.messages for request in chat.requests)
     assert first[1]["content"] == fence(TEXT)
-    said = json.loads(second[2]["content"])
-    assert [e["name"] for e in said["entities"]] == ["Scrooge", "Marley"]
-    assert second[3:] == PROMPTS.render("extract_graph_continue")
+    found = "Entities: Scrooge; Marley\nRelationships: Scrooge partner of Marley"
+    (more,) = PROMPTS.render("extract_graph_continue", listed=found, claim_description=None)
+    assert second == (first[0], {"role": "user", "content": f"{fence(TEXT)}\n\n{more['content']}"})
+    assert fence(found, "listed") in more["content"]
+    assert "Entities: Scrooge; Marley; Bob Cratchit; SCROOGE\n" in third[1]["content"]
 
 
 def test_gleaning_ends_with_the_first_round_that_finds_nothing():
@@ -194,10 +194,42 @@ def test_entities_of_other_types_are_left_out_with_their_relationships():
     assert [r.target for r in found.relationships] == ["London", "Marley"]
 
 
-def test_claims_are_part_of_the_unit_when_they_are_wanted():
-    claim = {"subject": "Bob Cratchit", "status": "TRUE", "source_text": "Bob Cratchit was his clerk."}
-    chat = ScriptedChat([FIRST, answer(), json.dumps({"claims": [claim]}), '{"claims": []}'])
-    unit = asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, claim_options=ClaimOptions()))
-    assert [c.subject for c in unit.claims] == ["Bob Cratchit"]
-    assert len(unit.entities) == 2
-    assert chat.tasks == ["extract_graph", "extract_graph_continue", "extract_claims", "extract_claims_continue"]
+def claim(subject: str, said: str) -> dict[str, object]:
+    return {"subject": subject, "status": "TRUE", "description": "A claim.", "source_text": said}
+
+
+def with_claims(first: str, *claims: object) -> str:
+    return json.dumps({**json.loads(first), "claims": claims})
+
+
+CLAIMS = ExtractionOptions(claim_description="Posts and partners.")
+
+
+def test_claims_come_with_the_graph_in_the_same_requests():
+    clerk, partner = claim("Bob Cratchit", "Bob Cratchit was his clerk."), claim("Scrooge", "Marley's only partner")
+    unit, chat = extract([with_claims(FIRST, clerk), with_claims(answer(), partner, clerk, 7)], CLAIMS)
+    assert [c.subject for c in unit.claims] == ["Bob Cratchit", "Scrooge"]
+    assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
+    assert chat.tasks == ["extract_all", "extract_all_continue"]
+    first, second = (request.messages for request in chat.requests)
+    assert "Which ones: Posts and partners.\n" in first[0]["content"]
+    assert "\nClaim: Bob Cratchit was his clerk.\n</listed" in second[1]["content"]
+
+
+def test_a_failed_gleaning_keeps_the_first_claims():
+    unit, _ = extract([with_claims(FIRST, claim("Scrooge", "only partner")), InvalidAnswer("no JSON")], CLAIMS)
+    assert len(unit.claims) == 1
+
+
+def test_neither_prompt_nor_schema_has_a_claims_part_when_they_are_switched_off():
+    for options, expected in ((DEFAULTS, False), (CLAIMS, True)):
+        _, chat = extract([FIRST, MORE], options)
+        for request in chat.requests:
+            words = prompt_text(request.messages) + schema_text(request.response_model)
+            assert ("claim" in words.lower()) is expected
+
+
+def test_answer_without_the_list_of_claims_is_valid():
+    unit, _ = extract([FIRST, MORE], CLAIMS)
+    assert len(unit.entities) == 3
+    assert unit.claims == []

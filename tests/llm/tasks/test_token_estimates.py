@@ -9,7 +9,7 @@ import pytest
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Origin
-from graphrag_assets.llm.tasks.extract_claims import extract_claims
+from graphrag_assets.llm.tasks.extract_graph import extract_text_unit
 from graphrag_assets.llm.tasks.token_estimates import Planned, PlanningChat, Tally
 from graphrag_assets.records import TextUnit, UnitExtraction
 
@@ -31,12 +31,12 @@ class NothingPaid:
 
 
 def planned(slow: bool, together: Callable[..., Awaitable[object]]) -> dict[str, Planned]:
-    """The planned requests of two text units without claims, by task and unit."""
+    """The planned requests of two text units in which nothing is found, by task and unit."""
     chat = PlanningChat(NothingPaid(slow), Tally(), lambda _: UnitExtraction(), "o200k_base")
     list(chat.remembering(starmap(TextUnit, UNITS.items())))
 
     async def plan() -> None:
-        await together(*(extract_claims(chat, Prompts(), text, origin=Origin(unit=u)) for u, text in UNITS.items()))
+        await together(*(extract_text_unit(chat, Prompts(), text, origin=Origin(unit=u)) for u, text in UNITS.items()))
 
     asyncio.run(plan())
     return chat.tally.planned
@@ -48,13 +48,13 @@ async def one_after_another(*works: Awaitable[object]) -> None:
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_a_gleaning_counts_the_expected_answer_of_its_own_text_unit(slow: bool) -> None:
+def test_a_gleaning_repeats_the_tokens_of_the_first_request_of_its_own_text_unit(slow: bool) -> None:
     alone = planned(slow, one_after_another)
 
     assert planned(slow, asyncio.gather) == alone
-    demands = set()
+    more = set()
     for unit in UNITS:
-        first, more = alone[f"extract_claims {unit}"], alone[f"extract_claims_continue {unit}"]
-        assert more.prompt_tokens > first.prompt_tokens + first.completion_tokens
-        demands.add(more.prompt_tokens - first.prompt_tokens - first.completion_tokens)
-    assert len(demands) == 1  # but for the text and its answer the prompts are the same
+        first, second = alone[f"extract_graph {unit}"], alone[f"extract_graph_continue {unit}"]
+        assert (first.repeated_tokens, second.repeated_tokens) == (0, first.prompt_tokens)
+        more.add(second.prompt_tokens - first.prompt_tokens)
+    assert len(more) == 1  # but for the text the prompts are the same

@@ -1,23 +1,11 @@
 """Claims: which are valid, and their place in the text."""
 
-import asyncio
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.llm.model_errors import InvalidAnswer
-from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.tasks.extract_claims import (
-    ClaimOptions,
-    ExtractClaims,
-    SourceText,
-    claim_records,
-    extract_claims,
-)
+from graphrag_assets.llm.tasks.claims import ExtractedClaim, SourceText, claim_records
 from graphrag_assets.records import ClaimRecord
-from tests.llm.tasks.scripted_chat import ScriptedChat
 
 TEXT = (
     "The Agamemnon and the Niagara laid the first cable in August 1858.\n"
@@ -31,7 +19,7 @@ def claim(**more: object) -> dict[str, object]:
 
 
 def records(*claims: dict[str, object], text: str = TEXT):
-    return claim_records([ExtractClaims.model_validate({"claims": list(claims)})], text)
+    return claim_records(map(ExtractedClaim.model_validate, claims), text)
 
 
 def test_claim_with_all_fields():
@@ -142,27 +130,3 @@ def test_every_part_of_the_text_is_found(text: str, data: st.DataObject):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     assert SourceText(text).find(text[start:end]) == text[start:end]
-
-
-def test_gleaned_claims_are_kept():
-    first, more = claim(), claim(subject="Niagara")
-    chat = ScriptedChat([json.dumps({"claims": [first]}), json.dumps({"claims": [more, first]})])
-    result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
-    assert [c.subject for c in result] == ["Agamemnon", "Niagara"]
-    assert chat.tasks == ["extract_claims", "extract_claims_continue"]
-
-
-def test_a_failed_gleaning_keeps_the_first_claims():
-    chat = ScriptedChat([json.dumps({"claims": [claim()]}), InvalidAnswer("no JSON")])
-    result = asyncio.run(extract_claims(chat, Prompts(), TEXT))
-    assert len(result) == 1
-
-
-def test_the_options_reach_the_prompt():
-    chat = ScriptedChat(['{"claims": []}'])
-    options = ClaimOptions(description="Prices.", entity_types=("ship",), max_gleanings=0, language="Portuguese")
-    asyncio.run(extract_claims(chat, Prompts(), TEXT, options))
-    system = chat.requests[0].messages[0]["content"]
-    assert "Which claims: Prices.\n" in system
-    assert "above all of these types: ship.\n" in system
-    assert "in Portuguese" in system

@@ -1,27 +1,22 @@
-"""Claims of a text unit, each with the passage of the text that supports it."""
+"""The claims of an extraction, each with the passage of the text that supports it."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
-from graphrag_assets.llm.prompts import Prompts
-from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Text, as_text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
-from graphrag_assets.llm.tasks.gleaning import request_rounds
+from graphrag_assets.llm.tasks.answer_forms import Form, Text, as_text
 from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
 
-TASK = "extract_claims"
 NONE = "NONE"
 _NOTHING = {"", NONE, "NULL", "N/A", "UNKNOWN"}
-DESCRIPTION = "dated or quantified facts, decisions, changes, and whatever else about an entity can be checked."
+CLAIM_DESCRIPTION = "dated or quantified facts, decisions, changes, and whatever else about an entity can be checked."
 MIN_SIMILARITY = 0.6  # Dice coefficient of words from which a sentence counts as the quoted one
 
 _STATUS = {
@@ -33,19 +28,6 @@ _STATUS = {
     "DENIED": "FALSE",
     "NO": "FALSE",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimOptions:
-    """What counts as a claim, and of which entity types (none: all). Otherwise as `ExtractionOptions`."""
-
-    description: str = DESCRIPTION
-    entity_types: tuple[str, ...] = ()
-    max_gleanings: int = 1
-    language: str | None = None
-
-
-_DEFAULTS = ClaimOptions()
 
 
 Status = Annotated[
@@ -70,38 +52,15 @@ class ExtractedClaim(Form):
     source_text: Text = ""
 
 
-class ExtractClaims(RecordsForm):
-    claims: Salvaged[ExtractedClaim] = Field(default_factory=list)
-
-
-async def extract_claims(
-    chat: Chat, prompts: Prompts, text: str, options: ClaimOptions = _DEFAULTS, origin: Origin = NOWHERE
-) -> list[ClaimRecord]:
-    """The claims of `text`, those of the gleanings included.
-
-    Raises:
-        Exception: what `chat` raises, except for gleanings: these keep the answers before them.
-    """
-    messages = prompts.render(
-        TASK,
-        text=text,
-        claim_description=options.description,
-        entity_types=", ".join(options.entity_types) or None,
-        language=options.language,
-    )
-    first = origin.request(TASK, messages, ExtractClaims)
-    return claim_records(await request_rounds(chat, prompts, first, ExtractClaims, options.max_gleanings), text)
-
-
-def claim_records(answers: Sequence[ExtractClaims], text: str) -> list[ClaimRecord]:
-    """The claims of all answers, each once.
+def claim_records(claims: Iterable[ExtractedClaim], text: str) -> list[ClaimRecord]:
+    """The claims, each once.
 
     A claim without a subject, without a statement, or without a similar passage in `text` (invented by the model)
     is dropped. `source_text` is always a literal part of `text`.
     """
     source = SourceText(text)
     records: dict[tuple[str, str, str, str], ClaimRecord] = {}
-    for claim in (claim for answer in answers for claim in answer.claims):
+    for claim in claims:
         subject, object_ = (" ".join(name.split()) for name in (claim.subject, claim.object))
         stated = claim.source_text or claim.description
         if not title_key(subject) or subject.upper() in _NOTHING or not stated:

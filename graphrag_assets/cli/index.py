@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from graphrag_assets.cli.bill import bill_of
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.terminal import Console, printable
 from graphrag_assets.definitions import defs
@@ -28,12 +29,12 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
-from graphrag_assets.store.working import WorkingDatabase
 
 console = Console()
 _REFRESH = "graph, communities, reports, embeddings, publication"
@@ -72,6 +73,9 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
             n_done = sum(run.batch is not None and run.result.success for run in runs)
             console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
             raise
+        finally:
+            if not any(run.batch is None and run.result.success for run in runs):
+                publish_records(index)
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     return all(run.result.success for run in runs)
@@ -156,10 +160,9 @@ def _summarize(
     """Print the result: tables if anything changed, then a summary line, then the failures."""
     if todo:
         print_rows(console, index.working)
-        run_ids = [run.result.run_id for run in runs]
-        _print_stages(index, run_ids)
-        if paid := bill(index.working, run_ids):
-            console.print(paid, highlight=False, soft_wrap=True)
+        _print_stages(index, [run.result.run_id for run in runs])
+    if bill := bill_of(index, [run.result.run_id for run in runs]):
+        console.print(bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
     failed = [run for run in runs if not run.result.success]
@@ -199,18 +202,3 @@ def _print_stages(index: Index, run_ids: list[str]) -> None:
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
-
-
-def bill(working: WorkingDatabase, run_ids: list[str]) -> str:
-    """What models have cost in these runs, as a sentence; empty if nothing was paid for."""
-    (calls, prompt, cached, completion, cost) = working.read(
-        "SELECT sum(calls), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), sum(cost_usd) "
-        "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[]))",
-        {"runs": run_ids},
-    ).row(0)
-    if not calls:
-        return ""
-    return (
-        f"Models: {calls:,} calls, {prompt:,} prompt tokens ({cached or 0:,} of them from the provider's cache), "
-        f"{completion:,} answer tokens, ${cost:,.4f}."
-    )

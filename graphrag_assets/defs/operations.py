@@ -29,6 +29,7 @@ from graphrag_assets.defs.options import (
 )
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
+from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import scan_input
 
@@ -86,6 +87,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             run = launch.index(batch, ops)
             _log(context, f"batch {batch} ({place} of {len(todo)})", run)
             if run.is_out_of_budget:
+                publish_records(index)
                 raise dg.Failure(NOT_PUBLISHED, allow_retries=False)
             if not run.result.success:
                 failed.append(batch)
@@ -105,9 +107,11 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         }
         if config.rerun is Rerun.EVERYTHING:
             ops[names.name("knowledge_graph")] = _config(GraphOptions, config)
-        run = runner(context).refresh(open_index(names, context.resources), ops)
+        index = open_index(names, context.resources)
+        run = runner(context).refresh(index, ops)
         _log(context, "refresh", run)
         if not run.result.success:
+            publish_records(index)
             raise dg.Failure(run.reason, allow_retries=False)
         if failed:
             raise dg.Failure(f"Batches failed: {', '.join(failed)}. The log says why; the others are published.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -12,6 +12,9 @@ from graphrag_assets.pipeline.embedding_texts import in_context
 from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.working import WorkingDatabase
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm.ledger import Ledger
 
 Wanted = TypeVar("Wanted", bound=Sized)
 Answers = TypeVar("Answers")
@@ -88,10 +91,16 @@ def embedded_text(working: WorkingDatabase) -> str:
     return first.select(in_context()).item() if first.height else "text"
 
 
-def ledger_entries(settings: Settings) -> pl.DataFrame | None:
-    """The ledger, one row per paid call; None if there is no ledger."""
+def existing_ledger(settings: Settings) -> "Ledger | None":
+    """The ledger of these settings; None while nothing was paid for."""
     if not settings.ledger_url and not settings.ledger_file.exists():
         return None
     from graphrag_assets.llm.backend import ledger_of
 
-    return ledger_of(settings).frame()
+    return ledger_of(settings)
+
+
+def ledger_entries(settings: Settings) -> pl.DataFrame | None:
+    """The ledger, one row per paid call; None if there is no ledger."""
+    ledger = existing_ledger(settings)
+    return ledger.frame() if ledger else None

@@ -53,14 +53,19 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         trim_records(connection)
     calls = ledger_entries(settings)
     publication = publish(index.working, settings.index_folder, settings.keep_publications, calls)
-    write_operations(index.working, settings.index_folder, calls)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
+    write_operations(index.working, settings.index_folder, calls)
     _compact(index)
     if publication.is_new or not page_path(settings.index_folder).exists():
         _write_explorer(index)
     return publication
+
+
+def publish_records(index: Index) -> None:
+    """Let readers see the present records of runs and model calls after a run that did not come to publish."""
+    write_operations(index.working, index.settings.index_folder, ledger_entries(index.settings))
 
 
 def _write_explorer(index: Index) -> None:

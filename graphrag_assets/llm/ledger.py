@@ -160,9 +160,9 @@ class Ledger:
         return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight)))[0][0])
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """What runs have paid for, by task: `task, calls, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
+        """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
 
-        What was paid for counts whether or not the stage that asked has ended well.
+        An answer is that of a chat, or the vector of a text; whether the stage that asked has ended well or not.
         """
         sums = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
         query = (
@@ -171,7 +171,7 @@ class Ledger:
             .group_by(LLM_CALLS.c.task)
             .order_by(LLM_CALLS.c.task)
         )
-        types = {"task": pl.String, "calls": pl.Int64, **dict.fromkeys(sums[:3], pl.Int64), "cost_usd": pl.Float64}
+        types = {"task": pl.String, "answers": pl.Int64, **dict.fromkeys(sums[:3], pl.Int64), "cost_usd": pl.Float64}
         return pl.DataFrame([tuple(row) for row in self.rows(query)], schema=types, orient="row")
 
     def frame(self) -> pl.DataFrame:

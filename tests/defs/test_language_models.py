@@ -7,8 +7,8 @@ import shutil
 import dagster as dg
 import pytest
 
-from graphrag_assets.cli.index import bill
 from graphrag_assets.llm.model_errors import ModelError
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
 from tests.cli import run_command
 from tests.conftest import Project, build_once, default_settings
@@ -261,15 +261,50 @@ def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(m
     by_task = dict(modelled.sql("SELECT spent_on, cached_tokens FROM spend_by('task')"))
     assert {task: by_task[task] for task in cached} == cached
 
-    (run,) = {run for (run,) in modelled.sql("SELECT run_id FROM operations.index_runs")}
-    said = re.fullmatch(
-        r"Models: \d+ calls, [\d,]+ prompt tokens \(([\d,]+) of them from the provider's cache\), "
-        r"[\d,]+ answer tokens, \$\d+\.\d{4}\.",
-        bill(modelled.index.working, [run]),
-    )
-    assert said
-    assert int(said[1].replace(",", "")) >= sum(cached.values())
-    assert bill(modelled.index.working, ["another run"]) == ""
+
+
+def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server):
+    printed = run_command("index", "--all")
+    assert billed(printed, "extract_all") == (0, 3)
+    indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
+    paid = run_command("index")
+    assert billed(paid, "extract_all") == (1, 0)
+    assert billed(paid, "in all")[0] == len(server.chats) + sum(len(r.body["input"]) for r in server.embeddings)
+
+
+def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(indexed, monkeypatch):
+    rag, spent = GraphRAG(), "SELECT sum(cost_usd) FROM llm_calls"
+    assert rag.sql(spent).item() == 0
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "4")
+    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
+    for path, text in BATCHES.items():
+        indexed.write(path, text + " Daniel Gooch sent the first message to the Queen.")
+    printed = run_command("index", status=1)
+    assert "nothing was published" in " ".join(printed.split())
+    assert billed(printed, "extract_all")[0] > 0
+    assert rag.sql(spent).item() > 0
+    assert rag.sql("SELECT sum(cost_usd) FROM spend_by('task')").item() == rag.sql(spent).item()
+    assert rag.sql("SELECT sum(cost_usd) FROM published.llm_calls").item() == indexed.sql(spent)[0][0] == 0
+
+
+def test_runs_that_change_nothing_are_seen_without_a_new_publication(indexed):
+    rag, runs = GraphRAG(), "SELECT count(DISTINCT run_id) AS n FROM operations.index_runs"
+    before, published = rag.sql(runs).item(), rag.sql("SELECT max(number) FROM publication").item()
+    indexed.index_all()
+    assert rag.sql(runs).item() == before + 1
+    assert rag.sql("SELECT max(number) FROM publication").item() == published
+    (indexed.root / "index" / "operations.duckdb").write_bytes(b"damaged")
+    assert rag.sql(runs).item() == before
+
+
+def billed(printed: str, task: str) -> tuple[int, int]:
+    """Answers of a task that were paid for, and those from the ledger, as `index` prints them."""
+    print(printed)
+    (line,) = [line for line in printed.splitlines() if f" {task} " in line]
+    paid, known = (int(cell.replace(",", "")) for cell in line.split("│")[2:4])
+    return paid, known
 
 
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):

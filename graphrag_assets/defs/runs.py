@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import Scan, overtaken
+from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 
 NOT_PUBLISHED = (
@@ -66,13 +66,14 @@ class Runner:
     def refresh(self, index: Index, ops: Mapping[str, Any] | None = None, job: str = REFRESH_GRAPH) -> IndexRun:
         """Refresh everything after the batches.
 
-        Checks may refuse a refresh that another process's batch has overtaken: it is made again.
+        Checks may refuse a refresh during which another process has committed a batch: it is made again.
         """
         with index.working.exclusive("refresh"):
-            result = self._run(job, None, ops or {})
-            while not result.success and overtaken(index):
+            while True:
+                inputs = present_inputs(index)
                 result = self._run(job, None, ops or {})
-        return IndexRun(None, result)
+                if result.success or present_inputs(index) == inputs:
+                    return IndexRun(None, result)
 
     def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
         with signals_noted():

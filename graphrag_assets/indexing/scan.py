@@ -138,10 +138,14 @@ def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str]], 
     return lambda batch, limited: deciding(frozenset(given.get(batch, {}).items()), limited)
 
 
+def present_inputs(index: Index) -> str:
+    """Hash of the revisions of all batches, which are what the graph is made from."""
+    return inputs_of(index.working.read("SELECT batch, revision FROM batch_state"))
+
+
 def overtaken(index: Index) -> bool:
     """Whether a batch was committed after the graph had read its mentions."""
-    batches = index.working.read("SELECT batch, revision FROM batch_state")
-    return recorded_inputs(index.working, "graph") != inputs_of(batches)
+    return recorded_inputs(index.working, "graph") != present_inputs(index)
 
 
 def claim_input_folder(index: Index, replace: bool = False) -> None:

@@ -262,13 +262,11 @@ def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(m
     assert {task: by_task[task] for task in cached} == cached
 
 
-
 def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server):
-    printed = run_command("index", "--all")
-    assert billed(printed, "extract_all") == (0, 3)
     indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
     paid = run_command("index")
     assert billed(paid, "extract_all") == (1, 0)
+    assert billed(paid, "summarize_descriptions")[1] > 0
     assert billed(paid, "in all")[0] == len(server.chats) + sum(len(r.body["input"]) for r in server.embeddings)
 
 
@@ -278,7 +276,6 @@ def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(index
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "4")
-    monkeypatch.setenv("GRAPHRAG_CONCURRENCY", "1")
     for path, text in BATCHES.items():
         indexed.write(path, text + " Daniel Gooch sent the first message to the Queen.")
     printed = run_command("index", status=1)
@@ -290,18 +287,18 @@ def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(index
 
 
 def test_runs_that_change_nothing_are_seen_without_a_new_publication(indexed):
+    indexed.index_all()  # the address of the server is another one
     rag, runs = GraphRAG(), "SELECT count(DISTINCT run_id) AS n FROM operations.index_runs"
-    before, published = rag.sql(runs).item(), rag.sql("SELECT max(number) FROM publication").item()
+    before, published = rag.sql(runs).item(), rag.sql("SELECT number FROM publication").item()
     indexed.index_all()
     assert rag.sql(runs).item() == before + 1
-    assert rag.sql("SELECT max(number) FROM publication").item() == published
+    assert rag.sql("SELECT number FROM publication").item() == published
     (indexed.root / "index" / "operations.duckdb").write_bytes(b"damaged")
     assert rag.sql(runs).item() == before
 
 
 def billed(printed: str, task: str) -> tuple[int, int]:
     """Answers of a task that were paid for, and those from the ledger, as `index` prints them."""
-    print(printed)
     (line,) = [line for line in printed.splitlines() if f" {task} " in line]
     paid, known = (int(cell.replace(",", "")) for cell in line.split("│")[2:4])
     return paid, known

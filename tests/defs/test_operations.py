@@ -68,6 +68,24 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
     assert "Robert Halpin" in titles(cables)
 
 
+def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
+    """An endless loop, in which a model would be asked and paid each time."""
+    from graphrag_assets.defs import graph
+
+    attempts = []
+
+    def fails(*of_the_index, **more):
+        attempts.append(1)
+        if len(attempts) > 2:
+            raise KeyboardInterrupt
+        raise RuntimeError("this stage fails")
+
+    monkeypatch.setattr(graph.stage, "merge_graph", fails)
+    cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
+    cables.run("refresh_changed", succeed=False)
+    assert len(attempts) == 1
+
+
 def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     from graphrag_assets.embedded import extractor
 

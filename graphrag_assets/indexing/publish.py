@@ -14,8 +14,8 @@ from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_records
-from graphrag_assets.store.operations_file import write_operations
 from graphrag_assets.store.publication_writer import Publication, publish
+from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
-    write_operations(index.working, settings.index_folder, calls)
+    write_records(index.working, settings.index_folder, calls)
     _compact(index)
     if publication.is_new or not page_path(settings.index_folder).exists():
         _write_explorer(index)
@@ -65,7 +65,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
 
 def publish_records(index: Index) -> None:
     """Let readers see the present records of runs and model calls after a run that did not come to publish."""
-    write_operations(index.working, index.settings.index_folder, ledger_entries(index.settings))
+    write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
 
 
 def _write_explorer(index: Index) -> None:

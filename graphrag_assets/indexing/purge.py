@@ -15,7 +15,8 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
-from graphrag_assets.indexing.models import ledger_entries
+from graphrag_assets.indexing.models import existing_ledger, ledger_entries
+from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
 from graphrag_assets.pipeline.loading import given_titles
@@ -79,6 +80,7 @@ def purge(
         if not dry_run:
             before, after = compact(index.working, always=True)
             removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
+            publish_records(index)
         removed.append(_purge_publications(index, batches, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.rows or one.bytes]
@@ -112,15 +114,12 @@ def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
 def _purge_ledger(
     index: Index, batches: pl.Series, units: pl.Series, dry_run: bool, shared_ledger: bool
 ) -> list[Removed]:
-    settings = index.settings
-    if not settings.ledger_url and not settings.ledger_file.exists():
+    ledger = existing_ledger(index.settings)
+    if ledger is None or (index.settings.ledger_url and not shared_ledger):
         return []
-    if settings.ledger_url and not shared_ledger:
-        return []
-    from graphrag_assets.llm.backend import ledger_of
     from graphrag_assets.llm.ledger_purge import purge_answers
 
-    rows, size = purge_answers(ledger_of(settings), needed_answers(index), set(batches), set(units), dry_run)
+    rows, size = purge_answers(ledger, needed_answers(index), set(batches), set(units), dry_run)
     return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
 
 

@@ -17,8 +17,8 @@ import polars as pl
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import NO_EXTENSIONS
 from graphrag_assets.store.interrupts import interruptible
-from graphrag_assets.store.operations_file import OPERATIONS_FILE
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME, kept_publications, publication_file
+from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,12 @@ SEARCHED_TABLES = ("word_forms", "word_endings", "languages", "passage_subjects"
 """Tables in the schema `search` that older versions did not publish."""
 
 _USE = "USE published"
-_USE_RECENT = "SET search_path = 'recent.main,recent.operations,published.main,published.operations'"
+_SCHEMAS = """
+SELECT string_agg(database_name || '.' || schema_name, ','
+                  ORDER BY database_name = 'published', schema_name <> 'main', schema_name)
+FROM duckdb_schemas()
+WHERE database_name IN ('published', 'recent') AND schema_name NOT IN ('information_schema', 'pg_catalog')
+"""
 _READING = ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN], [duckdb.StatementType.MULTI])  # PIVOT
 
 _CONFIG: dict[str, Any] = {
@@ -67,12 +72,14 @@ class Reader:
     """Allowed rows per filter, cached by `query.filters`."""
     _idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list, repr=False, compare=False)
     _kept: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
-    _with_records: dict[Version, duckdb.DuckDBPyConnection] = field(default_factory=dict, repr=False, compare=False)
+    _with_records: dict[Version, tuple[duckdb.DuckDBPyConnection, str]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def query(self, query: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The result of one SELECT, with DuckDB's types; pass values as parameters (`$name`).
 
-        The tables llm_calls and index_runs are those of `operations.duckdb`, where there is one: runs without a change
+        The tables llm_calls and index_runs are those of `records.duckdb`, where there is one: runs without a change
         publish nothing.
 
         Raises:
@@ -87,15 +94,16 @@ class Reader:
 
     def _for_queries(self) -> tuple[duckdb.DuckDBPyConnection, str]:
         """A connection with the present records of runs beside the publication, and what its cursors begin with."""
-        file = self.path.parent.parent / OPERATIONS_FILE
+        file = self.path.parent.parent / RECORDS_FILE
         try:
             state = file.stat()
             version = (state.st_ino, state.st_mtime_ns)
             if version not in self._with_records:
                 opened = _open(self.path, file)
+                (schemas,) = opened.execute(_SCHEMAS).fetchall()[0]  # tables of the first one hide those of the others
                 self._with_records.clear()  # closed when the last query on it ends
-                self._with_records[version] = opened
-            return self._with_records[version], _USE_RECENT
+                self._with_records[version] = opened, f"SET search_path = {literal(schemas)}"
+            return self._with_records[version]
         except (OSError, StoreError, KeyError):  # none, damaged, or replaced by another thread just now
             return self.connection, _USE
 
@@ -177,7 +185,7 @@ class Reader:
         while self._idle:
             self._idle.pop().close()
         while self._with_records:
-            self._with_records.popitem()[1].close()
+            self._with_records.popitem()[1][0].close()
         self.connection.close()
 
     @cached_property

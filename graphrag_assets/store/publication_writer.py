@@ -29,7 +29,6 @@ from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.macros import macros_sql, write_macros
-from graphrag_assets.store.operations_file import INSERT_LLM_CALLS
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
     FOLDER,
@@ -41,6 +40,7 @@ from graphrag_assets.store.publication_files import (
 )
 from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import MAIN, OPERATIONS, PUBLISHED
+from graphrag_assets.store.records_file import INSERT_LLM_CALLS
 from graphrag_assets.store.schema import WORKING, identifier, literal
 from graphrag_assets.store.token_counts import write_token_counts
 from graphrag_assets.store.working import WorkingDatabase, is_small

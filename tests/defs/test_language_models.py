@@ -293,7 +293,7 @@ def test_runs_that_change_nothing_are_seen_without_a_new_publication(indexed):
     indexed.index_all()
     assert rag.sql(runs).item() == before + 1
     assert rag.sql("SELECT number FROM publication").item() == published
-    (indexed.root / "index" / "operations.duckdb").write_bytes(b"damaged")
+    (indexed.root / "index" / "records.duckdb").write_bytes(b"damaged")
     assert rag.sql(runs).item() == before
 
 

@@ -15,7 +15,7 @@ from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
 
-OPERATIONS_FILE = "operations.duckdb"
+RECORDS_FILE = "records.duckdb"
 _INDEX_RUNS = next(table for table in OPERATIONS if table.name == "index_runs")
 INSERT_LLM_CALLS = """
 INSERT INTO llm_calls BY NAME
@@ -23,11 +23,11 @@ SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls 
 """
 
 
-def write_operations(working: WorkingDatabase, index_folder: Path, llm_calls: pl.DataFrame | None) -> None:
-    """Replace `operations.duckdb`: index_runs, and llm_calls unless it is None (see `publish`)."""
+def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.DataFrame | None) -> None:
+    """Replace `records.duckdb`: index_runs, and llm_calls unless it is None (see `publish`)."""
     runs = working.read("FROM index_runs ORDER BY committed_at, stage, batch")
     with draft_folder(index_folder) as drafts:
-        draft = drafts / OPERATIONS_FILE
+        draft = drafts / RECORDS_FILE
         with duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
             connection.execute(f"ATTACH {literal(draft)} AS recent (RECOVERY_MODE NO_WAL_WRITES); USE recent")
             connection.execute(_INDEX_RUNS.ddl())
@@ -36,4 +36,4 @@ def write_operations(working: WorkingDatabase, index_folder: Path, llm_calls: pl
                 connection.execute(LLM_CALLS.ddl())
                 execute_with(connection, INSERT_LLM_CALLS, incoming_calls=llm_calls)
             connection.execute("CHECKPOINT recent")
-        move_into_place(draft, index_folder / OPERATIONS_FILE)
+        move_into_place(draft, index_folder / RECORDS_FILE)

@@ -160,12 +160,10 @@ def _note_on_claims(settings: Settings, tally: Tally) -> list[str]:
     """A note on what claims cost as a part of the extraction, if they do."""
     if tally.without_claims is None:
         return []
-    of_extraction, sums = (
-        pl.col("task").is_in(EXTRACTION_TASKS),
-        ("calls", "prompt_tokens", "completion_tokens", "cost_usd"),
-    )
+    of_extraction = pl.col("task").is_in(EXTRACTION_TASKS)
+    sums = pl.col("calls", "prompt_tokens", "completion_tokens", "cost_usd").sum()
     whole, bare = (
-        cost_frame(settings, counted).filter(of_extraction).select(pl.col(sums).sum()).row(0)
+        cost_frame(settings, counted).filter(of_extraction).select(sums).row(0)
         for counted in (tally, tally.without_claims)
     )
     calls, prompt, completion, cost = (one - other for one, other in zip(whole, bare, strict=True))

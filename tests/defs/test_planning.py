@@ -72,8 +72,8 @@ def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monke
     assert next(by_task) == next(by_task) + 61 * (3 + 2 * 4)  # 3 begin an answer, 4 go round each of the 2 messages
     calls = len(server.requests)  # embeddings are booked per text
     assert planned["calls"].sum() == pytest.approx(calls, rel=0.25)
-    for name in SUMS[1:]:
-        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.3), name
+    for name in SUMS[1:]:  # the server's gleanings are as long as its first answers
+        assert planned[name].sum() == pytest.approx(bill[name].sum(), rel=0.4), name
     assert plan_index(priced.index).costs["calls"].sum() == 0
     assert len(server.requests) == calls
 

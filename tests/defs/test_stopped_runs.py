@@ -33,12 +33,12 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
         project.run("scan_input")
         with contextlib.suppress(KeyboardInterrupt, DagsterExecutionInterruptedError):
             project.run("index_batches", "one", succeed=False)
-        assert 5 <= len(asked) < 4 * len(NAMES)
+        assert 5 <= len(asked) < 2 * len(NAMES)
         assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0
         stopped = len(asked)
         project.run("index_batches", "one")
     assert len(asked) - len(set(asked)) <= 1  # only the in-flight call is made a second time
-    assert len(set(asked)) == 4 * len(NAMES)  # graph and claims, each with one gleaning
+    assert len(set(asked)) == 2 * len(NAMES)  # with one gleaning each
     assert len(asked) > stopped
     assert re.search(r"4 of 6 text units; .* per second; [\d,]+ tokens, \$0\.0000; about [\d hmins]+ left", caplog.text)
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NOT NULL").item() == len(

@@ -339,12 +339,28 @@ class Settings(BaseSettings):
     @property
     def calls_models(self) -> bool:
         """Whether indexing calls models of a provider, which may cost money."""
-        return self.asks_chat_model or (bool(self.embedding_model) and not self.embeds_locally)
+        return self.asks_chat_model or self.embeds_remotely
+
+    @property
+    def embeds_remotely(self) -> bool:
+        """Whether the embedding model is a provider's."""
+        return bool(self.embedding_model) and not self.embeds_locally
 
     @property
     def asks_chat_model(self) -> bool:
         """Whether indexing sends requests to a chat model."""
-        return "model" in self.choices or self.text_unit_context == "model"
+        return bool(self.tasks_by_use)
+
+    @property
+    def tasks_by_use(self) -> dict[Use, list[str]]:
+        """The tasks of indexing that are given to a chat model, by its use."""
+        tasks: dict[Use, list[str]] = {}
+        for task, source in self.choices._asdict().items():
+            if source == "model":
+                tasks.setdefault(_USE_OF[task], []).append(task)
+        if self.text_unit_context == "model":
+            tasks["chat"] = ["contexts"]
+        return tasks
 
     @cached_property
     def index_folder(self) -> Path:

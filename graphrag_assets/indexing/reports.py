@@ -7,7 +7,6 @@ import polars as pl
 
 from graphrag_assets.embedded import REPORTER
 from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.models import embedded_text, embeddings_first
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.report_citations import report_citations
@@ -51,8 +50,7 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
     inputs, (previous, numbers) = read_inputs(index, "community_reports", "numbers")
     previous = previous.clear() if rewrite else previous
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
-    tried = embeddings_first(models, lambda _: embedded_text(index.working))
-    reports = community_reports(inputs, previous, tried.write_reports, *written_by)
+    reports = community_reports(inputs, previous, models.write_reports, *written_by)
     report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
     current = _current_numbers(numbers, *(table for table in inputs[2:] if table is not None))
     citations = report_citations(reports, pl.concat([current, report_numbers], how="vertical_relaxed"))

@@ -5,8 +5,9 @@ Limits, budget and ledger are handled by `chat_client` and `embedding_client`.
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
 from graphrag_assets.llm.ledger import Ledger, canonical
+from graphrag_assets.llm.model_checks import Check, Preflight, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.provider import provider_of
@@ -30,7 +32,7 @@ from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.settings import Settings, Use
 
 
-def with_chat(
+def with_models(
     models: IndexingModels,
     settings: Settings,
     batch: str | None,
@@ -38,29 +40,53 @@ def with_chat(
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
 ) -> IndexingModels:
-    """`models` with the tasks that the settings give to chat models."""
+    """`models` with the tasks and vectors that the settings give to models of a provider.
+
+    Before the first paid call, all of them are checked; see `Preflight`.
+    """
     meter = UsageMeter()
+    preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
 
     @functools.cache
     def chats(use: Use) -> ChatModel:
         chat = chat_model(settings, run_id, keys, cache_not_before, use)
-        chat.usage = meter
+        chat.usage, chat.before_paying = meter, preflight
         return chat
 
-    models = with_tasks(models, settings, prompts_of(settings), chats, batch, run_id, meter)
-    return replace(models, meters=(*models.meters, meter))
+    if settings.asks_chat_model:
+        models = with_tasks(models, settings, prompts_of(settings), chats, batch, run_id, meter)
+    if settings.embeds_remotely:
+        model = embedding_model(settings, run_id, keys)
+        model.before_paying = preflight
+
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
+
+        models = replace(models, embedding_model=settings.embedding_model, embed=embed, meters=(model.usage,))
+    return replace(models, meters=(meter, *models.meters))
 
 
-def with_embeddings(
-    models: IndexingModels, settings: Settings, batch: str | None, run_id: str | None, keys: Keys = NO_KEYS
-) -> IndexingModels:
-    """`models` with vectors by the embedding model of the settings."""
-    model = embedding_model(settings, run_id, keys)
-
-    def embed(texts: Sequence[str]) -> np.ndarray:
-        return wait_for(model.embed(texts, batch=batch, run_id=run_id))
-
-    return replace(models, embedding_model=settings.embedding_model, embed=embed, meters=(*models.meters, model.usage))
+def model_checks(
+    settings: Settings,
+    tasks_by_use: Mapping[Use, Sequence[str]],
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    meter: UsageMeter | None = None,
+) -> list[Check]:
+    """The questions to the embedding model of a provider, and to each chat model of the tasks, once."""
+    checks: dict[ModelOptions, Check] = {}
+    if settings.embeds_remotely:
+        model = embedding_model(settings, run_id, keys)
+        model.usage = meter or model.usage
+        checks[model.options] = embedding_check(model, batch, run_id)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")  # an answer in the ledger says nothing about today
+    for use, tasks in tasks_by_use.items():
+        chat = chat_model(settings, run_id, keys, now, use)
+        chat.usage = meter or chat.usage
+        before = checks[chat.options].tasks if chat.options in checks else ()
+        checks[chat.options] = chat_check(chat, (*before, *tasks), batch, run_id)
+    return list(checks.values())
 
 
 def without_sending(
@@ -78,7 +104,7 @@ def without_sending(
     models = with_local_embeddings(embedded_models(settings.choices.claims != "off"), settings, dry_run=True)
     if settings.asks_chat_model:
         models = with_tasks(models, settings, prompts_of(settings), chats, batch)
-    if settings.embedding_model and not settings.embeds_locally:
+    if settings.embeds_remotely:
         model = embedding_model(settings)
 
         def embed(texts: Sequence[str]) -> np.ndarray:

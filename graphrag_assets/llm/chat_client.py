@@ -144,7 +144,7 @@ class ChatModel(ModelClient[ChatOptions]):
         with self._counting_failure(request.task, trace):
             prices = await self._prices()
             while True:
-                mode, parameters = self._structured_mode(), self._accepted(request)
+                mode, parameters = self.structured_mode, self._accepted(request)
                 attempt = partial(self._attempt, key, request, messages, parameters, mode, prices, trace)
                 expected = self._expected_tokens(request, messages)
                 try:
@@ -290,7 +290,9 @@ class ChatModel(ModelClient[ChatOptions]):
             return None
         return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
 
-    def _structured_mode(self) -> Structured:
+    @property
+    def structured_mode(self) -> Structured:
+        """How JSON is requested from the model, as far as is known."""
         place = (self.options.model, self.options.base_url)
         if place not in _modes:
             _modes[place] = provider.structured_mode(self.options)

@@ -127,13 +127,6 @@ def test_an_embedding_model_that_fails_later_is_noticed_before_reports_are_paid_
     assert server.chats == []
 
 
-def test_what_is_tried_first_is_embedded_once(modelled, server):
-    modelled.index_all()
-    texts = [text for request in server.embeddings for text in request.body["input"]]
-    stored = modelled.index.working.read("SELECT count(DISTINCT fingerprint) FROM embeddings").item()
-    assert len(texts) == len(set(texts)) == stored
-
-
 def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
     tables = contents(indexed)
     indexed.index_all()
@@ -241,8 +234,8 @@ def test_spend_is_sql(modelled, server):
         "SELECT calls, ledger_hits, prompt_tokens > 0, list_sort(list_transform(usage, lambda u: u.task)) "
         "FROM operations.index_runs WHERE stage = 'index_batch' AND batch = 'one'"
     )
-    tasks = ["embed", "extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue"]
-    assert run == (9, 0, True, tasks)
+    tasks = ["extract_claims", "extract_claims_continue", "extract_graph", "extract_graph_continue", "model_check"]
+    assert run == (10, 0, True, tasks)  # each model is asked whether it is there
     assert modelled.sql("SELECT sum(prompt_tokens) FROM llm_calls WHERE batch = 'one'") == modelled.sql(
         "SELECT sum(prompt_tokens) FROM operations.index_runs WHERE batch = 'one'"
     )

@@ -148,7 +148,7 @@ class Settings(BaseSettings):
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
     chat_model: str = Field(
-        "", description="Chat model as litellm names it (openai/gpt-…, ollama/…); unset: the embedded default."
+        "", description="Chat model as litellm names it (openai/gpt-…, ollama_chat/…); unset: the embedded default."
     )
     embedding_model: str = Field(
         "",

@@ -87,6 +87,12 @@ Parameters = Annotated[str, BeforeValidator(_parameters)]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
+def _problem(name: str, value: object, message: str) -> str:
+    """What is wrong with a setting. Parameters are not shown: people put keys there."""
+    shown = "" if name.endswith("_parameters") else f"={value!r}"
+    return f"GRAPHRAG_{name.upper()}{shown}: {message.removeprefix('Value error, ')}"
+
+
 class Settings(BaseSettings):
     """The options, read once per process. `Settings.load()` turns a bad value into a clear error."""
 
@@ -250,11 +256,7 @@ class Settings(BaseSettings):
         try:
             settings = cls(**overrides)  # type: ignore[arg-type]
         except ValidationError as error:
-            lines = [
-                f"GRAPHRAG_{'_'.join(str(part) for part in problem['loc']).upper()}="
-                f"{problem['input']!r}: {problem['msg']}"
-                for problem in error.errors()
-            ]
+            lines = [_problem("_".join(map(str, one["loc"])), one["input"], one["msg"]) for one in error.errors()]
             raise SettingsError("Bad setting. " + "; ".join(lines)) from None
         if settings.chunking == "tokens" and settings.chunk_overlap >= settings.chunk_size:
             raise SettingsError(

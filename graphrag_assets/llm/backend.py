@@ -42,7 +42,7 @@ def with_models(
 ) -> IndexingModels:
     """`models` with the tasks and vectors that the settings give to models of a provider.
 
-    Before the first paid call, all of them are checked; see `Preflight`.
+    All of them are checked before the first paid chat request; see `Preflight`.
     """
     meter = UsageMeter()
     preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
@@ -57,7 +57,6 @@ def with_models(
         models = with_tasks(models, settings, prompts_of(settings), chats, batch, run_id, meter)
     if settings.embeds_remotely:
         model = embedding_model(settings, run_id, keys)
-        model.before_paying = preflight
 
         def embed(texts: Sequence[str]) -> np.ndarray:
             return wait_for(model.embed(texts, batch=batch, run_id=run_id))

@@ -11,7 +11,7 @@ import re
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -66,6 +66,10 @@ _TIMES_THE_PRICE = 10
 """A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
 
 
+async def _at_once() -> None:
+    """Nothing has to be done before a request is paid for."""
+
+
 class ChatModel(ModelClient[ChatOptions]):
     """A chat model; see `ModelClient`.
 
@@ -82,6 +86,7 @@ class ChatModel(ModelClient[ChatOptions]):
     ):
         super().__init__(options, ledger, limits, budget)
         self._cache_not_before = cache_not_before
+        self.before_paying: Callable[[], Awaitable[None]] = _at_once  # awaited where the ledger has no answer
         self._given: dict[str, Any] = json.loads(options.parameters)
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
@@ -142,6 +147,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """Request the answer, once more if it is not valid, and store it."""
         began, messages, answers = time.monotonic(), list(request.messages), list[_Answer]()
         with self._counting_failure(request.task, trace):
+            await self.before_paying()
             prices = await self._prices()
             while True:
                 mode, parameters = self.structured_mode, self._accepted(request)
@@ -224,6 +230,7 @@ class ChatModel(ModelClient[ChatOptions]):
                 return first, chunks, reservation.transfer()
 
         with self._counting_failure(request.task, trace):
+            await self.before_paying()
             prices = await self._prices()
             expected = self._expected_tokens(request, messages)
             while True:

@@ -71,7 +71,7 @@ def embedding_check(model: EmbeddingModel, batch: str | None = None, run_id: str
 
 
 class Preflight:
-    """Checks the models of a run before its first paid call.
+    """Checks the models of a run before its first paid chat request.
 
     A run with a single model needs no check: its first call shows the same. Models that have passed are not asked again
     in this process; the next process asks again, because a server that was there yesterday may not be there today, and

@@ -1,7 +1,7 @@
 """What the clients of chat and embedding models share: ledger, limits, budget, prices, accounting, closing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Generic, Self, TypeVar
@@ -31,7 +31,6 @@ class ModelClient(Generic[Options]):
         self.limits = limits or Limits.of(options.model, options.base_url)
         self.budget = budget or Budget()
         self.usage = UsageMeter()
-        self.before_paying: Callable[[], Awaitable[None]] | None = None  # awaited when the ledger lacks an answer
         self._known_prices: Prices | None = None
 
     async def close(self) -> None:
@@ -46,9 +45,7 @@ class ModelClient(Generic[Options]):
         await self.close()
 
     async def _prices(self) -> Prices:
-        """The model's prices, once it may be paid; the first call imports litellm, in a thread of its own."""
-        if self.before_paying:
-            await self.before_paying()
+        """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
         if self._known_prices is None:
             await asyncio.to_thread(provider.litellm)
             self._known_prices = Prices.of(self.options.model, self.options.prices)

@@ -154,3 +154,13 @@ def test_doctor_counts_invalid_records(modelled, server):
     printed = run_command("doctor", "--texts", "1")
     row = next(line for line in printed.splitlines() if "per text unit" in line)
     assert [cell.strip() for cell in row.split("│")][2:6:3] == ["1.0", "4.0"]  # two rounds, each with two
+
+
+def test_a_run_that_only_embeds_does_not_need_the_chat_models(project, server, monkeypatch, shared_folder):
+    use(monkeypatch, server)
+    indexed = copy_index(project, shared_folder)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
+    server.models = {"other-embedding"}
+    indexed.index_all()
+    assert server.chats == []
+    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]

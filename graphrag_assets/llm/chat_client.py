@@ -39,7 +39,7 @@ from graphrag_assets.llm.model_options import (
 )
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
-from graphrag_assets.llm.retry import call_with_retries
+from graphrag_assets.llm.retry import REJECTS, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
@@ -126,21 +126,26 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request without those that the model refuses; warns of the given ones once."""
-        refused = _refused.setdefault((self.options.model, self.options.base_url), set())
-        if new := [name for name in provider.unsupported(self.options.model, self._given) if name not in refused]:
-            self._drop(new, "litellm knows that the model does not support it")
+        self._drop(provider.unsupported(self.options.model, self._given), "litellm knows that it is not supported.")
+        refused = self._refused
         return {name: value for name, value in self._parameters(request).items() if name not in refused}
 
     def _drop(self, names: Sequence[str], reason: str) -> None:
-        """Send these parameters no more to this model in this process."""
-        _refused.setdefault((self.options.model, self.options.base_url), set()).update(names)
-        _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(names), reason)
+        """Send these parameters no more to this model in this process; the first call to do so warns."""
+        if new := [name for name in names if name not in self._refused]:
+            self._refused.update(new)
+            _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(new), reason)
+
+    @property
+    def _refused(self) -> set[str]:
+        return _refused.setdefault((self.options.model, self.options.base_url), set())
 
     def _drop_refused(self, sent: Iterable[str], error: RequestRejected) -> bool:
         """Drop the parameters that the server names in its rejection; False if it names none."""
-        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error))]
+        said = str(error).partition(REJECTS)[2]  # without the names of task, text unit and batch
+        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)]
         if names:
-            self._drop(names, str(error))
+            self._drop(names, said)
         return bool(names)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:

@@ -6,7 +6,7 @@ import pytest
 
 from graphrag_assets.llm import chat_client
 from graphrag_assets.llm.model_errors import RequestRejected
-from tests.llm.conftest import Entity, ask, run
+from tests.llm.conftest import Entity, ask, gather, run
 
 GIVEN = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "max_tokens": 99, "top_k": 20}
 
@@ -57,6 +57,19 @@ def test_a_parameter_that_the_server_names_in_a_rejection_is_dropped_with_one_wa
     assert lab.server.chats[-1].body["seed"] == 7
     (warning,) = [record.message for record in caplog.records if "left out" in record.message]
     assert f"refuses {name}, so it is left out" in warning
+
+
+def test_concurrent_rejections_warn_once(lab, caplog):
+    lab.server.replace = refusing("seed")
+    chat = lab.chat(parameters=json.dumps(GIVEN))
+    run(gather(chat.complete, *(ask(str(number)) for number in range(5))))
+    assert sum("left out" in record.message for record in caplog.records) == 1
+
+
+def test_the_name_of_a_batch_is_not_taken_for_that_of_a_parameter(lab):
+    lab.server.fail_next("400")
+    with pytest.raises(RequestRejected, match="batch seed"):
+        run(lab.chat(parameters=json.dumps(GIVEN)).complete(ask(unit="u", batch="seed")))
 
 
 def test_a_parameter_that_litellm_knows_to_be_unsupported_is_not_sent(lab, caplog):

@@ -45,7 +45,7 @@ class UsageMeter:
     @property
     def total(self) -> Usage:
         """The sum over all tasks."""
-        return sum(self._by_task.values(), Usage())
+        return sum(list(self._by_task.values()), Usage())  # a copy: other threads add tasks meanwhile
 
     def __add__(self, other: "UsageMeter") -> "UsageMeter":
         merged = UsageMeter(self._by_task)

@@ -39,8 +39,6 @@ class IndexingModels:
         embed: unit vectors, float32 (n, dimensions), of n texts.
         write_contexts: for each text unit the passage that places it in its document, or the error, as they complete;
             nothing with the embedded default, where the headings are the context.
-        pays_for_both: whether chat and embedding model are a provider's, so that a failing embedding model should be
-            noticed before chat requests are paid for.
         meters: usage meters of language models; none with the embedded default.
     """
 
@@ -53,7 +51,6 @@ class IndexingModels:
     embed: Callable[[Sequence[str]], np.ndarray]
     context_writer: str = ""
     write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
-    pays_for_both: bool = False
     meters: "tuple[UsageMeter, ...]" = ()
 
     @property

@@ -81,6 +81,11 @@ class Request:
     at: float
     answered: float = float("inf")
 
+    @property
+    def route(self) -> str:
+        """The path without its query, which Azure has."""
+        return self.path.partition("?")[0]
+
 
 class _ReplyError(Exception):
     """An answer other than the regular one."""
@@ -138,12 +143,12 @@ class OpenAIServer:
     @property
     def chats(self) -> list[Request]:
         """The chat requests received."""
-        return [request for request in self.requests if request.path.endswith("/chat/completions")]
+        return [request for request in self.requests if request.route.endswith("/chat/completions")]
 
     @property
     def embeddings(self) -> list[Request]:
         """The embedding requests received."""
-        return [request for request in self.requests if request.path.endswith("/embeddings")]
+        return [request for request in self.requests if request.route.endswith("/embeddings")]
 
     def stats(self) -> Body:
         """Counts by path, task and fault, as `GET /stats` answers them."""
@@ -210,7 +215,7 @@ class OpenAIServer:
             return await _send(writer, 200, b"<html>502 Bad Gateway</html>")
         try:
             self._refuse(fault, body, request.headers)
-            if request.path.endswith("/embeddings"):
+            if request.route.endswith("/embeddings"):
                 return await _send(writer, 200, self._embeddings(body, fault), cut=fault == "cut")
             message, finish = self._message(body, fault)
         except _ReplyError as reply:

@@ -156,6 +156,16 @@ def plan() -> None:
 
 
 @main.command()
+@click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract so many text units of the input.")
+def doctor(texts: int) -> None:
+    """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
+    from graphrag_assets.cli.doctor import run_doctor
+
+    if not run_doctor(texts):
+        sys.exit(1)
+
+
+@main.command()
 def status() -> None:
     """Show rows per table and batch, skipped input and the current publication."""
     from graphrag_assets.cli.status import show_status

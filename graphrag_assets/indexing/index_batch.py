@@ -13,14 +13,12 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.models import embedded_text, embeddings_first
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
-from graphrag_assets.pipeline.embedding_texts import in_context
 from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
@@ -149,8 +147,7 @@ def _index_batch(
             batch, files, load_options(settings), chunk_options(settings), convert, with_contexts
         )
     if settings.text_unit_context == "model":
-        tried = embeddings_first(models, lambda _: embedded_text(index.working))
-        text_units, failures = _written_contexts(index, batch, documents, text_units, tried, rerun)
+        text_units, failures = _written_contexts(index, batch, documents, text_units, models, rerun)
         errors = pl.concat([errors, failures], how="diagonal_relaxed")
     stored = known_facts(index.working, batch, models.extractor)
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
@@ -158,8 +155,7 @@ def _index_batch(
     left_alone = failed_units(index.working, batch) if rerun is Rerun.NOTHING else None
     known = KnownFacts(stored["text_units"], *(stored[name] for name in FACTS))
     if extract:
-        tried = embeddings_first(models, lambda unit: text_units.filter(id=unit).select(in_context()).item())
-        facts = extract_facts(documents, text_units, errors, known, tried.extract, models.extractor, left_alone)
+        facts = extract_facts(documents, text_units, errors, known, models.extract, models.extractor, left_alone)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:

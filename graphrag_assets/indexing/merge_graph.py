@@ -3,7 +3,6 @@
 import time
 
 from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.models import embedded_text, embeddings_first
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import with_decisions
@@ -40,8 +39,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResul
     # An imported index has resolved its names: rules made for our own extraction would undo its communities.
     own = mentions.filter(mentions["extractor"] != schema.IMPORTED)
     aliases = with_decisions(propose_aliases(own), stored)
-    tried = embeddings_first(models, lambda _: embedded_text(index.working))
-    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, tried.summarize)
+    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, models.summarize)
     with index.working.transaction() as connection:
         for table, order in NUMBERED.items():
             assign_numbers(connection, table, connection.sql(order).pl())

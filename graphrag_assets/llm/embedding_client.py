@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -82,6 +83,13 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         rows = np.stack([_joined(parts, vectors) for parts in split])
         self.dimensions = rows.shape[1]
         return rows
+
+    async def check(self, task: str, batch: str | None = None, run_id: str | None = None) -> int:
+        """Request the vector of one word, whatever the ledger has; returns its dimensions. Raises as `embed` does."""
+        vendor, name = provider.provider_of(self.options.model)
+        piece = _Piece(uuid.uuid4().hex, "ready", self.options.encoding)
+        entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
+        return len((await self._answer([piece], entry, Trace()))[piece.key])
 
     async def unpaid(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each request that `embed` would send for the texts; nothing is sent."""

@@ -40,6 +40,10 @@ class CircuitOpen(ModelError):
     """The circuit breaker has stopped the calls to this model, because all of them would fail."""
 
 
+class ModelUnusable(CircuitOpen):
+    """A model failed the question that is asked before the first paid call."""
+
+
 class LedgerError(ModelError):
     """The ledger cannot be read or written."""
 

@@ -17,6 +17,8 @@ from graphrag_assets.llm.single_flight import Trace
 R = TypeVar("R")
 log = logging.getLogger(__name__)
 
+REJECTS = " rejects the request. "
+"""Stands before the provider's words in a `RequestRejected`."""
 _ATTEMPTS_WITHOUT_REPLY = 3
 """Number of attempts for a model that has never replied: it is probably unreachable."""
 
@@ -115,7 +117,7 @@ def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, 
         case "refused":
             raise RefusedAnswer(f"{what}: the provider's content filter refused the request. {message}") from None
         case "rejected":
-            raise RequestRejected(f"{what}: {options.where} rejects the request. {message}") from None
+            raise RequestRejected(f"{what}: {options.where}{REJECTS}{message}") from None
         case "fatal":
             reason = f"{options.where} cannot be called: {message} {_remedy(failure.status)}"
             breaker.trip(reason)

@@ -48,8 +48,8 @@ class UsageMeter:
 
     @property
     def total(self) -> Usage:
-        """The sum over all tasks. Read by the thread that logs progress while calls add their tasks."""
-        return sum(list(self._by_task.values()), Usage())
+        """The sum over all tasks."""
+        return sum(list(self._by_task.values()), Usage())  # a copy: other threads add tasks meanwhile
 
     def __add__(self, other: "UsageMeter") -> "UsageMeter":
         merged = UsageMeter(self._by_task)

@@ -134,13 +134,13 @@ def test_preview_says_what_claims_cost_and_how_they_are_switched_off(small, monk
 
     plan, whole = extraction()
     (said,) = [note for note in plan.notes if "Claims" in note]
-    monkeypatch.setenv("GRAPHRAG_EXTRACT_CLAIMS", "false")
+    monkeypatch.setenv("GRAPHRAG_CLAIMS", "off")
     plan, bare = extraction()
     assert not [note for note in plan.notes if "Claims" in note]
     calls, prompt, answers, cost = (one - other for one, other in zip(whole, bare, strict=True))
     assert said == (
         f"Claims are part of the requests of extraction: they take {calls} calls, {prompt:,} prompt tokens, "
-        f"{answers:,} answer tokens and ${cost:,.4f}. GRAPHRAG_EXTRACT_CLAIMS=false leaves them out."
+        f"{answers:,} answer tokens and ${cost:,.4f}. GRAPHRAG_CLAIMS=off leaves them out."
     )
     assert (calls, prompt > 900, answers > 0, cost > 0) == (0, True, True, True)
 

@@ -224,7 +224,7 @@ def test_switching_embeds_again_and_never_extracts_again(heading_index, server, 
     facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
     heading_index.index_all()
-    assert set(sent(server)) == {"UnitContext", "embedding"}
+    assert set(sent(server)) == {"UnitContext", "ModelCheck", "embedding"}
     assert sent(server)["UnitContext"] == units
     assert rows(heading_index, *FACTS) == facts
     before = len(server.requests)

@@ -56,6 +56,7 @@ RULES = {
     f"{WITH_CLAIMS}_continue": AnswerRule(0.5, 20),
     "summarize_descriptions": AnswerRule(0.0, 120),
     "community_report": AnswerRule(0.0, 700),
+    "community_report_text": AnswerRule(0.0, 700),
 }
 
 

@@ -1,0 +1,77 @@
+"""`doctor`: whether each configured model answers, and what extraction finds in a few text units."""
+
+from rich.text import Text
+
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.terminal import Console
+from graphrag_assets.indexing.doctor import UnitYield, check_models, mean_yield, sample_yield
+from graphrag_assets.indexing.index import Index
+
+_SHOWN = 8  # characters of a text unit's id
+_NOTHING = (
+    "Nothing was extracted from these text units, so an index of them would be empty. Use a model that follows the "
+    "form of the answers better, allow it more tokens (max_tokens, or num_ctx of Ollama, in "
+    "GRAPHRAG_EXTRACTION_PARAMETERS), or set GRAPHRAG_EXTRACTION=embedded."
+)
+
+
+def run_doctor(n_texts: int) -> bool:
+    """Print a line per model and, with `n_texts`, one per text unit; whether all is well.
+
+    Raises:
+        InputError: the input folder cannot be read.
+        CircuitOpen, BudgetExceeded, LedgerError: no text unit can be extracted.
+    """
+    console, index = Console(), Index.from_environment()
+    console.print(Text(f"Method: {index.settings.method_in_words}"), soft_wrap=True)
+    well = _print_models(console, index)
+    return well and (not n_texts or _print_yield(console, index, n_texts))
+
+
+def _print_models(console: Console, index: Index) -> bool:
+    with console.status("Asking the models"):
+        checked = list(check_models(index.settings))
+    if not checked:
+        console.print("No model is set: the embedded default needs none.", highlight=False)
+        return True
+    table = table_of("tasks", "model", "reply")
+    add_numbers(table, "tokens", "seconds", "US$")
+    for one in checked:
+        reply = "failed" if one.error else one.finding
+        table.add_row(one.tasks, one.model, reply, f"{one.tokens:,}", f"{one.seconds:.1f}", f"{one.cost_usd:.6f}")
+    print_table(console, table)
+    failed = [one for one in checked if one.error]
+    for one in failed:
+        console.print(Text(f"{one.tasks}: {one.error}"), soft_wrap=True)
+    return not failed
+
+
+def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
+    with console.status("Extracting text units"):
+        found = list(sample_yield(index, n_texts))
+    if not found:
+        console.print(Text(f"The input folder {index.settings.input_folder} has no text."), soft_wrap=True)
+        return False
+    table = table_of("text unit")
+    add_numbers(table, "entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
+    for one in found:
+        table.add_row(one.text_unit[:_SHOWN], *_numbers(one))
+    table.add_section()
+    table.add_row("per text unit", *_numbers(mean_yield(found)))
+    print_table(console, table)
+    for one in found:
+        if one.error:
+            console.print(Text(f"{one.text_unit[:_SHOWN]}: {one.error}"), soft_wrap=True)
+    if any(one.entities for one in found):
+        return True
+    console.print(_NOTHING, highlight=False, soft_wrap=True)
+    return False
+
+
+def _numbers(one: UnitYield) -> list[str]:
+    """The numbers of a row: counts whole, or with one digit where they are means."""
+    counts = (one.entities, one.relationships, one.claims, one.invalid, one.tokens)
+    return [f"{n:,}" if isinstance(n, int) else f"{n:,.1f}" for n in counts] + [
+        f"{one.seconds:.1f}",
+        f"{one.cost_usd:.6f}",
+    ]

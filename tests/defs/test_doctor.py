@@ -1,0 +1,166 @@
+"""Models are checked before the first paid call of a run, and by `graphrag-assets doctor`."""
+
+import json
+import re
+
+import pytest
+
+from graphrag_assets.llm.model_errors import ModelError
+from tests.cli import run_command
+from tests.defs.test_language_models import BATCHES, copy_index, use
+from tests.openai_content import content_for, task_of
+from tests.openai_server import running
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def modelled(project, server, monkeypatch):
+    """A project with documents, two chat models and an embedding model of the test server."""
+    use(monkeypatch, server)
+    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/test-report")
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    return project
+
+
+def break_model(fault, server, monkeypatch):
+    """Give the server or the settings a fault; what the error says of it."""
+    match fault:
+        case "embedding server is down":
+            monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
+            return r"openai/test-embedding at http://127.0.0.1:1/v1: cannot connect .* Check that the server runs"
+        case "embedding server fails":
+            server.replace = lambda body: (500, {}, b"{}") if "input" in body else None
+            monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "2")
+            return r"openai/test-embedding at .* did not answer in 3 attempts"
+        case "wrong key":
+            server.api_key = "sk-another"
+            return r"openai/test-embedding at .* cannot be called: HTTP 401.* Check the API key"
+        case "unknown report model":
+            server.models = {"test-chat", "test-embedding"}
+            return r"openai/test-report at .* HTTP 404.*`test-report` does not exist.* Check the model's name"
+        case "unknown embedding model":
+            server.models = {"test-chat", "test-report"}
+            return r"`test-embedding` does not exist.* Check the model's name and the base URL"
+    raise AssertionError(fault)
+
+
+FAULTS = [
+    "embedding server is down",
+    "embedding server fails",
+    "wrong key",
+    "unknown report model",
+    "unknown embedding model",
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(modelled, server, monkeypatch, fault):
+    reason = break_model(fault, server, monkeypatch)
+    with pytest.raises(ModelError, match=f"{reason}.* The run stopped before anything was paid for."):
+        modelled.index_all()
+    assert {request.task for request in server.chats} <= {"ModelCheck"}
+
+
+def test_each_model_is_asked_once_by_its_first_run_that_pays(modelled, server):
+    modelled.index_all()
+    asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
+    assert sorted(asked) == ["test-chat", "test-report"]
+    assert [request.body["input"] for request in server.embeddings].count(["ready"]) == 1
+    first = [request.task for request in server.requests[:3]]
+    assert first == ["embedding", "ModelCheck", "ModelCheck"]
+    server.requests.clear()
+    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modelled.index_all()
+    assert server.chats
+    assert "ModelCheck" not in {request.task for request in server.chats}
+
+
+def test_a_single_model_is_not_asked(modelled, server, monkeypatch):
+    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
+    monkeypatch.delenv("GRAPHRAG_REPORT_MODEL")
+    modelled.index_all()
+    assert "ModelCheck" not in {request.task for request in server.chats}
+
+
+def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shared_folder):
+    use(monkeypatch, server)
+    indexed = copy_index(project, shared_folder)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_BASE_URL", "http://127.0.0.1:1/v1")
+    indexed.index_all()
+    assert server.requests == []
+
+
+def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modelled, server):
+    server.content = lambda body: "{}" if task_of(body) == "ModelCheck" else content_for(body)
+    modelled.index_all()
+    assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
+
+
+def test_doctor_asks_every_model_and_shows_its_reply(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/test-query")
+    printed = run_command("doctor")
+    for line in (
+        r"embeddings .*openai/test-embedding at http.* 32 dimensions",
+        r"extraction, claims, summaries .*openai/test-chat at .* answers by json_schema",
+        r"reports .*openai/test-report",
+        r"questions .*openai/test-query",
+    ):
+        assert any(re.search(line, row) for row in printed.splitlines()), line
+    assert len(server.requests) == 4
+    run_command("doctor")
+    assert len(server.requests) == 8  # the ledger says nothing about today
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_doctor_names_what_is_wrong_and_fails(modelled, server, monkeypatch, fault):
+    reason = break_model(fault, server, monkeypatch)
+    assert re.search(reason, " ".join(run_command("doctor", "--texts", "2", status=1).split()))
+    assert {request.task for request in server.chats} <= {"ModelCheck"}
+
+
+def test_doctor_without_models_has_nothing_to_ask(project):
+    assert "No model is set" in run_command("doctor")
+
+
+def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modelled, server):
+    printed = run_command("doctor", "--texts", "2")
+    assert "per text unit" in printed
+    extracted = [str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"]
+    assert len(extracted) == 4  # two text units, each with a gleaning
+    server.requests.clear()
+    modelled.index_all()
+    again = {str(request.body) for request in server.chats if request.task == "ExtractGraphWithClaims"}
+    assert again
+    assert not again & set(extracted)
+
+
+def test_doctor_fails_where_a_model_extracts_nothing(modelled, server):
+    empty = json.dumps({"entities": [], "relationships": [], "claims": []})
+    server.content = lambda body: empty if task_of(body).startswith("Extract") else content_for(body)
+    printed = run_command("doctor", "--texts", "5", status=1)
+    assert "Nothing was extracted from these text units" in printed
+    assert "GRAPHRAG_EXTRACTION=embedded" in printed
+
+
+def test_doctor_counts_invalid_records(modelled, server):
+    mixed = json.dumps({"entities": [{"name": "Ada", "type": "PERSON"}, {"name": {}}, 7], "relationships": []})
+    server.content = lambda body: mixed if task_of(body) == "ExtractGraphWithClaims" else content_for(body)
+    printed = run_command("doctor", "--texts", "1")
+    row = next(line for line in printed.splitlines() if "per text unit" in line)
+    assert [cell.strip() for cell in row.split("│")][2:6:3] == ["1.0", "4.0"]  # two rounds, each with two
+
+
+def test_a_run_that_only_embeds_does_not_need_the_chat_models(project, server, monkeypatch, shared_folder):
+    use(monkeypatch, server)
+    indexed = copy_index(project, shared_folder)
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
+    server.models = {"other-embedding"}
+    indexed.index_all()
+    assert server.chats == []
+    assert indexed.sql("SELECT DISTINCT model FROM embeddings") == [("openai/other-embedding",)]

@@ -4,14 +4,17 @@ The defaults are the embedded default: no API key, no network. Secrets never bec
 reads them from the environment at the moment of a call.
 """
 
+import json
 import os
+import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.request import url2pathname
 
 from dotenv import dotenv_values
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
@@ -25,6 +28,63 @@ def variable(name: str) -> str:
 
 ONNX = "onnx:"
 """Prefix of embedding models that run in this process."""
+
+Source = Literal["model", "embedded", "off"]
+
+
+class Choices(NamedTuple):
+    """What performs each task of indexing: a chat model, or the embedded default. Only claims can be off."""
+
+    extraction: Source
+    summaries: Source
+    reports: Source
+    claims: Source
+
+    def __str__(self) -> str:
+        return ", ".join(f"{task}: {source}" for task, source in self._asdict().items())
+
+
+METHODS = {
+    "standard": Choices("model", "model", "model", "model"),
+    "fast": Choices("embedded", "embedded", "model", "embedded"),
+    "embedded": Choices("embedded", "embedded", "embedded", "embedded"),
+}
+_CHOICE = "model or embedded; unset: as GRAPHRAG_METHOD says."
+
+Use = Literal["chat", "extraction", "summary", "report", "query"]
+"""What a chat model is used for; each but `chat` may have a model and parameters of its own."""
+_USE_OF: dict[str, Use] = {
+    "extraction": "extraction",
+    "summaries": "summary",
+    "reports": "report",
+    "claims": "extraction",
+}
+_ELSEWHERE = {
+    *("model", "messages", "response_format", "tools", "n", "stream", "stream_options", "mock_response", "fallbacks"),
+    *("timeout", "request_timeout", "max_retries", "num_retries", "api_base", "base_url"),
+}
+_SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
+
+
+def _parameters(value: object) -> object:
+    """Parameters of a model as JSON with sorted names; raises ValueError for what cannot be one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except ValueError as error:
+            raise ValueError(f'it must be JSON such as {{"temperature": 0}}; {error}') from None
+    if not isinstance(value, Mapping):
+        raise ValueError('it must be a JSON object such as {"temperature": 0}')
+    for name in value:
+        if name in _ELSEWHERE:
+            raise ValueError(f"{name!r} is no parameter of a model here; docs/models.md has what sets it")
+        if _SECRET.search(str(name)):
+            raise ValueError(f"{name!r} may hold a secret: set the provider's own variable in the environment")
+    return json.dumps(value, sort_keys=True) if value else ""
+
+
+Parameters = Annotated[str, BeforeValidator(_parameters)]
+_ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
 class Settings(BaseSettings):
@@ -100,6 +160,35 @@ class Settings(BaseSettings):
     embedding_base_url: str = Field(
         "", description="OpenAI-compatible server of the embedding model; key: _EMBEDDING_API_KEY."
     )
+    method: Literal["", "standard", "fast", "embedded"] = Field(
+        "",
+        description="What performs the tasks of indexing. standard: a chat model; fast: the embedded default extracts, "
+        "and a chat model writes reports from the text units; embedded: no chat model. Unset: standard with a chat "
+        "model, embedded without.",
+    )
+    extraction: Literal["", "model", "embedded"] = Field(
+        "", description=f"What extracts entities and relationships: {_CHOICE}"
+    )
+    summaries: Literal["", "model", "embedded"] = Field(
+        "", description=f"What summarizes several descriptions of one thing: {_CHOICE}"
+    )
+    reports: Literal["", "model", "embedded"] = Field("", description=f"What writes community reports: {_CHOICE}")
+    claims: Literal["", "model", "embedded", "off"] = Field(
+        "", description=f"What extracts claims: off (no claims), {_CHOICE}"
+    )
+    extraction_model: str = Field(
+        "", description="Chat model that extracts entities, relationships and claims; unset: GRAPHRAG_CHAT_MODEL."
+    )
+    summary_model: str = Field("", description="Chat model that summarizes descriptions; unset: GRAPHRAG_CHAT_MODEL.")
+    report_model: str = Field("", description="Chat model that writes community reports; unset: GRAPHRAG_CHAT_MODEL.")
+    query_model: str = Field("", description="Chat model that answers questions; unset: GRAPHRAG_CHAT_MODEL.")
+    chat_parameters: Parameters = Field(
+        "", description='Parameters of all chat models as JSON, by litellm\'s names: {"temperature": 0, "seed": 1}.'
+    )
+    extraction_parameters: Parameters = Field("", description=f"Parameters of extraction, {_ADDED}")
+    summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
+    report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
+    query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
@@ -108,7 +197,6 @@ class Settings(BaseSettings):
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
     max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
-    extract_claims: bool = Field(True, description="Whether the chat model also extracts claims.")
     language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
     concurrency: int = Field(25, ge=1, description="Maximum concurrent model calls.")
     requests_per_minute: int | None = Field(None, ge=1, description="Maximum model calls per minute.")
@@ -153,6 +241,10 @@ class Settings(BaseSettings):
         """
         if variable("GRAPHRAG_ENCODING"):
             raise SettingsError("GRAPHRAG_ENCODING is now called GRAPHRAG_TOKENIZER. Rename it.")
+        if variable("GRAPHRAG_EXTRACT_CLAIMS"):
+            raise SettingsError(
+                "GRAPHRAG_EXTRACT_CLAIMS is now GRAPHRAG_CLAIMS=off. Remove it, or set GRAPHRAG_CLAIMS."
+            )
         for value in overrides.values():
             keep_secret(value if isinstance(value, str) and "://" in value else None)
         try:
@@ -174,7 +266,49 @@ class Settings(BaseSettings):
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
             )
+        settings._check_choices()
         return settings
+
+    def _check_choices(self) -> None:
+        """Raise the error of a task that is given to a chat model although there is none."""
+        for task, source in self.choices._asdict().items():
+            if source == "model" and not self.model_of(_USE_OF[task]):
+                own = f"GRAPHRAG_{task.upper()}"
+                chosen = f"{own}=model" if getattr(self, task) else f"GRAPHRAG_METHOD={self.method}"
+                raise SettingsError(
+                    f"{chosen} needs a chat model for {task}: set GRAPHRAG_CHAT_MODEL or "
+                    f"GRAPHRAG_{_USE_OF[task].upper()}_MODEL, or {own}=embedded, which needs none."
+                )
+
+    @property
+    def choices(self) -> Choices:
+        """What performs each task: by its own setting, else by the method, else a chat model where the task has one."""
+        by_model: dict[str, Any] = {
+            task: "model" if self.model_of(use) else "embedded" for task, use in _USE_OF.items()
+        }
+        by_method = METHODS[self.method]._asdict() if self.method else by_model
+        return Choices(*(getattr(self, task) or by_method[task] for task in Choices._fields))
+
+    def model_of(self, use: Use) -> str:
+        """The chat model for a use; empty if there is none."""
+        return ("" if use == "chat" else str(getattr(self, f"{use}_model"))) or self.chat_model
+
+    def parameters_of(self, use: Use) -> dict[str, Any]:
+        """The parameters of the chat model for a use, by litellm's names; None: not to be sent."""
+        own = "" if use == "chat" else getattr(self, f"{use}_parameters")
+        together: dict[str, Any] = json.loads(self.chat_parameters or "{}") | json.loads(own or "{}")
+        return together
+
+    @property
+    def method_in_words(self) -> str:
+        """The name of the method, if the choices are one, and the choices."""
+        names = (name for name, choices in METHODS.items() if choices == self.choices)
+        return f"{next(names, 'own choice')} ({self.choices})"
+
+    @property
+    def reports_from_text(self) -> bool:
+        """Whether reports are written from text units: by a chat model, over a graph without a model's descriptions."""
+        return self.choices.reports == "model" and self.choices.extraction == "embedded"
 
     @cached_property
     def input_folder(self) -> str:
@@ -205,7 +339,12 @@ class Settings(BaseSettings):
     @property
     def calls_models(self) -> bool:
         """Whether indexing calls models of a provider, which may cost money."""
-        return bool(self.chat_model) or (bool(self.embedding_model) and not self.embeds_locally)
+        return self.asks_chat_model or (bool(self.embedding_model) and not self.embeds_locally)
+
+    @property
+    def asks_chat_model(self) -> bool:
+        """Whether indexing sends requests to a chat model."""
+        return "model" in self.choices or self.text_unit_context == "model"
 
     @cached_property
     def index_folder(self) -> Path:
@@ -218,10 +357,21 @@ class Settings(BaseSettings):
         return self.index_folder / "ledger.sqlite"
 
     def as_rows(self) -> dict[str, str]:
-        """Name and value of each setting that shapes the index; where things are stored is left out."""
-        return {
+        """Name and value of each setting that shapes the index; where things are stored is left out.
+
+        What performs a task is given as it is chosen, not as it is set.
+        """
+        return self.choices._asdict() | {
             name: without_credentials(str(value))
             for name, value in self.model_dump(
-                exclude={"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+                exclude={
+                    "data",
+                    "input",
+                    "ledger_url",
+                    "automation",
+                    "nightly_cron",
+                    "settle_seconds",
+                    *Choices._fields,
+                }
             ).items()
         }

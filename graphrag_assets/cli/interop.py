@@ -115,10 +115,11 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
 def _notes(settings: Settings, counts: pl.DataFrame) -> list[str]:
     """Notes on the model calls of the next run, if a model is set."""
     written = counts.filter(pl.col("what").str.starts_with("written by the embedded default"))["n"].sum()
-    if not settings.chat_model or not written:
+    if settings.choices.reports != "model" or not written:
         return []
     return [
-        f"{written} community reports were written by the embedded default: the next `index` has {settings.chat_model} "
+        f"{written} community reports were written by the embedded default: the next `index` has "
+        f"{settings.model_of('report')} "
         "rewrite them. Imported reports are kept. `graphrag-assets plan` shows the cost."
     ]
 

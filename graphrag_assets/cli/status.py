@@ -31,6 +31,7 @@ def show_status() -> None:
             place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
             console.print(Text(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip()), soft_wrap=True)
     pointer = settings.index_folder / POINTER
+    console.print(Text(f"Method: {settings.method_in_words}"), soft_wrap=True)
     current = pointer.read_text().strip() if pointer.exists() else "none yet"
     published_at = working.read("SELECT max(published_at) FROM publications").item()
     when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""

@@ -15,13 +15,23 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing_models import Keys
 from graphrag_assets.settings import Settings
 
+_MODELS = (
+    *("chat_model", "chat_base_url", "embedding_model", "embedding_base_url", "method"),
+    *("extraction", "summaries", "reports", "claims", "extraction_model", "summary_model", "report_model"),
+    *("chat_parameters", "extraction_parameters", "summary_parameters", "report_parameters"),
+)
+"""Settings that are fields of `Models`."""
 _FIELDS_OF_SETTINGS = {
     "data": "data",
     "input": "input",
     "automation": "automation",
-    **dict.fromkeys(("chat_model", "chat_base_url", "embedding_model", "embedding_base_url"), "models"),
+    **dict.fromkeys(_MODELS, "models"),
     **dict.fromkeys(("chunking", "chunk_size", "chunk_overlap", "text_unit_context"), "chunking"),
 }
+
+
+_BY_METHOD = "unset: by method."
+_ADDED = "Added to chat_parameters; null removes one."
 
 
 class Models(dg.Model, dg.Resolvable):
@@ -33,6 +43,22 @@ class Models(dg.Model, dg.Resolvable):
         default=None,
         description='A variable of the environment: "{{ env.OPENAI_API_KEY }}"; unset: GRAPHRAG_CHAT_API_KEY.',
     )
+    method: Literal["", "standard", "fast", "embedded"] = Field(
+        default="", description="What performs the tasks; unset: standard with a chat model, embedded without."
+    )
+    extraction: Literal["", "model", "embedded"] = Field(default="", description=f"Of entities; {_BY_METHOD}")
+    summaries: Literal["", "model", "embedded"] = Field(default="", description=f"Of descriptions; {_BY_METHOD}")
+    reports: Literal["", "model", "embedded"] = Field(default="", description=f"Of communities; {_BY_METHOD}")
+    claims: Literal["", "model", "embedded", "off"] = Field(default="", description=f"off: none; {_BY_METHOD}")
+    extraction_model: str = Field(default="", description="Chat model of extraction; unset: chat_model.")
+    summary_model: str = Field(default="", description="Chat model of summaries; unset: chat_model.")
+    report_model: str = Field(default="", description="Chat model of reports; unset: chat_model.")
+    chat_parameters: Mapping[str, Any] = Field(
+        default_factory=dict, description="Parameters of all chat models, by litellm's names: temperature, seed, …"
+    )
+    extraction_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
+    summary_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
+    report_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     embedding_model: str = Field(default="", description="Embedding model; unset: hashed n-grams, without a model.")
     embedding_base_url: str = Field(default="", description="OpenAI-compatible server of the embedding model.")
     embedding_api_key: str | None = Field(
@@ -113,10 +139,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         return {
             "data": root / self.data,
             "input": self.input if not self.input or "://" in self.input else str(root / self.input),
-            "chat_model": models.chat_model,
-            "chat_base_url": models.chat_base_url,
-            "embedding_model": models.embedding_model,
-            "embedding_base_url": models.embedding_base_url,
+            **{name: getattr(models, name) for name in _MODELS},
             "chunking": chunking.method,
             "chunk_size": chunking.size,
             "chunk_overlap": chunking.overlap,

@@ -95,7 +95,7 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
     failed, without_context = pl.col("stage") == "extract", pl.col("stage") == STAGE
-    done = indexed.frames["text_units"].filter(pl.col("extractor") == EXTRACTOR)["document_id"]
+    done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 
 
-def embedded_models() -> IndexingModels:
-    """The models of the embedded default."""
-    return IndexingModels(EXTRACTOR, _extract, summarize, REPORTER, write_reports, MODEL, embed)
+def embedded_models(claims: bool = True) -> IndexingModels:
+    """The models of the embedded default, with or without claims."""
+    extractor = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
+    return IndexingModels(extractor, partial(_extract, claims), summarize, REPORTER, write_reports, MODEL, embed)
 
 
 def with_local_embeddings(models: IndexingModels, settings: Settings, dry_run: bool = False) -> IndexingModels:
@@ -39,14 +41,15 @@ def with_local_embeddings(models: IndexingModels, settings: Settings, dry_run: b
     return replace(models, embedding_model=name, embed=embed_locally)
 
 
-def _extract(units: Iterable[TextUnit]) -> Iterator[Extracted]:
+def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
     from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
 
     listed = list(units)
     progress = Progress("text units", len(listed))
     for unit in listed:
         try:
-            yield unit.id, extract_unit(unit.text, unit.title, unit.language)
+            found = extract_unit(unit.text, unit.title, unit.language)
+            yield unit.id, found if claims else replace(found, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error
         progress.advance()

@@ -7,10 +7,10 @@ import polars as pl
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.reports import REPORT_INPUTS
+from graphrag_assets.indexing.reports import read_inputs
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
-from graphrag_assets.pipeline.report_updates import ReportInputs, stale_reports
+from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.invariants import INVARIANTS
 
@@ -51,10 +51,9 @@ def _disconnected(index: Index) -> pl.DataFrame:
 
 
 def _stale(index: Index) -> pl.DataFrame:
-    *tables, stored = index.working.read_tables(*REPORT_INPUTS, "community_reports")
     own = index.with_run_options(None)
     settings, reporter = own.settings, own.models().reporter
-    inputs = ReportInputs(*tables)
+    inputs, (stored,) = read_inputs(own, "community_reports")
     return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_frame()
 
 

@@ -72,7 +72,10 @@ def plan_index(index: Index, batches: list[str] | None = None) -> CostPlan:
         update_communities(own, _RUN)
         update_reports(own, models, _RUN)
         update_embeddings(own, models, _RUN)
-    notes = [*dry_run.notes(settings, tally), *(() if settings.chat_model else _without_names(index, todo))]
+    notes = [
+        *dry_run.notes(settings, tally),
+        *(_without_names(index, todo) if settings.choices.extraction == "embedded" else ()),
+    ]
     return CostPlan(todo, dry_run.cost_frame(settings, tally), tuple(notes))
 
 

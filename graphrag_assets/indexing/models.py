@@ -35,15 +35,15 @@ def models_for(
         from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
 
         prompts_of(settings)
-    models = with_local_embeddings(embedded_models(), settings)
+    models = with_local_embeddings(embedded_models(settings.choices.claims != "off"), settings)
     if settings.calls_models:
         from graphrag_assets.llm import backend  # imports litellm
 
-        if settings.chat_model:
+        if settings.asks_chat_model:
             models = backend.with_chat(models, settings, batch, run_id, keys, cache_not_before)
         if settings.embedding_model and not settings.embeds_locally:
             models = replace(
-                backend.with_embeddings(models, settings, batch, run_id, keys), pays_for_both=bool(settings.chat_model)
+                backend.with_embeddings(models, settings, batch, run_id, keys), pays_for_both=settings.asks_chat_model
             )
     return models
 

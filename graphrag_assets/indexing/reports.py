@@ -16,9 +16,11 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
 from graphrag_assets.store.working import replace_tables
 
-REPORT_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
-
-
+_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+_TEXT_UNITS = (
+    "SELECT t.id, n.human_readable_id, t.text FROM text_units t "
+    "JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id ORDER BY t.id"
+)
 CODE_VERSION = REPORTER
 """Differs when the same inputs give other reports."""
 
@@ -30,6 +32,14 @@ class UpdatedReports(NamedTuple):
     n_kept: int
 
 
+def read_inputs(index: Index, *more: str) -> tuple[ReportInputs, list[pl.DataFrame]]:
+    """What reports are written from with the settings of `index`, and the tables `more`."""
+    tables = index.working.read_tables(*_INPUTS, *more)
+    text_units = index.working.read(_TEXT_UNITS) if index.settings.reports_from_text else None
+    inputs = ReportInputs(*tables[: len(_INPUTS)])
+    return inputs._replace(text_units=text_units), tables[len(_INPUTS) :]
+
+
 @exclusive("write_community_reports")
 def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
@@ -38,14 +48,13 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
     """
     started = time.monotonic()
     settings = index.settings
-    *tables, previous, numbers = index.working.read_tables(*REPORT_INPUTS, "community_reports", "numbers")
-    inputs = ReportInputs(*tables)
+    inputs, (previous, numbers) = read_inputs(index, "community_reports", "numbers")
     previous = previous.clear() if rewrite else previous
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
     tried = embeddings_first(models, lambda _: embedded_text(index.working))
     reports = community_reports(inputs, previous, tried.write_reports, *written_by)
     report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
-    current = _current_numbers(numbers, inputs.entities, inputs.relationships, inputs.claims)
+    current = _current_numbers(numbers, *(table for table in inputs[2:] if table is not None))
     citations = report_citations(reports, pl.concat([current, report_numbers], how="vertical_relaxed"))
     frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}
     with index.working.transaction() as connection:

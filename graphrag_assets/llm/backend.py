@@ -18,13 +18,15 @@ from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import with_tasks
-from graphrag_assets.llm.ledger import Ledger
+from graphrag_assets.llm.ledger import Ledger, canonical
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
 from graphrag_assets.llm.prompts import prompts_of
+from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat
-from graphrag_assets.settings import Settings
+from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.settings import Settings, Use
 
 
 def with_chat(
@@ -35,10 +37,17 @@ def with_chat(
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
 ) -> IndexingModels:
-    """`models` with extraction, summaries, reports and contexts by the chat model of the settings."""
-    chat = chat_model(settings, run_id, keys, cache_not_before)
-    models = with_tasks(models, settings, prompts_of(settings), chat, batch, run_id, chat.usage)
-    return replace(models, meters=(*models.meters, chat.usage))
+    """`models` with the tasks that the settings give to chat models."""
+    meter = UsageMeter()
+
+    @functools.cache
+    def chats(use: Use) -> ChatModel:
+        chat = chat_model(settings, run_id, keys, cache_not_before, use)
+        chat.usage = meter
+        return chat
+
+    models = with_tasks(models, settings, prompts_of(settings), chats, batch, run_id, meter)
+    return replace(models, meters=(*models.meters, meter))
 
 
 def with_embeddings(
@@ -55,19 +64,19 @@ def with_embeddings(
 
 def without_sending(
     settings: Settings,
-    chat: Chat | None,
+    chats: Callable[[Use], Chat],
     count: Callable[[EmbeddingModel, Sequence[str]], None],
     batch: str | None = None,
 ) -> IndexingModels:
     """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
 
     Args:
-        chat: answers in place of the chat model; None without one.
+        chats: answer in place of the chat models.
         count: called with the texts that would be embedded; their vectors are zero.
     """
-    models = with_local_embeddings(embedded_models(), settings, dry_run=True)
-    if chat:
-        models = with_tasks(models, settings, prompts_of(settings), chat, batch)
+    models = with_local_embeddings(embedded_models(settings.choices.claims != "off"), settings, dry_run=True)
+    if settings.asks_chat_model:
+        models = with_tasks(models, settings, prompts_of(settings), chats, batch)
     if settings.embedding_model and not settings.embeds_locally:
         model = embedding_model(settings)
 
@@ -80,24 +89,32 @@ def without_sending(
 
 
 def chat_answerer(settings: Settings) -> ChatAnswerer:
-    """Answers questions by the chat model of the settings."""
-    return ChatAnswerer(chat_model(settings), prompts_of(settings), settings.chat_model)
+    """Answers questions by the chat model of the settings for questions."""
+    return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings), settings.model_of("query"))
 
 
 def chat_model(
-    settings: Settings, run_id: str | None = None, keys: Keys = NO_KEYS, cache_not_before: str | None = None
+    settings: Settings,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    cache_not_before: str | None = None,
+    use: Use = "chat",
 ) -> ChatModel:
-    """The chat model of the settings, with its own usage meter.
+    """The chat model of the settings for a use, with its own usage meter.
 
+    Server and key of the chat model hold for models of the same provider; others have their provider's variables.
     Without a key in `keys` it comes from the environment. `cache_not_before`: see `ChatModel`.
     """
+    model = settings.model_of(use)
+    same = not settings.chat_model or provider_of(model)[0] == provider_of(settings.chat_model)[0]
     options = ChatOptions(
-        model=settings.chat_model,
-        base_url=settings.chat_base_url or None,
-        api_key=keys.chat or _key("GRAPHRAG_CHAT_API_KEY"),
+        model=model,
+        base_url=(settings.chat_base_url or None) if same else None,
+        api_key=(keys.chat or _key("GRAPHRAG_CHAT_API_KEY")) if same else None,
         timeout=settings.request_timeout,
         structured=settings.structured_output,
-        prices=chat_prices(settings),
+        prices=chat_prices(settings, use),
+        parameters=canonical(settings.parameters_of(use)),
     )
     limits, budget = _limits(settings, options), _budget(settings, run_id)
     return ChatModel(options, ledger_of(settings), limits, budget, cache_not_before)
@@ -122,8 +139,10 @@ def ledger_of(settings: Settings) -> Ledger:
     return Ledger(settings.ledger_url or settings.ledger_file)
 
 
-def chat_prices(settings: Settings) -> PriceOptions:
-    """The chat model's prices in the settings."""
+def chat_prices(settings: Settings, use: Use) -> PriceOptions:
+    """The prices in the settings, which are those of the chat model; other models have litellm's."""
+    if settings.chat_model and settings.model_of(use) != settings.chat_model:
+        return PriceOptions()
     return PriceOptions(settings.chat_input_usd_per_million, settings.chat_output_usd_per_million)
 
 

@@ -5,10 +5,13 @@ answer, and a second one if the first is not valid; `retry.call_with_retries` ke
 transient failures; `_attempt` sends one request, reads the reply and stores a valid answer.
 """
 
+import json
+import logging
+import re
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,7 +29,14 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import ChatOptions, ChatRequest, Completion, Message, Structured
+from graphrag_assets.llm.model_options import (
+    SAME_ANSWER,
+    ChatOptions,
+    ChatRequest,
+    Completion,
+    Message,
+    Structured,
+)
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import call_with_retries
@@ -35,6 +45,8 @@ from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
 
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
+_log = logging.getLogger(__name__)
+_refused: dict[tuple[str, str | None], set[str]] = {}  # parameters that each model refuses, learned once per process
 _modes: dict[tuple[str, str | None], Structured] = {}  # how each model is asked for JSON, learned once per process
 
 
@@ -70,6 +82,7 @@ class ChatModel(ModelClient[ChatOptions]):
     ):
         super().__init__(options, ledger, limits, budget)
         self._cache_not_before = cache_not_before
+        self._given: dict[str, Any] = json.loads(options.parameters)
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 
     async def complete(self, request: ChatRequest) -> Completion:
@@ -97,7 +110,33 @@ class ChatModel(ModelClient[ChatOptions]):
         """The ledger's key: everything that determines the answer; neither address nor API key nor run."""
         schema = structured_output.schema_text(request.response_model) if request.response_model else None
         vendor, name = provider.provider_of(self.options.model)
-        return key_of("chat", request.task, vendor, name, _parameters(request), request.messages, schema)
+        answering = {name: value for name, value in self._parameters(request).items() if name not in SAME_ANSWER}
+        return key_of("chat", request.task, vendor, name, answering, request.messages, schema)
+
+    def _parameters(self, request: ChatRequest) -> dict[str, Any]:
+        """The parameters of a request: those of the settings replace its own."""
+        limit = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
+        together = {"temperature": request.temperature, **limit, **self._given}
+        return {name: value for name, value in together.items() if value is not None}
+
+    def _accepted(self, request: ChatRequest) -> dict[str, Any]:
+        """The parameters of a request without those that the model refuses; warns of the given ones once."""
+        refused = _refused.setdefault((self.options.model, self.options.base_url), set())
+        if new := [name for name in provider.unsupported(self.options.model, self._given) if name not in refused]:
+            self._drop(new, "litellm knows that the model does not support it")
+        return {name: value for name, value in self._parameters(request).items() if name not in refused}
+
+    def _drop(self, names: Sequence[str], reason: str) -> None:
+        """Send these parameters no more to this model in this process."""
+        _refused.setdefault((self.options.model, self.options.base_url), set()).update(names)
+        _log.warning("%s refuses %s, so it is left out: %s", self.options.where, ", ".join(names), reason)
+
+    def _drop_refused(self, sent: Iterable[str], error: RequestRejected) -> bool:
+        """Drop the parameters that the server names in its rejection; False if it names none."""
+        names = [name for name in sent if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error))]
+        if names:
+            self._drop(names, str(error))
+        return bool(names)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request the answer, once more if it is not valid, and store it."""
@@ -105,13 +144,13 @@ class ChatModel(ModelClient[ChatOptions]):
         with self._counting_failure(request.task, trace):
             prices = await self._prices()
             while True:
-                mode = self._structured_mode()
-                attempt = partial(self._attempt, key, request, messages, mode, prices, trace)
+                mode, parameters = self._structured_mode(), self._accepted(request)
+                attempt = partial(self._attempt, key, request, messages, parameters, mode, prices, trace)
                 expected = self._expected_tokens(request, messages)
                 try:
                     answer = await call_with_retries(self.options, self.limits, attempt, trace, request.name, expected)
                 except RequestRejected as error:
-                    if not self._weaken(request, mode, error):
+                    if not self._weaken(request, mode, error) and not self._drop_refused(parameters, error):
                         raise
                     continue
                 problem = answer.problem
@@ -141,6 +180,7 @@ class ChatModel(ModelClient[ChatOptions]):
         key: str,
         request: ChatRequest,
         messages: list[Message],
+        parameters: dict[str, Any],
         mode: Structured,
         prices: Prices,
         trace: Trace,
@@ -152,9 +192,8 @@ class ChatModel(ModelClient[ChatOptions]):
         hit = await self.ledger.get(key)
         if stored := self._stored(request, hit):
             return _Answer(stored)
-        parameters = _parameters(request)
         if wanted := structured_output.response_format(request.response_model, mode):
-            parameters["response_format"] = wanted
+            parameters = {**parameters, "response_format": wanted}
         messages = structured_output.with_schema(messages, request.response_model, mode)
         began = time.monotonic()
         with await self._reserved(request, messages, prices) as reservation:
@@ -181,15 +220,22 @@ class ChatModel(ModelClient[ChatOptions]):
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
             with await self._reserved(request, messages, prices) as reservation:
                 async with trace.request(self.options.timeout):
-                    first, chunks = await provider.open_stream(self.options, messages, _parameters(request))
+                    first, chunks = await provider.open_stream(self.options, messages, parameters)
                 return first, chunks, reservation.transfer()
 
         with self._counting_failure(request.task, trace):
             prices = await self._prices()
             expected = self._expected_tokens(request, messages)
-            first, chunks, reservation = await call_with_retries(
-                self.options, self.limits, attempt, trace, request.name, expected
-            )
+            while True:
+                parameters = self._accepted(request)
+                try:
+                    first, chunks, reservation = await call_with_retries(
+                        self.options, self.limits, attempt, trace, request.name, expected
+                    )
+                    break
+                except RequestRejected as error:
+                    if not self._drop_refused(parameters, error):
+                        raise
             text, reply = list[str](), provider.Reply()
             try:
                 async for piece, reply in provider.pieces(first, chunks):  # noqa: B007
@@ -268,7 +314,7 @@ class ChatModel(ModelClient[ChatOptions]):
         """Prompt tokens, counted, and completion tokens: the task's mean so far, else its limit."""
         counted = count_tokens(message["content"] for message in messages)
         answers, tokens = self._answered[request.task]
-        limit = request.max_tokens
+        limit = self._parameters(request).get("max_tokens")
         output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
         return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
 
@@ -311,7 +357,7 @@ class ChatModel(ModelClient[ChatOptions]):
             task=request.task,
             provider=vendor,
             model=name,
-            parameters=canonical(_parameters(request)),
+            parameters=canonical(self._parameters(request)),
             response=text if kind == "chat" else None,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
@@ -330,11 +376,6 @@ class ChatModel(ModelClient[ChatOptions]):
     def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
         self.limits.breaker.succeeded()
         self.usage.add(request.task, replace(trace.usage, dropped_records=dropped_records))
-
-
-def _parameters(request: ChatRequest) -> dict[str, Any]:
-    limit = {} if request.max_tokens is None else {"max_tokens": request.max_tokens}
-    return {"temperature": request.temperature, **limit}
 
 
 def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:

@@ -1,5 +1,6 @@
 """The models of a dry run: they send nothing and count the requests that would be paid for."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_price
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.provider import provider_of
+from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
 from graphrag_assets.llm.tasks.token_estimates import (
     EMBED,
     EXTRACTION_TASKS,
@@ -21,8 +24,9 @@ from graphrag_assets.llm.tasks.token_estimates import (
     PlanningChat,
     Tally,
 )
+from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
 from graphrag_assets.records import TextUnit, UnitExtraction
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, Use
 
 SCHEMA = {
     "task": pl.String,
@@ -35,14 +39,21 @@ SCHEMA = {
     "exact": pl.Boolean,
 }
 _ORDER = [*RULES, EMBED]
+_USES: dict[str, Use] = {
+    **dict.fromkeys(EXTRACTION_TASKS, "extraction"),
+    SUMMARIES: "summary",
+    **dict.fromkeys((GRAPH, TEXT), "report"),
+}
 
 
 def tally_of(settings: Settings) -> Tally:
-    """An empty tally with the mean length of the chat model's answers in the ledger, by task."""
-    if not settings.chat_model:
+    """An empty tally with the mean length of the chat models' answers in the ledger, by task."""
+    if not settings.asks_chat_model:
         return Tally()
-    _, _, name = settings.chat_model.partition("/")
-    answers = ledger_of(settings).frame().filter((pl.col("kind") == "chat") & (pl.col("model") == name))
+    names = pl.DataFrame(
+        [(task, provider_of(model_of(settings, task))[1]) for task in RULES], ["task", "model"], orient="row"
+    )
+    answers = ledger_of(settings).frame().filter(pl.col("kind") == "chat").join(names, on=["task", "model"], how="semi")
     means = answers.group_by("task").agg(pl.col("completion_tokens").mean(), n=pl.len())
     return Tally(dict(means.filter(pl.col("n") >= MIN_ANSWERS).select("task", "completion_tokens").iter_rows()))
 
@@ -55,11 +66,14 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
         for place, tokens in enumerate(wait_for(model.unpaid(texts))):
             tally.planned[stable_id(EMBED, place, tokens)] = Planned(EMBED, None, tokens, 0, exact)
 
-    if not settings.chat_model:
-        return without_sending(settings, None, count, batch)
-    chat = PlanningChat(chat_model(settings), tally, _extract, settings.tokenizer)
-    models = without_sending(settings, chat, count, batch)
-    return replace(models, extract=lambda units: models.extract(chat.remembering(units)))
+    @functools.cache
+    def chats(use: Use) -> PlanningChat:
+        return PlanningChat(chat_model(settings, use=use), tally, _extract, settings.tokenizer)
+
+    models = without_sending(settings, chats, count, batch)
+    if "model" not in (settings.choices.extraction, settings.choices.claims):
+        return models
+    return replace(models, extract=lambda units: models.extract(chats("extraction").remembering(units)))
 
 
 def _extract(unit: TextUnit) -> UnitExtraction:
@@ -93,7 +107,12 @@ def prices_of(settings: Settings, task: str) -> Prices:
     """The prices of the model that performs `task`."""
     if task == EMBED:
         return Prices.of(settings.embedding_model, embedding_prices(settings))
-    return Prices.of(settings.chat_model, chat_prices(settings))
+    return Prices.of(model_of(settings, task), chat_prices(settings, _USES.get(task, "chat")))
+
+
+def model_of(settings: Settings, task: str) -> str:
+    """The model that performs `task`."""
+    return settings.embedding_model if task == EMBED else settings.model_of(_USES.get(task, "chat"))
 
 
 def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: int) -> float:
@@ -103,7 +122,7 @@ def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: 
 def notes(settings: Settings, tally: Tally) -> list[str]:
     """How the numbers of a tally were estimated, in sentences."""
     tasks = {planned.task for planned in tally.planned.values()}
-    said = []
+    said = [f"Method: {settings.method_in_words}."]
     if extraction := [task for task in EXTRACTION_TASKS if task in tasks]:
         rounds = "" if settings.max_gleanings < 2 else "; a text unit without further records has fewer rounds"
         said.append(
@@ -116,15 +135,17 @@ def notes(settings: Settings, tally: Tally) -> list[str]:
             f"{measured:,.0f} tokens, the mean in the ledger" if measured else f"{RULES[task]} tokens, a rule of thumb"
         )
         said.append(f"Answers of {task}: {basis}.")
-    for model, task in ((settings.chat_model, "community_report"), (settings.embedding_model, EMBED)):
-        if task == EMBED and settings.embeds_locally:
-            said.append(f"{model} runs on this machine, so its vectors are free.")
-        elif model:
-            said.append(f"{model}: {_price_in_words(prices_of(settings, task))}.")
+    said += dict.fromkeys(_price_note(settings, task) for task in _ORDER if task in tasks)
+    if settings.embeds_locally:
+        said.append(f"{settings.embedding_model} runs on this machine, so its vectors are free.")
     if settings.budget_usd is not None:
         spent = ledger_of(settings).spent_today()
         said.append(f"Budget: ${settings.budget_usd:,.2f}, of which ${spent:,.2f} were spent today.")
     return said
+
+
+def _price_note(settings: Settings, task: str) -> str:
+    return f"{model_of(settings, task)}: {_price_in_words(prices_of(settings, task))}."
 
 
 def _price_in_words(prices: Prices) -> str:

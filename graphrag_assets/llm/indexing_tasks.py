@@ -3,30 +3,33 @@
 The stages of the index are synchronous; each method here makes its calls concurrently.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from graphrag_assets.embedded import REPORTER
+from graphrag_assets.embedded import EXTRACTOR, REPORTER
 from graphrag_assets.embedded.centrality import summarize as most_central
 from graphrag_assets.embedded.reporter import write_reports as extractive_reports
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
+from graphrag_assets.llm.model_options import SAME_ANSWER
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
-from graphrag_assets.llm.tasks.extract_claims import ClaimOptions
+from graphrag_assets.llm.tasks.extract_claims import TASK as CLAIMS_TASK
+from graphrag_assets.llm.tasks.extract_claims import ClaimOptions, extract_claims
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions, extract_text_unit
 from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
 from graphrag_assets.llm.tasks.token_estimates import EXTRACTION_TASKS
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
-from graphrag_assets.llm.tasks.write_report import ReportOptions, write_report
+from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
 from graphrag_assets.llm.usage import UsageMeter
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
-from graphrag_assets.settings import Settings
+from graphrag_assets.settings import Settings, Use
 
 log = logging.getLogger(__name__)
 _SMALL = 2
@@ -37,32 +40,25 @@ def with_tasks(
     models: IndexingModels,
     settings: Settings,
     prompts: Prompts,
-    chat: Chat,
+    chats: Callable[[Use], Chat],
     batch: str | None = None,
     run_id: str | None = None,
     meter: UsageMeter | None = None,
 ) -> IndexingModels:
-    """`models` with extraction, summaries, reports and contexts by `chat`, with the options of the settings.
+    """`models` with the tasks that the settings give to a chat model by `chats`, with the options of the settings.
 
-    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chat`, for lines on progress.
+    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chats`, for lines on progress.
     """
-    tasks = IndexingTasks(settings, prompts, chat, batch, run_id, meter)
-
-    def fingerprint(names: Iterable[str], *options: object) -> str:
-        """The model's name with a hash of its prompts and options."""
-        parts = [prompts.fingerprint(name) for name in names]
-        return f"{settings.chat_model}#{stable_id(*parts, *options)[:8]}"
-
-    return replace(
-        models,
-        extractor=fingerprint(EXTRACTION_TASKS, tasks.extraction, tasks.claims),
-        extract=tasks.extract,
-        summarize=tasks.summarize,
-        reporter=fingerprint(("community_report",), tasks.reports),
-        write_reports=tasks.write_reports,
-        context_writer=fingerprint((CONTEXT_TASK,), tasks.contexts),
-        write_contexts=tasks.write_contexts,
-    )
+    tasks, choices = IndexingTasks(settings, prompts, chats, batch, run_id, meter), settings.choices
+    if "model" in (choices.extraction, choices.claims):
+        models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
+    if choices.summaries == "model":
+        models = replace(models, summarize=tasks.summarize)
+    if choices.reports == "model":
+        models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
+    if settings.text_unit_context == "model":
+        models = replace(models, context_writer=tasks.context_writer, write_contexts=tasks.write_contexts)
+    return models
 
 
 @dataclass(frozen=True)
@@ -71,10 +67,36 @@ class IndexingTasks:
 
     settings: Settings
     prompts: Prompts
-    chat: Chat
+    chats: Callable[[Use], Chat]
     batch: str | None = None
     run_id: str | None = None
     meter: UsageMeter | None = None
+
+    @property
+    def extractor(self) -> str:
+        """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
+        choices = self.settings.choices
+        if choices.extraction == "embedded":
+            names = [name for name in EXTRACTION_TASKS if name.startswith(CLAIMS_TASK)]
+            return f"{EXTRACTOR}+{self._fingerprint('extraction', names, self.claims)}"
+        by_model = self._fingerprint("extraction", EXTRACTION_TASKS, self.extraction, self.claims)
+        return f"{by_model}+{EXTRACTOR}" if choices.claims == "embedded" else by_model
+
+    @property
+    def reporter(self) -> str:
+        """Fingerprint of reports."""
+        return self._fingerprint("report", (self.reports.task,), self.reports)
+
+    @property
+    def context_writer(self) -> str:
+        """Fingerprint of contexts."""
+        return self._fingerprint("chat", (CONTEXT_TASK,), self.contexts)
+
+    def _fingerprint(self, use: Use, names: Iterable[str], *options: object) -> str:
+        """The model's name with a hash of its prompts, options and parameters."""
+        parts = [self.prompts.fingerprint(name) for name in names]
+        given = {name: value for name, value in self.settings.parameters_of(use).items() if name not in SAME_ANSWER}
+        return f"{self.settings.model_of(use)}#{stable_id(*parts, *options, *([given] if given else []))[:8]}"
 
     @property
     def extraction(self) -> ExtractionOptions:
@@ -86,14 +108,15 @@ class IndexingTasks:
 
     @property
     def claims(self) -> ClaimOptions | None:
-        """Options of the extraction of claims; None if it is switched off."""
+        """Options of the extraction of claims; None if no model extracts them."""
         options = ClaimOptions(max_gleanings=self.settings.max_gleanings, language=self._language)
-        return options if self.settings.extract_claims else None
+        return options if self.settings.choices.claims == "model" else None
 
     @property
     def reports(self) -> ReportOptions:
         """Options of community reports."""
-        return ReportOptions(self.settings.report_words, self._language)
+        task = TEXT if self.settings.reports_from_text else GRAPH
+        return ReportOptions(self.settings.report_words, self._language, task)
 
     @property
     def contexts(self) -> ContextOptions:
@@ -106,17 +129,23 @@ class IndexingTasks:
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
-        extraction, claims = self.extraction, self.claims
+        extraction, claims, choices = self.extraction, self.claims, self.settings.choices
+        chat = self.chats("extraction")
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            return await extract_text_unit(self.chat, self.prompts, unit.text, extraction, claims, origin)
+            if choices.extraction == "model":
+                found = await extract_text_unit(chat, self.prompts, unit.text, extraction, claims, origin)
+                return replace(found, claims=(await _embedded(unit)).claims) if choices.claims == "embedded" else found
+            stated = await extract_claims(chat, self.prompts, unit.text, claims or ClaimOptions(), origin)
+            return replace(await _embedded(unit), claims=stated)
 
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
             yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
         """One description per key: a single one as it is, several summarized."""
+        chat = self.chats("summary")
         options = SummaryOptions(language=self._language, encoding=self.settings.tokenizer)
         texts = (
             descriptions.filter(pl.col("description") != "")
@@ -129,9 +158,7 @@ class IndexingTasks:
 
         async def summarize_one(row: tuple[str, str, list[str]]) -> str:
             _, title, found = row
-            return await summarize_descriptions(
-                self.chat, self.prompts, title, found, options, Origin(run_id=self.run_id)
-            )
+            return await summarize_descriptions(chat, self.prompts, title, found, options, Origin(run_id=self.run_id))
 
         written: dict[str, str] = {}
         failed: list[str] = []
@@ -151,12 +178,12 @@ class IndexingTasks:
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         """A report per material, in order; those of small communities, and those that fail, are extractive."""
-        options = self.reports
+        options, chat = self.reports, self.chats("report")
         large = [place for place, material in enumerate(materials) if material.size > _SMALL]
         small = [place for place, material in enumerate(materials) if material.size <= _SMALL]
 
         async def write_one(place: int) -> ReportRecord:
-            return await write_report(self.chat, self.prompts, materials[place], options, Origin(run_id=self.run_id))
+            return await write_report(chat, self.prompts, materials[place], options, Origin(run_id=self.run_id))
 
         written: dict[int, ReportRecord] = {}
         for place, report in run_concurrently(write_one, large, "community reports", self.meter):
@@ -172,11 +199,11 @@ class IndexingTasks:
 
     def write_contexts(self, units: Sequence[PlacedUnit]) -> Iterator[tuple[str, str | Exception]]:
         """The context of each text unit, as they complete."""
-        options = self.contexts
+        options, chat = self.contexts, self.chats("chat")
 
         async def write_one(unit: PlacedUnit) -> str:
             origin = Origin(self.batch, unit.id, self.run_id)
-            return await write_context(self.chat, self.prompts, unit, options, origin)
+            return await write_context(chat, self.prompts, unit, options, origin)
 
         # The first unit of each document is requested first: it puts the document into the provider's prompt cache.
         first = list({unit.document: unit for unit in reversed(units)}.values())
@@ -184,3 +211,10 @@ class IndexingTasks:
         for group in (first, [unit for unit in units if unit in others]):
             for unit, written in run_concurrently(write_one, group, "text unit contexts", self.meter):
                 yield unit.id, written
+
+
+async def _embedded(unit: TextUnit) -> UnitExtraction:
+    """The embedded default's extraction, in a thread so that replies of models are received meanwhile."""
+    from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
+
+    return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language)

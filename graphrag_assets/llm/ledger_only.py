@@ -39,5 +39,4 @@ def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
     def look_up(model: EmbeddingModel, texts: Sequence[str]) -> None:
         keys.update(wait_for(model.stored_keys(texts)))
 
-    chat = LedgerOnlyChat(chat_model(settings), keys) if settings.chat_model else None
-    return without_sending(settings, chat, look_up)
+    return without_sending(settings, lambda use: LedgerOnlyChat(chat_model(settings, use=use), keys), look_up)

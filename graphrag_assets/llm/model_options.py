@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.masking import keep_secret, without_credentials
 
+SAME_ANSWER = frozenset({"service_tier", "user", "metadata", "store", "prompt_cache_key", "safety_identifier"})
+"""Parameters that do not change an answer: no part of the ledger's keys and of fingerprints."""
 Structured = Literal["auto", "json_schema", "json_object", "text"]
 
 
@@ -58,11 +60,13 @@ class ChatOptions(ModelOptions):
     """A chat model.
 
     Attributes:
+        parameters: JSON object of parameters by litellm's names, which replace those of a request; null: not sent.
         structured: how JSON is requested; auto: by a schema unless the model is known not to support it, and one
             step weaker (JSON mode, then plain text) when the server rejects it.
     """
 
     structured: Structured = "auto"
+    parameters: str = "{}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -168,6 +168,14 @@ def structured_mode(options: ChatOptions) -> Structured:
     if not known(options.model) or module.supports_response_schema(model=options.model):
         return "json_schema"
     return "json_object" if "response_format" in (module.get_supported_openai_params(options.model) or ()) else "text"
+
+
+def unsupported(model: str, names: Iterable[str]) -> list[str]:
+    """Those of the parameters of OpenAI's protocol that litellm knows the model not to support."""
+    supported = litellm().get_supported_openai_params(model)
+    if supported is None:
+        return []
+    return [name for name in names if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and name not in supported]
 
 
 def known(model: str) -> dict[str, Any] | None:

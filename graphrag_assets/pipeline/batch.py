@@ -66,7 +66,7 @@ def already_extracted(
     documents: pl.DataFrame, text_units: pl.DataFrame, known: KnownFacts, extractor: str
 ) -> pl.Series:
     """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
-    same = ["id", *(CONTEXT if extractor == EXTRACTOR else ())]
+    same = ["id", *(CONTEXT if EXTRACTOR in extractor else ())]
     return _with_context(text_units, documents).join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
 
 

@@ -19,6 +19,7 @@ from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
 _LEAST_SHARE = 0.2
+_EMBEDDED = pl.col("extractor").str.starts_with(EXTRACTOR)
 
 
 Summarise = Callable[[pl.DataFrame], pl.DataFrame]
@@ -78,7 +79,7 @@ def merge(
 
 def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
     """Keys that only the embedded default found, only as concepts, in fewer than `minimum` text units."""
-    only_concept = ((pl.col("type") == "CONCEPT") & (pl.col("extractor") == EXTRACTOR)).all()
+    only_concept = ((pl.col("type") == "CONCEPT") & _EMBEDDED).all()
     return (
         mentions.group_by("title_key")
         .agg(concept=only_concept, units=pl.col("text_unit_id").n_unique())
@@ -142,7 +143,7 @@ def _relationships(
         forward=pl.col("source_key") < pl.col("target_key"),
         low=pl.min_horizontal("source_key", "target_key"),
         high=pl.max_horizontal("source_key", "target_key"),
-        counted=pl.col("extractor") == EXTRACTOR,
+        counted=_EMBEDDED,
     ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
     merged = undirected.group_by("pair").agg(
         pl.col("low", "high").first(),
@@ -172,11 +173,7 @@ def _relationships(
 
 def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
     """`merged` with weight = stated + together * (1 + NPMI) / 2, probabilities being shares of sentences."""
-    named = (
-        mentions.filter(pl.col("extractor") == EXTRACTOR)
-        .group_by("title_key")
-        .agg(sentences=pl.col("n_sentences").sum().cast(pl.Float64))
-    )
+    named = mentions.filter(_EMBEDDED).group_by("title_key").agg(sentences=pl.col("n_sentences").sum().cast(pl.Float64))
     total = float(max(n_sentences, 1))
     information = (pl.col("together") * total / (pl.col("low_n") * pl.col("high_n"))).log()
     surprise = (total / pl.col("together")).log()

@@ -17,10 +17,12 @@ _SECTIONS = {
     "Entities": "id,entity,type,description,degree",
     "Claims": "id,subject,type,status,start_date,end_date,description",
     "Relationships": "id,source,target,description,combined_degree",
+    "Sources": "id,text",
 }
-_ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3}
+_ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3, "Sources": 4}
 # Of the rows that are selected when they do not all fit; relative to those of the kinds that have rows.
-_SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.3}
+_SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.3, "Sources": 0.7}
+_MAX_SECTIONS = 4  # Sources have only Reports beside them
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
 _OF_CLAIMS = "subject_id type status start_date end_date description"
 _OF_RELATIONSHIPS = "source target description combined_degree"
@@ -48,10 +50,10 @@ def evidence(
             _lines("Relationships", relationships, _OF_RELATIONSHIPS, "source_id", "target_id", "combined_degree"),
         ]
     )
-    return _counted(lines, encoding)
+    return with_tokens(lines, encoding)
 
 
-def _counted(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
+def with_tokens(lines: pl.DataFrame, encoding: str) -> pl.DataFrame:
     """`lines` with the tokens of each, line break included."""
     return lines.with_columns(tokens=pl.Series(count_tokens(lines["line"], encoding), dtype=pl.Int64) + 1)
 
@@ -60,14 +62,14 @@ def _lines(section: str, rows: pl.DataFrame, shown: str, source: str, target: st
     return rows.select(
         section=pl.lit(section),
         number="human_readable_id",
-        line=_csv("human_readable_id", *shown.split()),
+        line=csv_line("human_readable_id", *shown.split()),
         source_id=source,
         target_id=target,
         combined_degree=degree,
     )
 
 
-def _csv(*columns: str) -> pl.Expr:
+def csv_line(*columns: str) -> pl.Expr:
     """The columns as one comma-separated line; a text with a comma, quote or line break is quoted."""
     parts = []
     for name in columns:
@@ -104,14 +106,23 @@ def level_contexts(
             the rows that fit its share; a row that does not fit is skipped, and a kind whose rows are all too long
             has its first one cut. The rest of the limit goes to the other rows in their order, claims last.
     """
-    rows = _local_rows(members, sub_members, lines)
-    budget = max_tokens - len(_SECTIONS) * _HEADER_TOKENS
+    return fitted_contexts(_local_rows(members, sub_members, lines), sub_reports, max_tokens, encoding)
+
+
+def fitted_contexts(rows: pl.DataFrame, sub_reports: pl.DataFrame, max_tokens: int, encoding: str) -> LevelContexts:
+    """The contexts of the communities' rows, shortened to the limit; see `level_contexts`.
+
+    Args:
+        rows: community, section, number, line, tokens, child (the sub-community that a report may replace it with),
+            place (the order).
+    """
+    budget = max_tokens - _MAX_SECTIONS * _HEADER_TOKENS
     totals = rows.group_by("community").agg(pl.col("tokens").sum()).filter(pl.col("tokens") > budget)
     needed = rows.join(totals, on="community", how="semi").select("child").unique()
     reports = sub_reports.select(
-        pl.col("community").cast(pl.Int64).alias("child"), line=_csv("community", "title", "full_content")
+        pl.col("community").cast(pl.Int64).alias("child"), line=csv_line("community", "title", "full_content")
     )
-    reports = _counted(reports.join(needed, on="child", how="semi"), encoding)
+    reports = with_tokens(reports.join(needed, on="child", how="semi"), encoding)
     over = totals["community"].sort()
     substituted = [_substitute(rows.filter(pl.col("community") == number), reports, budget) for number in over]
     substituted = [

@@ -11,7 +11,8 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.polars_schema import polars_schema
-from graphrag_assets.pipeline.report_contexts import evidence, level_contexts
+from graphrag_assets.pipeline.report_contexts import LevelContexts, evidence, level_contexts
+from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
 from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
@@ -31,6 +32,7 @@ class ReportInputs(NamedTuple):
 
     communities, entities, relationships: as the tables. members: community, level, entity_id (level-complete).
     claims: as the table covariates, with human_readable_id and subject_entity_id, only claims about entities.
+    text_units: id, human_readable_id, text, if a model is to be shown text units in place of these tables.
     """
 
     communities: pl.DataFrame
@@ -38,6 +40,7 @@ class ReportInputs(NamedTuple):
     entities: pl.DataFrame
     relationships: pl.DataFrame
     claims: pl.DataFrame
+    text_units: pl.DataFrame | None = None
 
 
 def community_reports(
@@ -63,7 +66,8 @@ def community_reports(
     Returns:
         the table community_reports, sorted by community.
     """
-    communities, members, entities, relationships, claims = inputs
+    communities, members, entities, relationships, claims, text_units = inputs
+    passages = None if text_units is None else source_lines(text_units, encoding)
     lines = evidence(entities, relationships, claims, encoding)
     details = _details(entities, relationships, claims)
     # A report that was written by a fallback is written again.
@@ -81,10 +85,14 @@ def community_reports(
         sub_reports = pl.concat([empty_reports(), *done])
         below_reports = sub_reports.join(below, left_on="community", right_on="child", how="semi")
         contexts = level_contexts(own, below, lines, below_reports, max_tokens, encoding)
+        of_graph = contexts.contexts
+        if passages is not None:
+            shown = source_contexts(own, below, entities, passages, below_reports, max_tokens, encoding)
+            contexts = _shown_in_place(shown, contexts)
         prepared = _fingerprinted(at_level, contexts.contexts, reporter)
         reused = prepared.join(previous.select(*_WRITTEN, "context_tokens"), on="fingerprint", how="inner")
         if imported.height:
-            as_imported = _fingerprinted(at_level, contexts.contexts, schema.IMPORTED)
+            as_imported = _fingerprinted(at_level, of_graph, schema.IMPORTED)
             kept = _counted(_still_imported(as_imported, imported), encoding)
             reused = pl.concat([kept, reused]).unique("community", keep="first")
         fresh = prepared.join(reused, on="community", how="anti").sort("community")
@@ -92,6 +100,16 @@ def community_reports(
         written = _report_frame(write(materials), _counted(fresh, encoding), reporter)
         done += [_as_table(reused), written]
     return pl.concat([empty_reports(), *done]).sort("community")
+
+
+def _shown_in_place(shown: LevelContexts, contexts: LevelContexts) -> LevelContexts:
+    """`contexts` as `shown` to a model: where there is none, as they are.
+
+    Their own text remains part of the fingerprint, as `basis`: reports without a call are written from their rows.
+    """
+    own = contexts.contexts.rename({"context": "basis"})
+    joined = own.join(shown.contexts, on="community", how="full", coalesce=True)
+    return LevelContexts(joined.with_columns(context=pl.coalesce("context", "basis")), contexts.rows)
 
 
 def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFrame:
@@ -145,10 +163,10 @@ def _blank(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
     return [ReportRecord("", "", [], 0.0, "") for _ in materials]
 
 
-def _content(frames: Sequence[pl.DataFrame], *more: object) -> str:
+def _content(frames: Sequence[pl.DataFrame | None], *more: object) -> str:
     """A hash of the frames' rows and of everything else."""
     digest = hashlib.blake2b(repr(more).encode())
-    for frame in frames:
+    for frame in (frame for frame in frames if frame is not None):
         content = BytesIO()
         frame.write_ipc(content)
         digest.update(content.getbuffer())
@@ -165,13 +183,14 @@ def _fingerprinted(communities: pl.DataFrame, contexts: pl.DataFrame, reporter: 
     joined = communities.join(contexts, on="community", how="left").with_columns(
         pl.col("context").fill_null(""), n_text_units=pl.col("text_unit_ids").list.len().cast(pl.Int64)
     )
-    inputs = joined.select("community", "size", "n_text_units", "context").iter_rows()
+    basis = ["basis"] if "basis" in contexts.columns else []
+    inputs = joined.select("community", "size", "n_text_units", "context", *basis).iter_rows()
     prints = [stable_id("report", reporter, *row) for row in inputs]
     return joined.with_columns(
         pl.Series("fingerprint", prints, dtype=pl.String),
         pl.Series("id", [stable_id("community_report", key) for key in joined["id"]], dtype=pl.String),
         human_readable_id=pl.col("community"),
-    ).drop("title")
+    ).drop("title", *basis)
 
 
 def _counted(prepared: pl.DataFrame, encoding: str) -> pl.DataFrame:

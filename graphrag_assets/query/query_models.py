@@ -15,13 +15,13 @@ from graphrag_assets.errors import QueryError
 
 
 def answerer(chat_model: str | None = None) -> Answerer:
-    """The answerer: the chat model of that name, or of the settings, or the embedded default."""
+    """The answerer: the chat model of that name, or of the settings for questions, or the embedded default."""
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
     if chat_model:
-        settings = settings.model_copy(update={"chat_model": chat_model})
-    if not settings.chat_model:
+        settings = settings.model_copy(update={"query_model": chat_model})
+    if not settings.model_of("query"):
         return ExtractiveAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 

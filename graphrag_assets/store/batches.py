@@ -38,9 +38,10 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
 
 
 def languages_extracted_by(working: WorkingDatabase, extractor: str) -> pl.Series:
-    """The language of each document with a text unit extracted by `extractor`."""
+    """The language of each document with a text unit whose extractor has a name that begins with `extractor`."""
     return working.read(
-        "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units WHERE extractor = $extractor)",
+        "SELECT language FROM documents WHERE id IN (SELECT document_id FROM text_units "
+        "WHERE starts_with(extractor, $extractor))",
         {"extractor": extractor},
     )["language"]
 

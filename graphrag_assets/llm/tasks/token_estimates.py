@@ -48,6 +48,7 @@ RULES = {
     "extract_claims_continue": AnswerRule(0.2, 20),
     "summarize_descriptions": AnswerRule(0.0, 120),
     "community_report": AnswerRule(0.0, 700),
+    "community_report_text": AnswerRule(0.0, 700),
 }
 
 

@@ -1,0 +1,217 @@
+"""What performs each task: GRAPHRAG_METHOD, a setting per task, and a model and parameters per task."""
+
+import json
+
+import pytest
+
+from graphrag_assets.embedded import EXTRACTOR, REPORTER
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.settings import METHODS, Settings
+from tests.cli import run_command
+from tests.defs.test_language_models import BATCHES, contents, copy_index, use
+from tests.openai_server import running
+
+GRAPH_TASKS = {"ExtractGraph", "ExtractClaims"}
+
+
+@pytest.fixture
+def server():
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def modelled(project, server, monkeypatch):
+    """A project with documents, and a chat model; embeddings are the embedded default's."""
+    use(monkeypatch, server)
+    monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    return project
+
+
+@pytest.fixture
+def indexed(project, server, shared_folder, monkeypatch):
+    """The same, indexed by all models: `server` has no requests yet."""
+    use(monkeypatch, server)
+    return copy_index(project, shared_folder)
+
+
+def tasks(server) -> set[str]:
+    return {request.task for request in server.chats}
+
+
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [
+        ({}, "embedded"),
+        ({"chat_model": "openai/a"}, "standard"),
+        ({"chat_model": "openai/a", "method": "fast"}, "fast"),
+        ({"chat_model": "openai/a", "method": "embedded"}, "embedded"),
+        ({"report_model": "openai/a"}, "fast"),
+    ],
+)
+def test_the_method_follows_the_models_unless_it_is_set(project, given, method):
+    settings = Settings.load(**given)
+    assert settings.choices == METHODS[method]
+    assert settings.method_in_words.startswith(f"{method} (")
+
+
+def test_a_setting_of_one_task_overrides_the_method(project):
+    settings = Settings.load(chat_model="openai/a", method="fast", claims="off", summaries="model")
+    assert (
+        settings.method_in_words == "own choice (extraction: embedded, summaries: model, reports: model, claims: off)"
+    )
+    assert settings.as_rows()["claims"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "fast"}, "GRAPHRAG_METHOD=fast needs a chat model for reports: set GRAPHRAG_CHAT_MODEL or"),
+        ({"claims": "model"}, "GRAPHRAG_CLAIMS=model needs a chat model for claims: .* GRAPHRAG_EXTRACTION_MODEL, or"),
+        ({"reports": "off"}, "GRAPHRAG_REPORTS='off'"),
+        ({"chat_parameters": "[1]"}, "GRAPHRAG_CHAT_PARAMETERS.*JSON object"),
+        ({"report_parameters": '{"api_key": "x"}'}, "GRAPHRAG_REPORT_PARAMETERS.*'api_key' may hold a secret"),
+        ({"query_parameters": '{"timeout": 1}'}, "GRAPHRAG_QUERY_PARAMETERS.*'timeout' is no parameter"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):
+    with pytest.raises(SettingsError, match=message):
+        Settings.load(**given)
+
+
+def test_the_former_switch_of_claims_is_named(project, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EXTRACT_CLAIMS", "false")
+    with pytest.raises(SettingsError, match="GRAPHRAG_CLAIMS=off"):
+        Settings.load()
+
+
+def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
+    planned = dict(plan_index(modelled.index).by_task.select("task", "calls").iter_rows())
+    modelled.index_all()
+    assert tasks(server) == {"CommunityReport"}
+    assert planned == {"community_report_text": len(server.chats)}
+    (system, user) = server.chats[0].body["messages"]
+    assert "from the passages that speak of it" in system["content"]
+    assert "-----Sources-----\nid,text\n" in user["content"]
+    assert any(text[:40] in user["content"] for text in BATCHES.values())
+    assert modelled.sql("SELECT DISTINCT extractor FROM entity_mentions") == [(EXTRACTOR,)]
+    assert modelled.sql("SELECT count(*) FROM citations WHERE cited_id IS NULL") == [(0,)]
+    server.requests.clear()
+    tables = contents(modelled)
+    modelled.index_all()
+    assert server.requests == []
+    assert contents(modelled) == tables
+    modelled.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
+    modelled.index_all()
+    assert tasks(server) == {"CommunityReport"}
+    assert all("Liverpool" in str(request.body["messages"]) for request in server.chats)
+
+
+@pytest.mark.parametrize(
+    ("extraction", "claims", "asked", "extractor", "n_claims"),
+    [
+        ("embedded", "off", set(), f"{EXTRACTOR}+no-claims", False),
+        ("embedded", "model", {"ExtractClaims"}, f"{EXTRACTOR}+openai/test-chat#", True),
+        ("model", "off", {"ExtractGraph"}, "openai/test-chat#", False),
+        ("model", "embedded", {"ExtractGraph"}, "openai/test-chat#", None),
+    ],
+)
+def test_entities_and_claims_are_chosen_separately(
+    modelled, server, monkeypatch, extraction, claims, asked, extractor, n_claims
+):
+    for name, value in {"EXTRACTION": extraction, "CLAIMS": claims, "SUMMARIES": "embedded"}.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
+    modelled.index_all()
+    assert tasks(server) == asked
+    ((found,),) = modelled.sql("SELECT DISTINCT extractor FROM entity_mentions")
+    assert found.startswith(extractor)
+    assert found.endswith(f"+{EXTRACTOR}") == (claims == "embedded")
+    if n_claims is not None:
+        assert modelled.sql("SELECT count(*) > 0 FROM covariates") == [(n_claims,)]
+    assert modelled.sql("SELECT DISTINCT model FROM community_reports") == [(REPORTER,)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "asked"),
+    [
+        ("REPORTS", "embedded", set()),
+        ("SUMMARIES", "embedded", {"CommunityReport"}),
+        ("REPORT_PARAMETERS", '{"seed": 7}', {"CommunityReport"}),
+        ("REPORT_MODEL", "openai/other", {"CommunityReport"}),
+        ("QUERY_MODEL", "openai/other", set()),
+        ("CHAT_PARAMETERS", '{"service_tier": "flex"}', set()),
+    ],
+)
+def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch, setting, value, asked):
+    mentions = contents(indexed)["entity_mentions"]
+    monkeypatch.setenv(f"GRAPHRAG_{setting}", value)
+    indexed.index_all()
+    assert tasks(server) - {"ModelCheck"} <= asked
+    assert "REPORT" not in setting or tasks(server) - {"ModelCheck"} == asked
+    assert contents(indexed)["entity_mentions"] == mentions
+
+
+def test_status_and_plan_name_the_method(modelled, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
+    method = "fast (extraction: embedded, summaries: embedded, reports: model, claims: embedded)"
+    assert f"Method: {method}." in plan_index(modelled.index).notes
+    monkeypatch.setenv("GRAPHRAG_REPORTS", "embedded")
+    modelled.index_all()
+    assert "Method: embedded (" in run_command("status")
+
+
+def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/small")
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/middle")
+    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/large")
+    monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
+    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9}))
+    monkeypatch.setenv("GRAPHRAG_EXTRACTION_PARAMETERS", json.dumps({"num_ctx": 8192}))
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_PARAMETERS", json.dumps({"max_tokens": 500}))
+    monkeypatch.setenv("GRAPHRAG_REPORT_PARAMETERS", json.dumps({"temperature": 0.7, "seed": None}))
+    monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", json.dumps({"reasoning_effort": "low"}))
+    modelled.index_all()
+    from graphrag_assets.query import GraphRAG
+
+    assert GraphRAG().local("Who commanded the Great Eastern?").model == "openai/quick"
+    sent = {request.task: request.body for request in server.chats}
+    common = {"temperature": 0.2, "seed": 1, "top_p": 0.9}
+    expected = {
+        "ExtractGraph": ("small", common | {"num_ctx": 8192}),
+        "ExtractClaims": ("small", common | {"num_ctx": 8192}),
+        "Summary": ("middle", common | {"max_tokens": 500}),
+        "CommunityReport": ("large", {"temperature": 0.7, "top_p": 0.9}),
+        "text": ("quick", common | {"reasoning_effort": "low"}),
+    }
+    about = {"model", "messages", "response_format", "stream", "stream_options"}
+    for task in expected.keys() & sent.keys():
+        body = sent[task]
+        assert (body["model"], {k: v for k, v in body.items() if k not in about}) == expected[task], task
+    assert sent.keys() >= {"ExtractGraph", "CommunityReport", "text"}
+    models = dict(modelled.sql("SELECT task, any_value(model) FROM llm_calls GROUP BY ALL"))
+    assert (models["extract_graph"], models["community_report"]) == ("small", "large")
+
+
+def test_prices_are_those_of_the_model_that_is_used(modelled, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "1")
+    monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "4")
+    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1-mini")
+    notes = plan_index(modelled.index).notes
+    assert "openai/test-chat: $1 in, $4 out per million tokens, by the settings." in notes
+    assert "openai/gpt-4.1-mini: $0.4 in, $1.6 out per million tokens, by litellm's table." in notes
+
+
+def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_model(project, monkeypatch):
+    from graphrag_assets.llm.backend import chat_model
+
+    monkeypatch.setenv("GRAPHRAG_CHAT_API_KEY", "sk-of-the-chat-model")
+    given = {"chat_model": "openai/a", "chat_base_url": "http://127.0.0.1:1/v1"}
+    settings = Settings.load(**given, report_model="anthropic/b", extraction_model="openai/c")
+    assert chat_model(settings, use="report").options.base_url is None
+    assert chat_model(settings, use="report").options.api_key is None
+    assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]

@@ -42,6 +42,22 @@ def main() -> None:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".")
+@click.option(
+    "--from",
+    "settings_file",
+    type=click.Path(exists=True, path_type=Path),
+    help="A settings.yaml of GraphRAG 2 or 3, or its folder, to be translated.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing .env.")
+def init(folder: Path, settings_file: Path | None, force: bool) -> None:
+    """Write a commented .env and create the input folder in FOLDER, the current one by default."""
+    from graphrag_assets.cli.init import run_init
+
+    run_init(folder, settings_file, force)
+
+
+@main.command()
 @click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
 @click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
 @click.option("--all", "everything", is_flag=True, help="Index unchanged batches again, too.")

@@ -104,17 +104,17 @@ def test_references_and_strange_values_survive(tmp_path, monkeypatch):
     (tmp_path / "settings.yaml").write_text(
         """models:
   default_chat_model: {type: chat, model_provider: azure, model: "${DEPLOYMENT}-4", api_key: "it's a # key"}
-extract_graph: {entity_types: [a b, "c#d", "it's"]}
+extract_graph: {entity_types: [a b, "c#d", "it's", ${TYPE}]}
 "x\\nGRAPHRAG_SEED=1": 1
 """
     )
-    (tmp_path / ".env").write_text("DEPLOYMENT=prod\n")
+    (tmp_path / ".env").write_text("DEPLOYMENT=prod\nTYPE=ship\n")
     printed = run_command("init", "mine", "--from", "settings.yaml")
     assert "it's a # key" not in printed
     values = dotenv_values("mine/.env")
     assert values["GRAPHRAG_CHAT_MODEL"] == "azure/prod-4"
     assert values["GRAPHRAG_CHAT_API_KEY"] == "it's a # key"
-    assert values["GRAPHRAG_ENTITY_TYPES"] == "a b, c#d, it's"
+    assert values["GRAPHRAG_ENTITY_TYPES"] == "a b, c#d, it's, ship"
     assert "GRAPHRAG_SEED" not in values
 
 

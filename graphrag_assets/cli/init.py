@@ -16,7 +16,7 @@ from rich.text import Text
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graphrag_prompts import translate_prompt
-from graphrag_assets.interop.graphrag_settings import Translation, translate
+from graphrag_assets.interop.graphrag_settings import REFERENCE, Translation, translate
 from graphrag_assets.settings import Settings
 
 GROUPS = {
@@ -171,7 +171,8 @@ def read_source(path: Path, target: Path) -> Source:
 
 def _parsed(path: Path) -> Mapping[str, Any]:
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # GraphRAG replaces references before it parses: [${A}, b] is a list to it, but no YAML.
+        config = _restored(yaml.safe_load(REFERENCE.sub(r"__reference_\1__", path.read_text(encoding="utf-8"))))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.") from None
     except yaml.YAMLError as error:
@@ -181,6 +182,14 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     if not isinstance(config, Mapping):
         raise InputError(f"{path} has no settings of GraphRAG.")
     return config
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _restored(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_restored(inner) for inner in value]
+    return re.sub(r"__reference_(\w+?)__", r"${\1}", value) if isinstance(value, str) else value
 
 
 def _templates(translation: Translation, folder: Path) -> dict[str, str]:

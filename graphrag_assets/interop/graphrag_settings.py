@@ -302,6 +302,8 @@ def _model(key: str, values: dict[Key, Any], result: Translation) -> _Model:
     provider = _TYPES.get(kind) or model.pop("model_provider") or "openai"
     deployment = model.pop("deployment_name") or model.pop("azure_deployment_name")
     name = model.pop("model")
+    if kind not in ("litellm", "chat", "embedding", *_TYPES):
+        result.left_out[f"{key}.type"] = "a type of your own: check the name of the model; it must be one of litellm"
     if "mock" in f"{kind} {provider}":
         result.left_out[f"{key}.type"] = "a model for tests; the embedded default needs none"
     elif deployment or name:
@@ -564,6 +566,8 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
     workflows = leaves.pop(("workflows",), None) or []
     if "extract_graph_nlp" in workflows:
         result.set("method", "fast", "workflows")
+        if result.settings.get("claims") == "model":
+            result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
     elif workflows:
         result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

@@ -84,6 +84,9 @@ def test_settings_of_graphrag_are_in_force_and_its_key_is_not_printed(tmp_path, 
     )
     assert "as a list." in prompt[0]["content"]
     assert prompt[1]["content"] == "Who?"
+    names = re.findall(r"^(?:# )?(GRAPHRAG_\w+)=", env.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(names) == len(set(names))
+    assert "# GRAPHRAG_PROMPTS_DIR=graphrag-prompts\n" in env.read_text(encoding="utf-8")
     comments = [line for line in env.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
     for listed in ("extract_graph.prompt: ", "UNRELATED: ", "snapshots.graphml: ", "basic_search.prompt: "):
         assert any(listed in line for line in comments)

@@ -102,7 +102,12 @@ def env_text(source: Source | None = None) -> str:
     for title, names in groups.items():
         if names:
             parts.append("\n".join([f"# ---- {title}", *(_setting(name, given.get(name)) for name in names)]) + "\n")
-    return "\n".join(parts)
+    text = "\n".join(parts)
+    if source and source.templates:
+        unset = "# GRAPHRAG_PROMPTS_DIR="
+        made = "# Templates made of GraphRAG's prompts; to use them, remove the # of the next line."
+        text = text.replace(f"{unset}\n", f"{made}\n{unset}{_PROMPTS}\n")
+    return text
 
 
 def _setting(name: str, value: str | None) -> str:
@@ -123,9 +128,6 @@ def _origin(source: Source) -> str:
             lines.append(f"# {name}=")
     for name, value in (source.variables | source.translation.variables).items():  # type: ignore[operator]
         lines.append(f"{name}={_quoted(value)}")
-    if source.templates:
-        lines += ["", "# Templates made of GraphRAG's prompts. Without this line the built-in prompts are used."]
-        lines.append(f"# GRAPHRAG_PROMPTS_DIR={_PROMPTS}")
     return "\n".join(lines) + "\n"
 
 

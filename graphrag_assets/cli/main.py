@@ -18,6 +18,23 @@ METHODS = ("local", "global", "drift", "basic", "ask")
 RANKINGS = ("graph", "text", "words", "vectors")
 
 
+_METADATA = click.option(
+    "--filter",
+    "filters",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Search documents with this value of their metadata only; several values of a key are alternatives.",
+)
+_ENTITY_TYPES = click.option(
+    "--entity-type", "entity_types", multiple=True, help="Only entities of this type; may be given several times."
+)
+_HISTORY = click.option(
+    "--history",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help='JSON file with earlier turns: [{"role": "user", "content": "…"}, …].',
+)
+
+
 class _Commands(click.Group):
     """A group that shows this package's own errors as one line instead of a traceback."""
 
@@ -39,6 +56,22 @@ class _Commands(click.Group):
 @click.version_option(__version__)
 def main() -> None:
     """GraphRAG as a Dagster project: index a folder of documents into DuckDB and ask it questions."""
+
+
+@main.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".")
+@click.option(
+    "--from",
+    "settings_file",
+    type=click.Path(exists=True, path_type=Path),
+    help="A settings.yaml of GraphRAG 2 or 3, or its folder, to be translated.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing .env.")
+def init(folder: Path, settings_file: Path | None, force: bool) -> None:
+    """Write a commented .env and create the input folder in FOLDER, the current one by default."""
+    from graphrag_assets.cli.init import run_init
+
+    run_init(folder, settings_file, force)
 
 
 @main.command()
@@ -67,10 +100,21 @@ def dev(arguments: tuple[str, ...]) -> None:
 @click.argument("method", type=click.Choice(METHODS))
 @click.argument("question")
 @click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
-@click.option("--level", type=int, help="Global search: the level of communities, 0 being the coarsest. Default: 2.")
+@click.option(
+    "--level",
+    "--community-level",
+    type=int,
+    help="Level of communities, 0 being the coarsest. Global search reads this level (default: 2); local search and "
+    "DRIFT use reports down to it (default: all).",
+)
+@click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
+@click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
 @click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@_METADATA
+@_ENTITY_TYPES
+@_HISTORY
 @click.option("--timeout", type=float, help="Timeout of the search in seconds.")
 @click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer, its citations and usage as JSON.")
@@ -80,21 +124,52 @@ def query(
     question: str,
     path: Path | None,
     level: int | None,
+    dynamic: bool,
+    hops: int | None,
     response_type: str | None,
     batches: tuple[str, ...],
     documents: tuple[str, ...],
+    filters: tuple[str, ...],
+    entity_types: tuple[str, ...],
+    history: Path | None,
     timeout: float | None,
     stream: bool | None,
     as_json: bool,
     context: bool,
 ) -> None:
     """Ask QUESTION by METHOD: local, global, drift or basic; ask chooses the method by the question."""
-    from graphrag_assets.cli.query import Output, run_query
+    from graphrag_assets.cli.query import Output, common_options, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
-    given |= {"batches": batches or None, "documents": documents or None}
+    given |= {"dynamic": dynamic or None} | hops_option(method, hops)
+    given |= common_options(batches, documents, filters, entity_types, history)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)
+
+
+@main.command()
+@click.argument("asked", nargs=-1)
+@click.option("--count", type=int, default=5, show_default=True, help="Maximum number of questions.")
+@click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
+@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
+@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@_METADATA
+@_ENTITY_TYPES
+@_HISTORY
+def questions(
+    asked: tuple[str, ...],
+    count: int,
+    path: Path | None,
+    batches: tuple[str, ...],
+    documents: tuple[str, ...],
+    filters: tuple[str, ...],
+    entity_types: tuple[str, ...],
+    history: Path | None,
+) -> None:
+    """Suggest questions that the data answers: after the questions ASKED so far, or to begin with."""
+    from graphrag_assets.cli.query import common_options, run_questions
+
+    run_questions(asked, count, path, common_options(batches, documents, filters, entity_types, history))
 
 
 @main.command()

@@ -1,15 +1,17 @@
-"""`query`: ask the publication."""
+"""`query` and `questions`: ask the publication, and what to ask it."""
 
 import enum
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.markdown import Markdown
 
 from graphrag_assets.cli.terminal import Console, write
-from graphrag_assets.query import AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.errors import InputError, QueryError
+from graphrag_assets.query import AnswerStream, GraphRAG, LocalOptions, answer_to_json, answer_to_markdown
 
 
 class Output(enum.Enum):
@@ -41,6 +43,59 @@ def run_query(method: str, question: str, path: Path | None, options: Mapping[st
                 write(answer_to_json(answer) + "\n")
             else:
                 console.print(Markdown(answer_to_markdown(answer)))
+
+
+def run_questions(asked: Sequence[str], count: int, path: Path | None, options: Mapping[str, Any]) -> None:
+    """Print questions to ask after those of the history and `asked`."""
+    before = [*options.get("history", ()), *(("user", question) for question in asked)]
+    others = {name: value for name, value in options.items() if name != "history"}
+    with GraphRAG(path) as rag:
+        for question in rag.questions(before, count, **others):
+            Console().print(question, markup=False, highlight=False, soft_wrap=True)
+
+
+def common_options(
+    batches: Sequence[str],
+    documents: Sequence[str],
+    metadata: Sequence[str],
+    entity_types: Sequence[str],
+    history: Path | None,
+) -> dict[str, Any]:
+    """The options of every search that were given on the command line.
+
+    Raises:
+        InputError: the history is no JSON list.
+        QueryError: metadata without a key.
+    """
+    given = {"batches": batches, "documents": documents, "entity_types": entity_types, "metadata": _metadata(metadata)}
+    return {name: value for name, value in given.items() if value} | ({"history": _turns(history)} if history else {})
+
+
+def hops_option(method: str, hops: int | None) -> dict[str, Any]:
+    """The length of paths: an option of local search, and of the local searches of DRIFT."""
+    if hops is None:
+        return {}
+    return {"local": LocalOptions(hops=hops)} if method == "drift" else {"hops": hops}
+
+
+def _metadata(pairs: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not key or not separator:
+            raise QueryError(f"--filter {pair!r} is no KEY=VALUE, such as topic=standards.")
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _turns(file: Path) -> list[Any]:
+    try:
+        turns = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"The history {file} cannot be read as JSON: {error}.") from None
+    if not isinstance(turns, list):
+        raise InputError(f'The history {file} is no list of turns, such as [{{"role": "user", "content": "…"}}].')
+    return turns
 
 
 def _print_stream(stream: AnswerStream[Any], console: Console) -> None:

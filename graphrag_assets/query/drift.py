@@ -19,10 +19,11 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.answering import Mapped, Point
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.fetch import report_rows
+from graphrag_assets.query.fetch import report_rows, reports_to_level
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.local import REPORTS, LocalOptions, local_context
-from graphrag_assets.query.option_types import Count, Flag, Options, PositiveCount, Seed
+from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed
 from graphrag_assets.query.results import Action, Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -40,6 +41,7 @@ class DriftOptions(Options):
     Args:
         primer_reports: number of reports, the nearest ones, that are read first.
         primer_folds: number of calls that read them.
+        community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all.
         hypothetical_answer: search the reports with an answer invented by the model; it resembles them more than
             the question does.
         depth: number of rounds of follow-up questions.
@@ -54,6 +56,7 @@ class DriftOptions(Options):
 
     primer_reports: Count = 20
     primer_folds: PositiveCount = 5
+    community_level: OptionalCount = None
     hypothetical_answer: Flag = True
     depth: Count = 2
     breadth: Count = 4
@@ -83,7 +86,8 @@ class DriftOptions(Options):
     def of_steps(self) -> LocalOptions:
         """The options of the local searches, within the limit of this search."""
         limit = min(self.local.max_context_tokens, self.max_context_tokens)
-        return replace(self.local, max_context_tokens=limit)
+        level = self.local.community_level if self.community_level is None else self.community_level
+        return replace(self.local, max_context_tokens=limit, community_level=level)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +189,7 @@ def primer_context(
 ) -> Context:
     """The reports nearest to the question, in folds: one section Reports per fold."""
     started = time.perf_counter()
-    nearest = search_texts(reader, "community_report", question, options.primer_reports, scope)
+    nearest = _nearest_reports(reader, question, options, scope)
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
     filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
@@ -193,11 +197,20 @@ def primer_context(
     return Context("drift", question.text, sections, time.perf_counter() - started)
 
 
+def _nearest_reports(reader: Reader, question: Question, options: DriftOptions, scope: Scope) -> list[int]:
+    """The reports nearest to the question, the best first, down to the level of the options."""
+    if options.community_level is None:
+        return search_texts(reader, "community_report", question, options.primer_reports, scope)
+    nearest = search_texts(reader, "community_report", question, size(reader, "community_reports"), scope)
+    levels = reports_to_level(reader, options.community_level)
+    return [number for number in nearest if number in levels][: options.primer_reports]
+
+
 def example_report(
     reader: Reader, question: Question, options: DriftOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> str:
     """The report whose style a hypothetical answer follows, drawn from the nearest; empty if there is none."""
-    nearest = search_texts(reader, "community_report", question, options.primer_reports, scope)
+    nearest = _nearest_reports(reader, question, options, scope)
     if not nearest:
         return ""
     drawn = random.Random(options.seed).choice(nearest)

@@ -256,6 +256,12 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
     return _counted(found)
 
 
+def reports_to_level(reader: Reader, level: int) -> set[int]:
+    """Numbers of the reports on communities at `level` and above it."""
+    found = reader.rows("SELECT human_readable_id FROM community_reports WHERE level <= $level", {"level": level})
+    return set(found["human_readable_id"])
+
+
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
     """The reports of these numbers, in the order given.
 

@@ -22,7 +22,17 @@ from graphrag_assets.query.fetch import (
     text_units_of,
 )
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Share, Text, Texts
+from graphrag_assets.query.option_types import (
+    Count,
+    Flag,
+    Number,
+    OptionalCount,
+    Options,
+    PositiveCount,
+    Share,
+    Text,
+    Texts,
+)
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.results import Answer
@@ -50,6 +60,7 @@ class LocalOptions(Options):
         relationship_ranking_attribute: weight, or rank (combined degree).
         include_community_rank: show each report's rank.
         min_community_rank: minimum rank of the reports that are used.
+        community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all.
         include_covariates: add a section of claims.
         return_candidate_context: the frames also have the rows that did not fit.
     """
@@ -70,6 +81,7 @@ class LocalOptions(Options):
     )
     include_community_rank: Flag = False
     min_community_rank: Number = 0.0
+    community_level: OptionalCount = None
     include_covariates: Flag = True
     return_candidate_context: Flag = True
 
@@ -260,6 +272,8 @@ def _relationships(
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
+    if options.community_level is not None:
+        reports = reports.filter(pl.col("level") <= options.community_level)
     if options.min_community_rank <= 0:
         return reports
     return reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)

@@ -25,6 +25,9 @@ def _as_tuple(given: Any) -> Any:
 
 
 Count = Annotated[int, Field(ge=0, le=MAXIMUM, description=f"a whole number from 0 to {MAXIMUM:,}")]
+OptionalCount = Annotated[
+    Annotated[int, Field(ge=0, le=MAXIMUM)] | None, Field(description=f"a whole number from 0 to {MAXIMUM:,}, or None")
+]
 PositiveCount = Annotated[int, Field(ge=1, le=MAXIMUM, description=f"a whole number from 1 to {MAXIMUM:,}")]
 Seed = Annotated[int, Field(description="a whole number")]
 Number = Annotated[float, Field(allow_inf_nan=False, description="a number")]

@@ -182,6 +182,12 @@ def test_reports_below_the_minimum_rank_are_not_used(reader: Reader) -> None:
     assert set(frame["community"]) <= {0, 1, 2}
 
 
+def test_reports_below_the_level_are_not_used(reader: Reader) -> None:
+    frame = local_context(reader, QUESTION, LocalOptions(community_level=0)).frames["reports"]
+    assert set(frame["level"]) == {0}
+    assert 1 in set(local_context(reader, QUESTION).frames["reports"]["level"])
+
+
 def test_entities_can_be_included_and_excluded_by_name(reader: Reader) -> None:
     options = LocalOptions(
         top_k_entities=3, include_entity_names=("Penguin",), exclude_entity_names=("Niagara", "captain of the Niagara")

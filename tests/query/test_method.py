@@ -36,7 +36,7 @@ def test_help_is_about_the_search(rag: GraphRAG) -> None:
     shown = pydoc.render_doc(rag.local, renderer=pydoc.plaintext)
     for part in ("about particular things", "top_k_entities=10", "top_k_relationships: maximum number", "timeout:"):
         assert part in shown
-    assert "community_level" not in shown
+    assert "primer_reports" not in shown
 
 
 @pytest.mark.parametrize("method", ["local", "alocal"])

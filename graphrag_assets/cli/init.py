@@ -1,0 +1,249 @@
+"""`init`: the `.env` and the input folder of a new index, also from the settings of Microsoft GraphRAG."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dotenv import dotenv_values
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from graphrag_assets.cli.terminal import Console
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.graphrag_prompts import translate_prompt
+from graphrag_assets.interop.graphrag_settings import REFERENCE, Translation, translate
+from graphrag_assets.settings import Settings
+
+GROUPS = {
+    "Where things are": ("data", "input"),
+    "Documents": ("text_column", "title_column", "id_column", "text_encoding", "max_document_mb"),
+    "Text units": ("chunking", "chunk_size", "chunk_overlap", "tokenizer", "text_unit_context"),
+    "Models": (
+        *("chat_model", "chat_base_url", "chat_parameters", "embedding_model", "embedding_base_url", "method"),
+        *("extraction_model", "summary_model", "report_model", "query_model", "structured_output"),
+    ),
+    "What models are asked for": (
+        *("entity_types", "max_gleanings", "claims", "language", "report_words", "report_input_tokens", "prompts_dir"),
+    ),
+    "Limits": (
+        *("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout"),
+    ),
+    "Communities": ("max_cluster_size", "seed"),
+    "Automation and publications": ("automation", "nightly_cron", "keep_publications"),
+}
+"""The settings that people usually change."""
+
+_HEAD = """\
+# Settings of this index. Commands read them in the folder where they are started; variables of the environment win.
+# Lines that begin with # have no effect and show the default. All settings: docs/settings.md
+"""
+_KEYS = """\
+# ---- Keys: the provider's own variable, or one for the server of _CHAT_BASE_URL or _EMBEDDING_BASE_URL
+# OPENAI_API_KEY=
+# GRAPHRAG_CHAT_API_KEY=
+# GRAPHRAG_EMBEDDING_API_KEY=
+"""
+_NAMES = ("settings.yaml", "settings.yml", "settings.json")
+_PROMPTS = "graphrag-prompts"
+_PLACEHOLDER = "<API_KEY>"  # `graphrag init` writes it
+_PLAIN = re.compile(r"[\w./:@%+,=-]*")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A settings.yaml of GraphRAG, translated.
+
+    Attributes:
+        variables: of its `.env`: those that the settings refer to, or all that would be replaced.
+        templates: translated prompts, by the names of their files.
+    """
+
+    path: Path
+    translation: Translation
+    variables: Mapping[str, str]
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_init(folder: Path, settings_file: Path | None, force: bool) -> None:
+    """Write `.env` and create the input folder; print what to do next.
+
+    Raises:
+        InputError: there is a `.env` already and `force` is not set; or the settings cannot be read.
+    """
+    source = read_source(settings_file, folder) if settings_file else None
+    templates = {folder / _PROMPTS / name: text for name, text in source.templates.items()} if source else {}
+    if taken := [path for path in (folder / ".env", *templates) if path.exists()]:
+        if not force:
+            raise InputError(f"{taken[0]} exists. Choose another folder, or replace it with --force.")
+        for path in taken:
+            path.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in templates.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    _write_private(folder / ".env", env_text(source))
+    given = source.translation.settings.get("input") if source else None
+    if given is None:
+        (folder / "data" / "input").mkdir(parents=True, exist_ok=True)
+    _report(folder, source, given or "data/input")
+
+
+def env_text(source: Source | None = None) -> str:
+    """The text of `.env`: the usual settings with their defaults as comments, and the translated ones."""
+    given = source.translation.settings if source else {}
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = GROUPS | {"Others": tuple(name for name in given if name not in grouped)}
+    parts = [_HEAD, *([_origin(source)] if source else [_KEYS])]
+    for title, names in groups.items():
+        if names:
+            parts.append("\n".join([f"# ---- {title}", *(_setting(name, given.get(name)) for name in names)]) + "\n")
+    text = "\n".join(parts)
+    if source and source.templates:
+        unset = "# GRAPHRAG_PROMPTS_DIR="
+        made = "# Templates made of GraphRAG's prompts; to use them, remove the # of the next line."
+        text = text.replace(f"{unset}\n", f"{made}\n{unset}{_PROMPTS}\n")
+    return text
+
+
+def _setting(name: str, value: str | None) -> str:
+    option = Settings.model_fields[name]
+    default = "" if option.default is None else _quoted(str(option.default))
+    variable = f"GRAPHRAG_{name.upper()}"
+    line = f"# {variable}={default}" if value is None else f"{variable}={_quoted(value)}"
+    return f"# {option.description}\n{line}"
+
+
+def _origin(source: Source) -> str:
+    """The variables that translated settings refer to, keys, and what was not translated."""
+    lines = ["# Translated from GraphRAG's settings. Not translated:"]
+    lines += [_comment(f"  {key}: {reason}") for key, reason in source.translation.left_out.items()]
+    lines += ["", "# ---- Variables and keys"]
+    for name in source.translation.references():
+        if name not in source.variables:
+            lines.append(f"# {name}=")
+    for name, value in (source.variables | source.translation.variables).items():  # type: ignore[operator]
+        lines.append(f"{name}={_quoted(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    """A comment of one line, whatever the text holds."""
+    return f"# {' '.join(text.split())}"
+
+
+def _quoted(value: str) -> str:
+    """A value as python-dotenv reads it."""
+    if _PLAIN.fullmatch(value) or re.fullmatch(r"\$\{\w+\}", value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def read_source(path: Path, target: Path) -> Source:
+    """The translation of GraphRAG's settings in a file or a folder, for a `.env` in `target`.
+
+    Raises:
+        InputError: the file is missing, is no YAML, or has no settings of GraphRAG 2 or 3.
+    """
+    if path.is_dir():
+        path = next((path / name for name in _NAMES if (path / name).is_file()), path / _NAMES[0])
+    config = _parsed(path)
+    translation = translate(config, path.parent, target)
+    theirs = {
+        name: value
+        for name, value in dotenv_values(path.parent / ".env").items()
+        if value is not None and value != _PLACEHOLDER
+    }
+    needed = set(translation.references())
+    if (path.parent / ".env").resolve() == (target / ".env").resolve():  # --force replaces it
+        ours = {f"GRAPHRAG_{name.upper()}" for name in Settings.model_fields} | translation.variables.keys()
+        needed |= theirs.keys() - ours
+    for name in sorted(theirs.keys() - needed):
+        translation.left_out[f".env: {name}"] = "the settings do not refer to it; copy it if a model needs it"
+    for name in sorted(needed - theirs.keys()):
+        known = "in the environment, not copied" if name in os.environ else "not set: give it a value in .env"
+        translation.left_out[f"${{{name}}}"] = known
+    templates = _templates(translation, path.parent)
+    return Source(path, translation, {name: theirs[name] for name in sorted(needed & theirs.keys())}, templates)
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    try:
+        # GraphRAG replaces references before it parses: [${A}, b] is a list to it, but no YAML.
+        config = _restored(yaml.safe_load(REFERENCE.sub(r"__reference_\1__", path.read_text(encoding="utf-8"))))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)  # without the line itself, which may hold a key
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{line} is no YAML: {getattr(error, 'problem', '') or 'a bad character'}.") from None
+    if not isinstance(config, Mapping):
+        raise InputError(f"{path} has no settings of GraphRAG.")
+    return config
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _restored(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_restored(inner) for inner in value]
+    return re.sub(r"__reference_(\w+?)__", r"${\1}", value) if isinstance(value, str) else value
+
+
+def _templates(translation: Translation, folder: Path) -> dict[str, str]:
+    """The prompts that can be templates here; the reasons of the others are added to `left_out`."""
+    found = {}
+    for key, name in translation.prompts.items():
+        try:
+            made = translate_prompt(key, (folder / name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            translation.left_out[key] = f"{name} cannot be read; the built-in prompt is used"
+            continue
+        if isinstance(made, str):
+            translation.left_out[key] = made
+        else:
+            found[f"{made[0]}.jinja"] = made[1]
+    return found
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _report(folder: Path, source: Source | None, input_folder: str) -> None:
+    console = Console()
+
+    def say(lines: Iterable[str]) -> None:
+        for line in lines:
+            console.print(Text(line), soft_wrap=True)
+
+    if source:
+        say([f"Translated {len(source.translation.settings)} settings of {source.path}. Not translated:"])
+        console.print(_left_out(source.translation.left_out))
+        if source.templates:
+            say([f"Prompts translated to {folder / _PROMPTS}; .env says how to use them."])
+    say([f"Written: {folder / '.env'}, readable by you alone."])
+    say(["Next:", *([] if folder.resolve() == Path.cwd() else [f"  cd {folder}"])])
+    say([] if source else ["  edit .env                  # models; without one, the embedded default"])
+    if not (source and "input" in source.translation.settings):
+        say([f"  put documents in {input_folder}/"])
+    say(["  graphrag-assets plan       # what the index will cost", "  graphrag-assets index"])
+    say(['  graphrag-assets query ask "…"'])
+    if source and (source.path.parent / "output").is_dir():
+        say([f"Or keep the index of GraphRAG: graphrag-assets import {(source.path.parent / 'output').resolve()}"])
+
+
+def _left_out(left_out: Mapping[str, str]) -> Table:
+    """The keys by reason."""
+    table = Table(box=box.SIMPLE_HEAD, show_lines=True)
+    table.add_column("key", overflow="fold")
+    table.add_column("why, or what to do", overflow="fold")
+    for reason in dict.fromkeys(left_out.values()):
+        table.add_row(Text("\n".join(key for key in left_out if left_out[key] == reason)), Text(reason))
+    return table

@@ -1,0 +1,573 @@
+"""Translates a `settings.yaml` of Microsoft GraphRAG 2 or 3 into this project's settings.
+
+Pure functions: what is read is a parsed file, what comes out are values for `.env`, and a reason for every key that has
+no counterpart. References such as `${GRAPHRAG_API_KEY}` stay references; `.env` resolves them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.settings import Parameters, Settings
+
+Key = tuple[str, ...]
+
+REFERENCE = re.compile(r"\$\{(\w+)\}")
+_SHORT_REFERENCE = re.compile(r"(?<!\$)\$([A-Za-z_]\w*)")
+
+_SETTINGS = {
+    "chunks.size": "chunk_size",
+    "chunks.overlap": "chunk_overlap",
+    "input.text_column": "text_column",
+    "input.title_column": "title_column",
+    "input.id_column": "id_column",
+    "input.encoding": "text_encoding",
+    "extract_graph.max_gleanings": "max_gleanings",
+    "cluster_graph.max_cluster_size": "max_cluster_size",
+    "cluster_graph.seed": "seed",
+    "community_reports.max_length": "report_words",
+    "community_reports.max_input_length": "report_input_tokens",
+    "concurrent_requests": "concurrency",
+}
+"""Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`_RENAMED`)."""
+
+_RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
+
+_ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
+_FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
+_LOCAL = "an option of each question: rag.local(…, {}=…); docs/query.md"
+_GLOBAL = "an option of each question: rag.global_(…, {}=…); docs/query.md"
+_DYNAMIC = "an option of each question: rag.global_(…, dynamic=DynamicOptions({}=…)); docs/query.md"
+_DRIFT = "an option of each question: rag.drift(…, {}=…); docs/query.md"
+_DRIFT_LOCAL = "an option of each question: rag.drift(…, local=LocalOptions({}=…)); docs/query.md"
+_BASIC = "an option of each question: rag.basic(…, {}=…); docs/query.md"
+_PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
+
+_REASONS = {
+    "async_mode": "calls are always asynchronous",
+    "input.type": "formats are recognized by the names of the files",
+    "input.file_type": "formats are recognized by the names of the files",
+    "input.file_pattern": "every file of a known format is read; move other files out of the folder",
+    "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
+    "input.metadata": "all columns of structured files are kept, in documents.raw_data",
+    "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
+    "chunks.prepend_metadata": "title and headings are kept beside the text, not in it: GRAPHRAG_TEXT_UNIT_CONTEXT",
+    "chunks.chunk_size_includes_metadata": "the context of a text unit does not count; its text does",
+    "output": _ELSEWHERE,
+    "outputs": _ELSEWHERE,
+    "update_index_output": _ELSEWHERE,
+    "update_output_storage": _ELSEWHERE,
+    "table_provider": _ELSEWHERE,
+    "vector_store": _ELSEWHERE,
+    "cache": "the ledger keeps all answers; GRAPHRAG_LEDGER_URL moves it to another database",
+    "reporting": "logs are Dagster's, and errors are rows of index_errors",
+    "root_dir": "paths are relative to the folder that a command is started in",
+    "snapshots": "`graphrag-assets export` writes the graph and the vectors",
+    "umap": "the map has its own layout",
+    "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
+    "prune_graph": _FAST,
+    "extract_graph_nlp": _FAST,
+    "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
+    "summarize_descriptions.max_length": "no setting; the prompt summarize_descriptions says how long",
+    "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
+    "extract_claims.description": "no setting; the prompt extract_claims says what a claim is",
+    "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
+    "embed_text.batch_max_tokens": "no setting; requests are filled up to a fixed size",
+    "embed_text.names": "text units, entities and reports are all embedded",
+    "embed_text.vector_store_id": _ELSEWHERE,
+    "*.model_instance_name": "the ledger is not divided; llm_calls has the task of each call",
+    "*.strategy": "no counterpart",
+    **{
+        f"local_search.{name}": _LOCAL.format(name)
+        for name in (
+            *("text_unit_prop", "community_prop", "conversation_history_max_turns"),
+            *("top_k_entities", "top_k_relationships", "max_context_tokens"),
+        )
+    },
+    "global_search.max_context_tokens": _GLOBAL.format("max_context_tokens"),
+    "global_search.data_max_tokens": _GLOBAL.format("max_reduce_tokens"),
+    "global_search.map_max_length": _GLOBAL.format("max_map_words"),
+    "global_search.reduce_max_length": _GLOBAL.format("max_reduce_words"),
+    **{
+        f"global_search.dynamic_search_{name}": _DYNAMIC.format(name)
+        for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
+    },
+    "drift_search.data_max_tokens": _DRIFT.format("max_context_tokens"),
+    "drift_search.primer_llm_max_tokens": _DRIFT.format("max_context_tokens"),
+    "drift_search.drift_k_followups": _DRIFT.format("primer_reports"),
+    "drift_search.primer_folds": _DRIFT.format("primer_folds"),
+    "drift_search.n_depth": _DRIFT.format("depth"),
+    "drift_search.concurrency": "calls of questions share GRAPHRAG_CONCURRENCY",
+    "drift_search.local_search_text_unit_prop": _DRIFT_LOCAL.format("text_unit_prop"),
+    "drift_search.local_search_community_prop": _DRIFT_LOCAL.format("community_prop"),
+    "drift_search.local_search_top_k_mapped_entities": _DRIFT_LOCAL.format("top_k_entities"),
+    "drift_search.local_search_top_k_relationships": _DRIFT_LOCAL.format("top_k_relationships"),
+    "drift_search.local_search_max_data_tokens": _DRIFT_LOCAL.format("max_context_tokens"),
+    **{
+        f"drift_search.{name}": _PARAMETER
+        for name in (
+            *("reduce_max_tokens", "reduce_temperature", "reduce_max_completion_tokens", "local_search_temperature"),
+            *("local_search_top_p", "local_search_n", "local_search_llm_max_gen_tokens"),
+            "local_search_llm_max_gen_completion_tokens",
+        )
+    },
+    "basic_search.k": _BASIC.format("k"),
+    "basic_search.max_context_tokens": _BASIC.format("max_context_tokens"),
+}
+"""Why a key, or a section, is not translated. The longest one that fits counts; * is any section."""
+
+_REASONS_OF_MODELS = {
+    "async_mode": "calls are always asynchronous",
+    "retry": "retries wait exponentially with jitter, or as long as the server says",
+    "retry_strategy": "retries wait exponentially with jitter, or as long as the server says",
+    "max_retry_wait": "a retry waits at most 60 seconds, or as long as the server says",
+    "rate_limit": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
+    "rate_limit_strategy": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
+    "metrics": "calls, tokens, seconds and dollars are rows of llm_calls",
+    "encoding_model": "GRAPHRAG_TOKENIZER counts the tokens of all models",
+    "audience": "set the variables of litellm for Azure, such as AZURE_AD_TOKEN",
+    "proxy": "set HTTPS_PROXY in the environment",
+    "responses": "for tests only",
+    "mock_responses": "for tests only",
+}
+_PARAMETERS_OF_MODELS = (
+    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty"),
+    "reasoning_effort",
+)
+_TYPES = {
+    **{"openai_chat": "openai", "openai_embedding": "openai"},
+    **{"azure_openai_chat": "azure", "azure_openai_embedding": "azure"},
+}
+_USES = {
+    "chat": "extract_graph",
+    "summary": "summarize_descriptions",
+    "report": "community_reports",
+    "query": "local_search",
+}
+"""Which section's model is used for what."""
+_SAME_USE = {"extract_claims": "chat", "global_search": "query", "drift_search": "query", "basic_search": "query"}
+
+
+@dataclass
+class Translation:
+    """What a settings.yaml becomes.
+
+    Attributes:
+        settings: values by the names of `Settings`.
+        variables: other variables: keys, and what litellm reads.
+        left_out: the keys that have no counterpart, each with the reason or the remedy.
+        prompts: the files of prompts, by their keys.
+    """
+
+    settings: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+
+    def references(self) -> list[str]:
+        """Names of the variables to which values refer."""
+        values = [*self.settings.values(), *self.variables.values()]
+        return sorted({name for value in values for name in REFERENCE.findall(value)})
+
+    def set(self, name: str, value: object, key: str) -> None:
+        """Set a setting to a value, if it is a valid one."""
+        text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+        if not REFERENCE.search(text) and (problem := _problem(name, text)):
+            self.left_out[key] = f"GRAPHRAG_{name.upper()} cannot have this value: {problem}"
+        else:
+            self.settings[name] = text
+
+
+def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translation:
+    """The settings that make an index like that of GraphRAG, and the keys that have no counterpart.
+
+    Args:
+        config: the file, parsed; references in it are not resolved.
+        folder: the folder of the file, to which its paths are relative.
+        target: the folder of the new `.env`.
+
+    Raises:
+        InputError: these are no settings of GraphRAG 2 or 3.
+    """
+    version = 3 if "completion_models" in config else 2
+    if "models" not in config and version == 2:
+        raise InputError(
+            "These are no settings of GraphRAG 2 or 3: neither `models` nor `completion_models` is in them. Older ones "
+            "are brought to version 2 by `graphrag init --force` of GraphRAG 2."
+        )
+    result = Translation()
+    leaves = {_renamed(key): value for key, value in _leaves(config)}
+    models = {
+        name: _take(leaves, name) for name in ("models", "completion_models", "embedding_models") if name in config
+    }
+    _translate_models(result, models, leaves, version)
+    _translate_input(result, leaves, folder, target)
+    _translate_chunking(result, leaves, version)
+    _translate_claims(result, leaves)
+    types = leaves.pop(("extract_graph", "entity_types"), None)
+    if types:
+        result.set("entity_types", ", ".join(map(str, types)) if isinstance(types, list) else types, "entity_types")
+    _translate_workflows(result, leaves)
+    leaves.setdefault(("community_reports", "max_length"), 2000)  # GraphRAG's default
+    for key, name in _SETTINGS.items():
+        value = leaves.pop(tuple(key.split(".")), None)
+        if value is not None and (name, str(value).lower()) != ("text_encoding", "utf-8"):
+            result.set(name, value, key)
+    for rest, value in leaves.items():
+        if rest[-1] == "prompt" or rest[-1].endswith("_prompt"):
+            result.prompts[".".join(rest)] = str(value)
+        else:
+            result.left_out[".".join(rest)] = _reason(rest)
+    if version == 3:
+        result.left_out = {_name_in_3(key): reason for key, reason in result.left_out.items()}
+    return result
+
+
+def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """The values of nested mappings with their keys; null is no value."""
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            yield from _leaves(value, (*key, str(name)))
+    elif config is not None:
+        yield key, _SHORT_REFERENCE.sub(r"${\1}", config).replace("$$", "$") if isinstance(config, str) else config
+
+
+def _renamed(key: Key) -> Key:
+    return (*_RENAMED.get(key[0], key[:1]), *key[1:])
+
+
+def _name_in_3(key: str) -> str:
+    for new, old in _RENAMED.items():
+        if f"{key}.".startswith(f"{'.'.join(old)}."):
+            return new + key.removeprefix(".".join(old))
+    return key
+
+
+def _take(leaves: dict[Key, Any], section: str) -> dict[str, dict[Key, Any]]:
+    """Remove a section of models; its leaves by model."""
+    found: dict[str, dict[Key, Any]] = {}
+    for key in [key for key in leaves if key[0] == section and len(key) > 1]:
+        found.setdefault(key[1], {})[key[2:]] = leaves.pop(key)
+    return found
+
+
+def _reason(key: Key) -> str:
+    for length in range(len(key), 0, -1):
+        for name in (".".join(key[:length]), ".".join(("*", *key[1:length]))):
+            if name in _REASONS:
+                return _REASONS[name]
+    return "not known: no setting of GraphRAG 2.7 or 3.3, or one without a counterpart"
+
+
+def _problem(name: str, value: str) -> str:
+    """Why a setting cannot have a value; empty if it can."""
+    option = Settings.model_fields[name]
+    annotation: Any = Annotated[option.annotation, option]
+    try:
+        TypeAdapter(annotation).validate_python(value)
+    except ValidationError as error:
+        return str(error.errors()[0]["msg"])
+    return ""
+
+
+# ---- models
+
+
+@dataclass
+class _Model:
+    """A model of the file. `values` are its further leaves, which are removed when they are used."""
+
+    key: str
+    values: dict[Key, Any]
+    name: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def pop(self, *key: str) -> Any:
+        return self.values.pop(key, None)
+
+    @property
+    def provider(self) -> str:
+        return self.name.partition("/")[0]
+
+
+def _model(key: str, values: dict[Key, Any], result: Translation) -> _Model:
+    model = _Model(key, values)
+    kind = model.pop("type") or "litellm"
+    provider = _TYPES.get(kind) or model.pop("model_provider") or "openai"
+    deployment = model.pop("deployment_name") or model.pop("azure_deployment_name")
+    name = model.pop("model")
+    if kind not in ("litellm", "chat", "embedding", *_TYPES):
+        result.left_out[f"{key}.type"] = "a type of your own: check the name of the model; it must be one of litellm"
+    if "mock" in f"{kind} {provider}":
+        result.left_out[f"{key}.type"] = "a model for tests; the embedded default needs none"
+    elif deployment or name:
+        model.name = f"{provider}/{deployment or name}"
+    if deployment and name and deployment != name:
+        result.left_out[f"{key}.model"] = (
+            "the deployment is named instead; if litellm does not know its prices, set "
+            "GRAPHRAG_CHAT_INPUT_USD_PER_MILLION and _OUTPUT_USD_PER_MILLION"
+        )
+    model.parameters = _parameters(model, result)
+    return model
+
+
+def _parameters(model: _Model, result: Translation) -> dict[str, Any]:
+    given: dict[Key, Any] = {(name,): model.pop(name) for name in _PARAMETERS_OF_MODELS}
+    given |= {key: model.values.pop(key) for key in [k for k in model.values if k[0] == "call_args"]}
+    if model.pop("n") not in (None, 1):
+        result.left_out[f"{model.key}.n"] = "one answer is requested at a time"
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if isinstance(value, str) and REFERENCE.search(value):
+            result.left_out[f"{model.key}.{'.'.join(key)}"] = "a reference; add it to GRAPHRAG_CHAT_PARAMETERS by hand"
+        elif problem := _refused(name := [part for part in key if part != "call_args"], value):
+            result.left_out[f"{model.key}.{'.'.join(key)}"] = problem
+        else:
+            _put(found, name, value)
+    return found
+
+
+def _refused(name: Sequence[str], value: object) -> str:
+    try:
+        TypeAdapter(Parameters).validate_python({name[0]: value})
+    except ValidationError as error:
+        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    return ""
+
+
+def _put(into: dict[str, Any], key: Sequence[str], value: object) -> None:
+    for name in key[:-1]:
+        into = into.setdefault(name, {})
+    into[key[-1]] = value
+
+
+def _translate_models(
+    result: Translation, sections: Mapping[str, dict[str, dict[Key, Any]]], leaves: dict[Key, Any], version: int
+) -> None:
+    models = {
+        (section if version == 3 else "", name): _model(f"{section}.{name}", values, result)
+        for section, named in sections.items()
+        for name, values in named.items()
+    }
+    chats = {
+        name: model for (section, name), model in models.items() if section in ("", "completion_models") and model.name
+    }
+    embeddings = {
+        name: model for (section, name), model in models.items() if section in ("", "embedding_models") and model.name
+    }
+    word, default = ("completion_model_id", "default_completion_model") if version == 3 else ("", "default_chat_model")
+
+    def chosen(section: str) -> str:
+        keys = ((section, word),) if version == 3 else ((section, "model_id"), (section, "chat_model_id"))
+        return str(next(filter(None, [leaves.pop(key, None) for key in keys]), default))
+
+    of_use = {use: chosen(section) for use, section in _USES.items()}
+    for section, use in _SAME_USE.items():
+        name = chosen(section)
+        if name != of_use[use]:
+            result.left_out[f"{section}.{word or 'model_id'}"] = f"the model is that of {_USES[use]}"
+    embedding = str(
+        leaves.pop(("embed_text", "embedding_model_id" if version == 3 else "model_id"), "default_embedding_model")
+    )
+    for section in ("local_search", "drift_search", "basic_search"):
+        if leaves.pop((section, "embedding_model_id"), embedding) != embedding:
+            result.left_out[f"{section}.embedding_model_id"] = "questions are embedded by the model of the index"
+    used = [chats[name] for name in dict.fromkeys(of_use.values()) if name in chats]
+    for name in sorted(set(of_use.values()) - chats.keys()):
+        result.left_out[f"model {name}"] = "no chat model of this name is defined; set GRAPHRAG_CHAT_MODEL"
+    if embedding in embeddings:
+        used.append(embeddings[embedding])
+    else:
+        result.left_out[f"model {embedding}"] = (
+            "no embedding model of this name is defined; set GRAPHRAG_EMBEDDING_MODEL"
+        )
+    _translate_limits(result, used, leaves)
+    if chat := chats.get(of_use["chat"]):
+        _translate_chat(result, chat, {use: chats[name] for use, name in of_use.items() if name in chats})
+    if model := embeddings.get(embedding):
+        _translate_embedding(result, model)
+    for model in models.values():
+        if model.name and model not in used:
+            result.left_out[model.key] = "no task uses this model"
+            continue
+        for key in model.values:
+            result.left_out[".".join((model.key, *key))] = _REASONS_OF_MODELS.get(key[0], _reason(("", *key)))
+
+
+def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Model]) -> None:
+    json_supported = chat.pop("model_supports_json")
+    if json_supported is False:
+        result.set("structured_output", "text", f"{chat.key}.model_supports_json")
+    result.set("chat_model", chat.name, chat.key)
+    if chat.parameters:
+        result.set("chat_parameters", json.dumps(chat.parameters), chat.key)
+    base = chat.pop("api_base")
+    if base:
+        result.set("chat_base_url", base, chat.key)
+    key = chat.pop("api_key")
+    if key:
+        result.variables["GRAPHRAG_CHAT_API_KEY"] = str(key)
+    _translate_account(result, chat)
+    for use, model in of_use.items():
+        if model is chat:
+            continue
+        result.set(f"{use}_model", model.name, model.key)
+        differing = {
+            name: model.parameters.get(name)
+            for name in (chat.parameters | model.parameters)
+            if chat.parameters.get(name) != model.parameters.get(name)
+        }
+        if differing:
+            result.set(f"{use}_parameters", json.dumps(differing), model.key)
+        _translate_access(result, model, chat, base, key)
+
+
+def _translate_access(result: Translation, model: _Model, chat: _Model, base: object, key: object) -> None:
+    """Server and key of a chat model beside the first one."""
+    own_base, own_key = model.pop("api_base"), model.pop("api_key")
+    model.pop("model_supports_json")
+    if model.provider == chat.provider:
+        if (own_base or base) != base or (own_key or key) != key:
+            result.left_out[f"{model.key}.api_base, api_key"] = (
+                "models of one provider have one server and one key, those of GRAPHRAG_CHAT_BASE_URL"
+            )
+    else:
+        if own_key:
+            result.variables[f"{model.provider.upper()}_API_KEY"] = str(own_key)
+        if own_base:
+            result.left_out[f"{model.key}.api_base"] = (
+                f"set the variable of litellm for the servers of {model.provider}, such as OLLAMA_API_BASE"
+            )
+    _translate_account(result, model)
+
+
+def _translate_embedding(result: Translation, model: _Model) -> None:
+    result.set("embedding_model", model.name, model.key)
+    if base := model.pop("api_base"):
+        result.set("embedding_base_url", base, model.key)
+    if key := model.pop("api_key"):
+        result.variables["GRAPHRAG_EMBEDDING_API_KEY"] = str(key)
+    if model.parameters:
+        result.left_out[f"{model.key}: {', '.join(model.parameters)}"] = "embedding models are asked without parameters"
+    model.pop("model_supports_json")
+    _translate_account(result, model)
+
+
+def _translate_account(result: Translation, model: _Model) -> None:
+    """What litellm reads from the environment, and how requests prove who sends them."""
+    names = {"azure": ("api_version", "AZURE_API_VERSION"), "openai": ("organization", "OPENAI_ORGANIZATION")}
+    key, name = names.get(model.provider, ("", ""))
+    value = model.pop(key) if key else None
+    if value is not None and result.variables.setdefault(name, str(value)) != str(value):
+        result.left_out[f"{model.key}.{key}"] = f"there is one {name} for all models, that of the first one"
+    for other in ("api_version", "organization"):
+        if model.pop(other) is not None:
+            result.left_out[f"{model.key}.{other}"] = f"not a parameter of {model.provider}"
+    for kind in ("auth_type", "auth_method"):
+        if (given := model.pop(kind)) not in (None, "api_key"):
+            result.left_out[f"{model.key}.{kind}"] = (
+                f"{given}: only keys are used; or set the variables of litellm for Azure, such as AZURE_AD_TOKEN"
+            )
+
+
+def _translate_limits(result: Translation, models: list[_Model], leaves: dict[Key, Any]) -> None:
+    """Limits are settings that hold for each model: the strictest one is taken."""
+    limits: dict[str, Callable[[_Model], Any]] = {
+        "concurrency": lambda model: model.pop("concurrent_requests"),
+        "requests_per_minute": lambda model: model.pop("requests_per_minute"),
+        "tokens_per_minute": lambda model: model.pop("tokens_per_minute"),
+        "max_retries": lambda model: model.pop("max_retries"),
+        "request_timeout": lambda model: model.pop("request_timeout"),
+        "backoff_seconds": lambda model: model.pop("retry", "base_delay"),
+    }
+    for model in models:
+        period = model.pop("rate_limit", "period_in_seconds") or 60
+        for name in ("requests", "tokens"):
+            per_period = model.pop("rate_limit", f"{name}_per_period")
+            if isinstance(per_period, int) and isinstance(period, int):
+                model.values[(f"{name}_per_minute",)] = max(per_period * 60 // period, 1)
+            elif per_period is not None:
+                result.left_out[f"{model.key}.rate_limit.{name}_per_period"] = f"set GRAPHRAG_{name.upper()}_PER_MINUTE"
+        if (retries := model.pop("retry", "max_retries")) is not None:
+            model.values[("max_retries",)] = retries
+    for name, of_model in limits.items():
+        given = {model.key: value for model in models if (value := of_model(model)) not in (None, "auto")}
+        if not given:
+            continue
+        numbers = [value for value in given.values() if isinstance(value, int | float)]
+        value = next(iter(given.values())) if len(numbers) < len(given) else min(numbers)
+        if name in ("max_retries", "request_timeout") and len(numbers) == len(given):
+            value = max(numbers)
+        key = ", ".join(given)
+        result.set(name, value, f"{key}: {name}")
+        if len(set(given.values())) > 1:
+            result.left_out[f"{key}: {name}"] = f"GRAPHRAG_{name.upper()} holds for each model; it is {value}"
+    if "concurrency" in result.settings:
+        leaves.pop(("concurrent_requests",), None)
+
+
+# ---- documents and text units
+
+
+def _translate_input(result: Translation, leaves: dict[Key, Any], folder: Path, target: Path) -> None:
+    storage = {key[2]: leaves.pop(key) for key in [k for k in leaves if k[:2] == ("input", "storage") and len(k) == 3]}
+    base = str(storage.pop("base_dir", "input"))
+    kind = storage.pop("type", "file")
+    if kind == "file":
+        path = Path(base) if REFERENCE.match(base) else (folder / base).resolve()
+        inside = path.is_relative_to(target.resolve())
+        result.set("input", path.relative_to(target.resolve()) if inside else path, "input.storage.base_dir")
+    elif kind in ("blob", "azure_blob") and "container_name" in storage:
+        result.set("input", f"az://{storage.pop('container_name')}/{base}".rstrip("/"), "input.storage.base_dir")
+        result.left_out["input.storage.type"] = (
+            "install adlfs, which reads az:// URLs; the account comes from AZURE_STORAGE_CONNECTION_STRING in the "
+            "environment"
+        )
+    else:
+        result.left_out["input.storage.type"] = f"{kind}: {_REASONS['input.storage']}"
+    result.left_out |= {f"input.storage.{name}": _REASONS["input.storage"] for name in storage}
+
+
+def _translate_chunking(result: Translation, leaves: dict[Key, Any], version: int) -> None:
+    """GraphRAG's chunking, its defaults included, so that the boundaries are the same."""
+    kinds = [leaves.pop(("chunks", name), None) for name in ("type", "strategy")]
+    kind = next(filter(None, kinds), "tokens")
+    result.set("chunking", {"sentence": "sentences"}.get(str(kind), kind), "chunking.type")
+    root = leaves.pop(("encoding_model",), None)
+    encoding = leaves.pop(("chunks", "encoding_model"), None) or root
+    result.set("tokenizer", encoding or ("o200k_base" if version == 3 else "cl100k_base"), "chunking.encoding_model")
+    leaves.setdefault(("chunks", "size"), 1200)
+    leaves.setdefault(("chunks", "overlap"), 100)
+    groups = leaves.pop(("chunks", "group_by_columns"), ["id"])
+    if groups != ["id"]:
+        result.left_out["chunks.group_by_columns"] = "documents are never joined before they are split"
+
+
+def _translate_claims(result: Translation, leaves: dict[Key, Any]) -> None:
+    enabled = leaves.pop(("extract_claims", "enabled"), False)
+    if isinstance(enabled, bool):
+        result.set("claims", "model" if enabled else "off", "extract_claims.enabled")
+    else:
+        result.left_out["extract_claims.enabled"] = "a reference; set GRAPHRAG_CLAIMS=off unless it is true"
+    rounds = leaves.pop(("extract_claims", "max_gleanings"), None)
+    if enabled and rounds is not None and rounds != leaves.get(("extract_graph", "max_gleanings"), 1):
+        result.left_out["extract_claims.max_gleanings"] = "GRAPHRAG_MAX_GLEANINGS holds for claims, too"
+
+
+def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
+    workflows = leaves.pop(("workflows",), None) or []
+    if "extract_graph_nlp" in workflows:
+        result.set("method", "fast", "workflows")
+        if result.settings.get("claims") == "model":
+            result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
+        result.settings["claims"] = "off"
+    elif workflows:
+        result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

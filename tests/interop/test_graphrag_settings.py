@@ -1,0 +1,238 @@
+"""Settings of GraphRAG 2 and 3 in terms of this project's."""
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+
+from graphrag_assets.errors import InputError
+from graphrag_assets.interop.graphrag_prompts import translate_prompt
+from graphrag_assets.interop.graphrag_settings import Translation, translate
+
+FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
+OLD, NEW = Path("/old"), Path("/new")
+KEY = "${GRAPHRAG_API_KEY}"
+
+
+def translated(config: str | dict[str, Any]) -> Translation:
+    return translate(yaml.safe_load(config) if isinstance(config, str) else config, OLD, NEW)
+
+
+def generated(version: int) -> dict[str, Any]:
+    config = yaml.safe_load((FILES / f"graphrag-{version}.yaml").read_text(encoding="utf-8"))
+    assert isinstance(config, dict)
+    return config
+
+
+SAME = {
+    "input": "/old/input",
+    "chunking": "tokens",
+    "chunk_size": "1200",
+    "chunk_overlap": "100",
+    "entity_types": "organization, person, geo, event",
+    "max_gleanings": "1",
+    "claims": "off",
+    "max_cluster_size": "10",
+    "report_words": "2000",
+    "report_input_tokens": "8000",
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "own"),
+    [
+        (
+            2,
+            {
+                "chat_model": "openai/gpt-4-turbo-preview",
+                "embedding_model": "openai/text-embedding-3-small",
+                "tokenizer": "cl100k_base",
+                "concurrency": "25",
+                "max_retries": "10",
+            },
+        ),
+        (
+            3,
+            {
+                "chat_model": "openai/gpt-4.1",
+                "embedding_model": "openai/text-embedding-3-large",
+                "tokenizer": "o200k_base",
+            },
+        ),
+    ],
+)
+def test_settings_as_graphrag_writes_them_are_translated(version, own):
+    found = translated(generated(version))
+    assert found.settings == SAME | own
+    assert found.variables == {"GRAPHRAG_CHAT_API_KEY": KEY, "GRAPHRAG_EMBEDDING_API_KEY": KEY}
+    assert found.references() == ["GRAPHRAG_API_KEY"]
+    assert len(found.prompts) == 12
+    assert not [key for key, reason in found.left_out.items() if reason.startswith("not known")]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_every_key_that_is_not_translated_is_listed(version):
+    config, expected = generated(version), set()
+    for name, section in list(config.items()):
+        places = section.items() if name.endswith("models") else [("", section)]
+        for inner, place in places:
+            place["unheard_of"] = 1
+            expected.add(".".join(filter(None, (name, inner, "unheard_of"))))
+    config["unheard_of"] = {"deep": [1]}
+    assert expected | {"unheard_of.deep"} <= translated(config).left_out.keys()
+
+
+def test_models_limits_and_parameters_of_graphrag_2():
+    found = translated(
+        """
+        models:
+          default_chat_model:
+            type: azure_openai_chat
+            auth_type: azure_managed_identity
+            api_base: https://here.example
+            api_version: "2025-01-01"
+            model: gpt-4.1
+            deployment_name: prod-${STAGE}
+            api_key: $KEY
+            temperature: 0.2
+            top_p: 1
+            n: 1
+            model_supports_json: false
+            tokens_per_minute: 90000
+            requests_per_minute: auto
+            concurrent_requests: 10
+            request_timeout: 300
+          reports: {type: chat, model_provider: anthropic, model: claude, api_key: "${OTHER}", top_p: 1}
+          spare: {type: chat, model: gpt-0}
+          default_embedding_model:
+            type: azure_openai_embedding
+            model: embed
+            api_base: https://here.example
+            api_version: "2024-02-02"
+            concurrent_requests: 5
+        community_reports: {model_id: reports, max_length: 900}
+        extract_claims: {enabled: true, max_gleanings: 1, model_id: reports}
+        local_search: {chat_model_id: default_chat_model, top_k_entities: 20}
+        """
+    )
+    assert found.settings == {
+        "concurrency": "5",
+        "tokens_per_minute": "90000",
+        "request_timeout": "300",
+        "structured_output": "text",
+        "chat_model": "azure/prod-${STAGE}",
+        "chat_parameters": '{"temperature": 0.2, "top_p": 1}',
+        "chat_base_url": "https://here.example",
+        "report_model": "anthropic/claude",
+        "report_parameters": '{"temperature": null}',
+        "embedding_model": "azure/embed",
+        "embedding_base_url": "https://here.example",
+        "input": "/old/input",
+        "chunking": "tokens",
+        "tokenizer": "cl100k_base",
+        "claims": "model",
+        "chunk_size": "1200",
+        "chunk_overlap": "100",
+        "report_words": "900",
+    }
+    assert found.variables == {
+        "GRAPHRAG_CHAT_API_KEY": "${KEY}",
+        "AZURE_API_VERSION": "2025-01-01",
+        "ANTHROPIC_API_KEY": "${OTHER}",
+    }
+    assert found.references() == ["KEY", "OTHER", "STAGE"]
+    assert found.left_out.keys() == {
+        "models.default_chat_model.model",
+        "models.default_chat_model.auth_type",
+        "models.default_chat_model, models.default_embedding_model: concurrency",
+        "models.spare",
+        "models.default_embedding_model.api_version",
+        "extract_claims.model_id",
+        "local_search.top_k_entities",
+    }
+    assert "rag.local(…, top_k_entities=…)" in found.left_out["local_search.top_k_entities"]
+
+
+def test_models_limits_and_storage_of_graphrag_3():
+    found = translated(
+        """
+        concurrent_requests: 7
+        completion_models:
+          default_completion_model:
+            model_provider: ollama
+            model: llama3
+            api_base: http://localhost:11434
+            call_args: {num_ctx: 8192, timeout: 60, api_secret: x, extra: {deep: true}, top_k: "${TOP}"}
+            retry: {type: exponential_backoff, max_retries: 3, base_delay: 2.5}
+            rate_limit: {type: sliding_window, period_in_seconds: 30, requests_per_period: 20}
+        embedding_models: {}
+        chunking: {type: sentence, encoding_model: p50k_base}
+        input: {type: csv, title_column: name, id_column: number, encoding: windows-1252, file_pattern: "x$$"}
+        input_storage: {type: blob, container_name: docs, base_dir: in, connection_string: "${CONNECTION}"}
+        workflows: [load_input_documents, extract_graph_nlp]
+        cluster_graph: {max_cluster_size: 1, use_lcc: true, seed: 42}
+        """
+    )
+    assert found.settings == {
+        "method": "fast",
+        "claims": "off",
+        "concurrency": "7",
+        "max_retries": "3",
+        "backoff_seconds": "2.5",
+        "requests_per_minute": "40",
+        "chat_model": "ollama/llama3",
+        "chat_parameters": '{"num_ctx": 8192, "extra": {"deep": true}}',
+        "chat_base_url": "http://localhost:11434",
+        "input": "az://docs/in",
+        "chunking": "sentences",
+        "chunk_size": "1200",
+        "chunk_overlap": "100",
+        "title_column": "name",
+        "id_column": "number",
+        "text_encoding": "windows-1252",
+        "seed": "42",
+        "report_words": "2000",
+    }
+    model = "completion_models.default_completion_model"
+    assert found.left_out.keys() >= {
+        *(f"{model}.call_args.{name}" for name in ("timeout", "api_secret", "top_k")),
+        *(f"{model}.{name}" for name in ("retry.type", "rate_limit.type")),
+        *("chunking.encoding_model", "input.file_pattern", "input_storage.type", "input_storage.connection_string"),
+        *("cluster_graph.max_cluster_size", "cluster_graph.use_lcc"),
+    }
+    assert "greater than or equal to 2" in found.left_out["cluster_graph.max_cluster_size"]
+    assert "${CONNECTION}" not in str(found)
+
+
+def test_older_settings_are_refused():
+    with pytest.raises(InputError, match="graphrag init --force"):
+        translated("llm: {model: gpt-4}\nchunks: {size: 300}")
+
+
+def test_prompts_with_the_same_form_of_answer_become_templates():
+    name, source = translate_prompt(  # type: ignore[misc]
+        "global_search.map_prompt",
+        'Answer as {{"points": []}}, not {{%raw%}}, in {max_length} words.\n{{{context_data}}}',
+    )
+    assert name == "global_map"
+    blocks = jinja2.Environment(trim_blocks=True).from_string(source)
+    text = blocks.render(max_words=9, context="DATA", question="Who?")
+    assert 'Answer as {"points": []}, not {%raw%}, in 9 words.\n{DATA}\n' in text
+    assert text.endswith("Who?\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        ("extract_graph.prompt", "{entity_types} {input_text}", "not as tuples"),
+        ("local_search.prompt", "{context_data} {mood}", "placeholder {mood}"),
+        ("local_search.prompt", "{context_data", "no text for str.format"),
+        ("some.prompt", "{context_data}", "no task"),
+    ],
+)
+def test_other_prompts_are_to_be_carried_over_by_hand(key, text, reason):
+    found = translate_prompt(key, text)
+    assert isinstance(found, str)
+    assert reason in found

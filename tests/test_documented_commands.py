@@ -68,7 +68,10 @@ ELSEWHERE = {
         "it needs a project of Dagster",
         "tests/defs/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",
     ),
-    ("docs/models.md", "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini          # or azure/…, anthropic/…, ollama/…"): (
+    (
+        "docs/models.md",
+        "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini          # or azure/…, anthropic/…, ollama_chat/…",
+    ): (
         "it needs a key; a server of the tests stands in for the provider",
         "tests/defs/test_language_models.py::test_every_stage_is_made_by_the_models",
     ),

@@ -48,7 +48,16 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
             models.embedding_model,
             new.height,
         )
-    vectors = pl.Series("vector", models.embed(new["text"].to_list())).cast(pl.List(pl.Float32))
+    vectors = _vectors_of(new, models)
+    if new.height and stored.height and vectors.list.len()[0] != (size := stored["vector"].list.len()[0]):
+        log.warning(
+            "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
+            models.embedding_model,
+            vectors.list.len()[0],
+            size,
+        )
+        stored, new = stored.clear(), texts.unique("fingerprint", maintain_order=True)
+        vectors = _vectors_of(new, models)
     known = pl.concat([stored.drop("model"), new.select("fingerprint").with_columns(vectors)])
     frame = texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
     with index.working.transaction() as connection:
@@ -57,3 +66,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
         record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
     updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, new.height)
+
+
+def _vectors_of(texts: pl.DataFrame, models: IndexingModels) -> pl.Series:
+    return pl.Series("vector", models.embed(texts["text"].to_list())).cast(pl.List(pl.Float32))

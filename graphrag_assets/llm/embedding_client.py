@@ -52,7 +52,7 @@ class _Piece:
 class EmbeddingModel(ModelClient[EmbeddingOptions]):
     """An embedding model; see `ModelClient`. Usage is counted under the task given to `embed`."""
 
-    dimensions: int | None = None  # known with the first vectors
+    dimensions: int | None = None  # of the model's replies, known with the first one
 
     async def embed(
         self, texts: Sequence[str], *, task: str = "embed", batch: str | None = None, run_id: str | None = None
@@ -64,25 +64,28 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         Texts that are not answered within the timeout are sent in halves; later requests keep to the number that was.
 
+        Stored vectors of another size than the model's replies, of a model that had this name before, are replaced.
+
         Raises:
             RetriesExhausted: failed too often, or always returned vectors of a wrong number or size.
             RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there are no vectors.
         """
         split = [self._split(text) for text in texts]
         pieces = {piece.key: piece for parts in split for piece in parts}
-        vectors = _vectors(await self.ledger.get_many(list(pieces)))
-        missing = [piece for key, piece in pieces.items() if key not in vectors]
+        vectors, _ = await self._stored(list(pieces))
         if vectors:
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
-        if missing:
-            vendor, name = provider.provider_of(self.options.model)
-            entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
+        vendor, name = provider.provider_of(self.options.model)
+        entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
+        while missing := [piece for key, piece in pieces.items() if key not in vectors]:
             vectors |= await self._request_all(missing, entry)
+            vectors = self._fitting(vectors)
+        if len({len(vector) for vector in vectors.values()}) > 1:
+            await self.check(task, batch, run_id)  # which of them has the size of the present model
+            return await self.embed(texts, task=task, batch=batch, run_id=run_id)
         if not texts:
             return np.zeros((0, self.dimensions or 0), np.float32)
-        rows = np.stack([_joined(parts, vectors) for parts in split])
-        self.dimensions = rows.shape[1]
-        return rows
+        return np.stack([_joined(parts, vectors) for parts in split])
 
     async def check(self, task: str, batch: str | None = None, run_id: str | None = None) -> int:
         """Request the vector of one word, whatever the ledger has; returns its dimensions. Raises as `embed` does."""
@@ -106,6 +109,15 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)
         return key_of("embedding", vendor, name, {}, text)
+
+    async def _stored(self, keys: Sequence[str]) -> tuple[dict[str, np.ndarray], bool]:
+        """The stored vectors by key, without those of another size than the model's; whether there are such."""
+        stored = _vectors(await self.ledger.get_many(keys))
+        fitting = self._fitting(stored)
+        return fitting, len(fitting) < len(stored)
+
+    def _fitting(self, vectors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {key: vector for key, vector in vectors.items() if self.dimensions in (None, len(vector))}
 
     async def _request_all(self, pieces: Sequence[_Piece], entry: Entry) -> dict[str, np.ndarray]:
         """Request the pieces in concurrent batches; the first error stops those that have not been sent."""
@@ -180,7 +192,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             _TooManyTexts: they were not answered in time, or other requests have shown that they would not be.
         """
         began = time.monotonic()
-        found = _vectors(await self.ledger.get_many([piece.key for piece in group]))
+        found, are_outdated = await self._stored([piece.key for piece in group])
         missing = [piece for piece in group if piece.key not in found]
         if not missing:
             return found, 0
@@ -193,7 +205,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         trace.paid += Usage(prompt_tokens=billed, cost_usd=prices.cost(billed))
         rows = self._checked(vectors, len(missing))
         entry = replace(entry, seconds=(time.monotonic() - began) / len(missing))
-        await self.ledger.put(*_entries(entry, missing, rows, billed, prices))
+        await self.ledger.put(*_entries(entry, missing, rows, billed, prices), replace=are_outdated)
         return found | {piece.key: row for piece, row in zip(missing, rows, strict=True)}, len(missing)
 
     async def _send(self, pieces: list[_Piece], name: str, encoding: str, trace: Trace) -> tuple[list[Any], int]:

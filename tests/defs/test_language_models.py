@@ -298,6 +298,15 @@ def billed(printed: str, task: str) -> tuple[int, int]:
     return paid, known
 
 
+def test_a_model_that_changes_the_size_of_its_vectors_embeds_everything_again(indexed, server, caplog):
+    server.dimensions = 16
+    indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
+    indexed.index_all()
+    sizes = {size for (size,) in indexed.sql("SELECT DISTINCT len(vector) FROM embeddings")}
+    assert sizes == {16}
+    assert "openai/test-embedding returns vectors of 16 numbers, those of the index have 32" in caplog.text
+
+
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
     with caplog.at_level("WARNING"):

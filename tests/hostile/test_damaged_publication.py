@@ -135,13 +135,14 @@ def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatc
     index = published.root / "index"
     opened, whole = [], publication_reader._open
 
-    def late(path: Path):
+    def late(path: Path, *records: Path):
         if not opened:
             (index / "publications" / "graphrag-1.duckdb").unlink(missing_ok=True)
             path.rename(index / "publications" / "graphrag-3.duckdb")
             (index / "CURRENT").write_text("publications/graphrag-3.duckdb\n")
-        opened.append(path)
-        return whole(path)
+        if not records:
+            opened.append(path)
+        return whole(path, *records)
 
     monkeypatch.setattr(publication_reader, "_open", late)
     with GraphRAG(index) as rag:

@@ -239,3 +239,27 @@ def test_one_text_that_times_out_is_an_error_that_names_the_timeout(lab: Lab) ->
     model = lab.embedding(timeout=0.1, limits={"max_retries": 1})
     with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
         run(model.embed(["one", "two"]))
+
+
+def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every later run failed: vectors of two sizes make no table, and the ledger gave the old ones again and again."""
+    send = provider.send_embedding
+
+    async def shorter(options: EmbeddingOptions, texts: list[str], encoding: str) -> tuple[list[Any], int]:
+        vectors, billed = await send(options, texts, encoding)
+        return [[1.0, 2.0]] * len(vectors), billed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(provider, "send_embedding", shorter)
+        assert run(lab.embedding().embed(["Ada", "Mary"])).shape == (2, 2)
+    n_numbers = len(embedding_of("Ada"))
+    assert run(lab.embedding().embed(["Ada", "Charles"])).shape == (2, n_numbers)  # a reply shows the size
+    lab.server.requests.clear()
+    vectors = run(lab.embedding().embed(["Ada", "Charles", "Mary"]))  # the ledger has both sizes: the model is asked
+    assert np.allclose(vectors, [unit(embedding_of(text)) for text in ("Ada", "Charles", "Mary")], atol=1e-6)
+    assert [request.body["input"] for request in lab.server.embeddings] == [["ready"], ["Mary"]]
+    lab.server.requests.clear()
+    run(lab.embedding().embed(["Ada", "Charles", "Mary"]))
+    assert lab.server.requests == []

@@ -8,7 +8,7 @@ What merely looks like a key, or like a URL with a password, is masked too.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from dotenv import dotenv_values
@@ -70,6 +70,11 @@ def masker() -> Callable[[str], str]:
         return _LIKE_A_KEY.sub(MASK, text)
 
     return masked
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names do not say that they are secret, for processes that need none."""
+    return {name: value for name, value in environment.items() if not _SECRET_NAME.search(name)}
 
 
 def _of_environment() -> Iterator[str]:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from graphrag_assets.cli import main
 from graphrag_assets.store.publication_reader import CurrentPublication
+from tests.cli import run_command
 
 COUNT = "SELECT count(*) AS n FROM documents"
 
@@ -107,3 +108,9 @@ def test_on_a_terminal_without_a_query_duckdbs_shell_is_opened(index, tmp_path):
     printed, status = on_a_terminal(index, str(tmp_path))
     assert status == 0
     assert f"the shell of DuckDB: -readonly {CurrentPublication(index).reader().path}" in printed
+
+
+def test_half_a_character_in_a_query_is_one_sentence(sample_index):
+    printed = run_command("sql", "--index", str(sample_index.root / "index"), "SELECT '\udcff'", status=1)
+    assert "Character 9 of the query is half of a character" in printed
+    assert "Traceback" not in printed

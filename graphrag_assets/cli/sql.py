@@ -15,7 +15,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
-from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader, check_text
 
 FORMATS = ("table", "csv", "json")
 MAX_ROWS = 200
@@ -46,6 +46,7 @@ def _start_shell(path: Path) -> bool:
 def _run_all(reader: Reader, text: str, form: str) -> bool:
     """Run the queries in turn up to the first that fails; whether all succeeded."""
     try:
+        check_text(text)
         try:
             queries = [statement.query.strip() for statement in duckdb.extract_statements(text)]
         except duckdb.Error as error:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from graphrag_assets.conversion.limits import OUT_OF_MEMORY, ConversionLimits
+from graphrag_assets.masking import without_secrets
 from graphrag_assets.pipeline.formats import LoadOptions, Problem, Record, too_long
 
 _Result = TypeVar("_Result")
@@ -73,7 +74,7 @@ class ConversionProcess:
         """A worker that is ready for files; the time until then is not counted."""
         command = [sys.executable, "-m", "graphrag_assets.conversion.worker", kind, json.dumps(asdict(self._limits))]
         # Each of polars' threads takes address space, which counts as memory.
-        environment = os.environ | {"POLARS_MAX_THREADS": "1"}
+        environment = without_secrets(os.environ) | {"POLARS_MAX_THREADS": "1"}
         worker = self._workers[kind] = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import mmap
 import re
 import sqlite3
@@ -67,7 +68,7 @@ def places_of(words: Sequence[str], index: Index) -> list[str]:
     """
     if not words:
         return []
-    pattern, folder = "|".join(map(re.escape, words)), index.settings.data
+    pattern, folder = "|".join(map(re.escape, _as_written(words))), index.settings.data
     documents = Path(index.settings.input_folder).resolve()
     found: set[str] = set()
     with index.working.lock():
@@ -81,11 +82,17 @@ def places_of(words: Sequence[str], index: Index) -> list[str]:
     return sorted(found)
 
 
+def _as_written(words: Sequence[str]) -> list[str]:
+    """The words as text and JSON may have them: small, capitalized and in capitals, in UTF-8 and with escapes."""
+    forms = {form for word in words for form in (word, word.title(), word.upper())}
+    return sorted(forms | {json.dumps(form)[1:-1] for form in forms}, key=lambda form: (-len(form), form))
+
+
 def _in_bytes(pattern: str, file: Path) -> bool:
     if not file.stat().st_size:
         return False
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        sought = re.compile(pattern.encode(), re.IGNORECASE)
+        sought = re.compile(pattern.encode(), re.IGNORECASE)  # ignores the case of a to z alone
         pages = [match[0] for match in _COMPRESSED.finditer(content)]  # all: an open search keeps the file open
         return sought.search(content) is not None or any(sought.search(_unpacked(page)) for page in pages)
 

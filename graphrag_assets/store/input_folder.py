@@ -25,6 +25,9 @@ _ESCAPE = re.compile(r"\\x[0-9a-f]{2}|[\udc80-\udcff]")
 # Characters that Dagster rejects in a partition key.
 _REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
+_EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -196,8 +199,12 @@ class InputFolder:
         elif status.st_size > self.max_file_bytes:
             sizes = f"it has {status.st_size / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
             refused = RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
-        modified = datetime.fromtimestamp(status.st_mtime, UTC)
-        return SourceFile(path, status.st_size, modified, location, version, refused)
+        return SourceFile(path, status.st_size, _moment(status.st_mtime), location, version, refused)
+
+
+def _moment(seconds: float) -> datetime:
+    """A time of change; one that no calendar has, of a wrong clock, is the nearest that it has."""
+    return datetime.fromtimestamp(min(max(seconds, _EARLIEST), _LATEST), UTC)
 
 
 def _children(folder: UPath) -> list[UPath]:

@@ -29,6 +29,12 @@ def current_number(index_folder: Path) -> int | None:
         return None
 
 
+def points_to(index_folder: Path, number: int) -> bool:
+    """Whether both the pointer and the stable name lead to publication `number`."""
+    link, target = index_folder / STABLE_NAME, publication_file(index_folder, number)
+    return current_number(index_folder) == number and link.is_file() and link.resolve() == target.resolve()
+
+
 def point_to(index_folder: Path, number: int) -> None:
     """Make publication `number` the current one: first the pointer file, then the stable name."""
     target = publication_file(Path(), number)

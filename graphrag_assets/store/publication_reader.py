@@ -85,6 +85,7 @@ class Reader:
         Raises:
             StoreError: it is another statement, or DuckDB rejects it; then the message is DuckDB's.
         """
+        check_text(query)
         connection, use = self._for_queries()
         with self._failing(), connection.cursor() as cursor:  # a new one, without the state of others
             if [statement.type for statement in cursor.extract_statements(query)] not in _READING:
@@ -253,6 +254,17 @@ class Reader:
         """Number of the publication; 0 for a file without one."""
         row = self.rows("SELECT max(number) AS number FROM publication")
         return int(row.item() or 0)
+
+
+def check_text(query: str) -> None:
+    """Raise StoreError for a text with halves of characters, which DuckDB takes for no text at all."""
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"Character {error.start + 1} of the query is half of a character (a lone surrogate). Remove it; in a "
+            "shell, check that its text is UTF-8."
+        ) from None
 
 
 class CurrentPublication:

@@ -32,10 +32,10 @@ from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
     FOLDER,
-    STABLE_NAME,
     current_number,
     kept_publications,
     point_to,
+    points_to,
     publication_file,
 )
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -91,9 +91,7 @@ def _publish(
         if newest and not always and _recorded_digest(working, newest) == digest:
             path = publication_file(index_folder, newest)
             if rows := _rows_of(path):
-                # Where pointer and link name a kept publication, it may be an earlier one on purpose.
-                if current_number(index_folder) not in kept or not (index_folder / STABLE_NAME).is_file():
-                    point_to(index_folder, newest)
+                _mend(index_folder, newest)
                 return Publication(newest, path, False, rows)
         number, path = newest + 1, publication_file(index_folder, newest + 1)
         _copy_empty(index_folder, dimensions, _options(copy), draft)
@@ -107,6 +105,15 @@ def _publish(
     for old in kept_publications(index_folder)[:-keep]:
         publication_file(index_folder, old).unlink(missing_ok=True)
     return Publication(number, path, True, rows)
+
+
+def _mend(index_folder: Path, newest: int) -> None:
+    """Let pointer and link lead to one whole publication: the pointer's, which may be an earlier one on purpose."""
+    current = current_number(index_folder)
+    if current not in kept_publications(index_folder) or not _rows_of(publication_file(index_folder, current or 0)):
+        current = newest
+    if not points_to(index_folder, current):
+        point_to(index_folder, current)
 
 
 def _rows_of(path: Path) -> dict[str, int] | None:
@@ -168,12 +175,20 @@ def _copy_empty(index_folder: Path, dimensions: int, options: str, draft: Path) 
     """
     made_from = (_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, duckdb.__version__, sys.version)
     kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
-    if not kept.exists():
+    if not kept.exists() or not _is_whole(kept):
         for outdated in index_folder.glob(f"{_EMPTY}*"):
             outdated.unlink()
         draft.write_bytes(_empty(dimensions, options))
         draft.replace(kept)
     shutil.copyfile(kept, draft)
+
+
+def _is_whole(database: Path) -> bool:
+    try:
+        with duckdb.connect(str(database), read_only=True, config=dict(NO_EXTENSIONS)):
+            return True
+    except duckdb.Error:
+        return False
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from graphrag_assets.store.publication_files import (
     point_to,
     publication_file,
 )
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.schema import literal
 
 log = logging.getLogger(__name__)
@@ -80,13 +81,14 @@ def roll_back(index_folder: Path, number: int) -> None:
     """Make any kept publication the current one.
 
     Raises:
-        StoreError: it is not kept.
+        StoreError: it is not kept, or its file is damaged.
     """
     if number not in (kept := kept_publications(index_folder)):
         raise StoreError(
             f"Publication {number} does not exist. Kept: {', '.join(map(str, kept)) or 'none'}; "
             "GRAPHRAG_KEEP_PUBLICATIONS sets how many are kept."
         )
+    CurrentPublication(publication_file(index_folder, number)).reader().close()
     with FileLock(index_folder / "publishing.lock"):
         point_to(index_folder, number)
 

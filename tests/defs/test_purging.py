@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import gzip
+import json
 import shutil
 import sqlite3
 import time
@@ -26,7 +27,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from graphrag_assets.cli import main
-from graphrag_assets.indexing.purge_proof import removed_words
+from graphrag_assets.indexing.purge_proof import places_of, removed_words
 from graphrag_assets.query import GraphRAG
 from tests.conftest import Project, build_once
 from tests.defs.test_language_models import use
@@ -263,3 +264,9 @@ def test_a_shared_ledger_is_purged_only_when_asked_for(deleted, monkeypatch, tmp
     assert "shared.sqlite" in places(tmp_path)
     assert "others that use it will pay again" in purge("--shared-ledger")
     assert places(tmp_path) == set()
+
+
+@pytest.mark.parametrize("content", ["von ÅNGSTRÖMSSON an", "Иванченко", json.dumps("von Ångströmsson")])
+def test_words_of_any_alphabet_are_found_in_any_case_and_in_json(project, content):
+    project.root.joinpath("leftover.log").write_text(content)
+    assert places_of(["ångströmsson", "иванченко"], project.index) == ["leftover.log"]

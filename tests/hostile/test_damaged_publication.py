@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_files import current_number, kept_publications
 from graphrag_assets.store.publications import list_publications, roll_back
@@ -58,6 +59,18 @@ def stray_files(index: Path) -> None:
         (index / "publications" / name).write_text("not a publication")
 
 
+def link_to_another(index: Path) -> None:
+    (index / "graphrag.duckdb").unlink()
+    (index / "graphrag.duckdb").symlink_to(Path("publications", "graphrag-1.duckdb"))
+
+
+def broken_template(index: Path) -> None:
+    """With a publication that has to be made again, from the template."""
+    (template,) = index.glob("empty-publication-*")
+    template.write_bytes(b"")
+    truncated_file(index)
+
+
 DAMAGES: list[Callable[[Path], None]] = [
     empty_pointer,
     no_pointer,
@@ -69,6 +82,8 @@ DAMAGES: list[Callable[[Path], None]] = [
     empty_file,
     no_file,
     stray_files,
+    link_to_another,
+    broken_template,
 ]
 
 
@@ -117,6 +132,17 @@ def test_a_publication_by_hand_stays_until_something_changes(published):
     roll_back(index, 1)
     published.index_all()
     assert current_number(index) == 1
+
+
+def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
+    index = published.root / "index"
+    roll_back(index, 1)
+    (index / "publications" / "graphrag-1.duckdb").write_bytes(b"damaged")
+    published.index_all()
+    assert current_number(index) == 2
+    with pytest.raises(StoreError, match="graphrag-1"):
+        roll_back(index, 1)
+    assert current_number(index) == 2
 
 
 def test_bad_files_that_come_and_go_are_published(published):

@@ -189,3 +189,17 @@ def test_unsupported_address_is_an_error_with_the_missing_package(
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(InputError, match=f"{location} cannot be opened: .*{reason}.*package is installed"):
         InputFolder(location).batches()
+
+
+@pytest.mark.parametrize("seconds", [1e12, -1e12])
+def test_a_time_that_no_calendar_has_is_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Not every file system can store such times, so they are made up."""
+    folder, whole = write(tmp_path, "a/x.txt"), Path.stat
+
+    def stat(path: Path, **more: bool) -> os.stat_result:
+        found = whole(path, **more)
+        return os.stat_result([*found[:7], seconds, seconds, seconds]) if path.name == "x.txt" else found
+
+    monkeypatch.setattr(Path, "stat", stat)
+    (file,) = folder.files("a")
+    assert file.modified.year in (1, 9999)

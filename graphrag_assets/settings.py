@@ -227,6 +227,12 @@ class Settings(BaseSettings):
     embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
+    summary_min_tokens: int = Field(
+        500,
+        ge=0,
+        description="Descriptions of one thing are summarized by the chat model if they have more tokens than this "
+        "together; otherwise they are joined.",
+    )
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
     max_failed_units: float = Field(

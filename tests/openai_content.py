@@ -10,6 +10,9 @@ import random
 import re
 from typing import Any
 
+from graphrag_assets.llm.structured_output import strict_schema
+from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+
 Schema = dict[str, Any]
 DIMENSIONS = 32
 
@@ -18,12 +21,15 @@ _SENTENCE = re.compile(r"[^.!?\n]{20,200}[.!?]")
 _FENCE = re.compile(r"```[a-z]*\n(.*?)```|<(\w+) id=\"([0-9a-f]{8})\">\n(.*?)\n</\2 \3>", re.DOTALL)
 _SCHEMA = re.compile(r"```json schema\n(\{.*?\})\n```", re.DOTALL)
 _CORRECTION = "This answer cannot be used."  # how `structured.again` begins
+_TASK = re.compile(r"^### Task \d+ of \d+\n", re.MULTILINE)  # how summaries are asked for together
 _NAMES = {"title", "name", "source", "target", "subject", "object", "entity"}
 
 
 def content_for(body: dict[str, Any]) -> str:
     """The message that answers a chat request."""
     asked, schema = asked_of(body), schema_of(body)
+    if tasks := _TASK.split("\n\n".join(asked))[1:]:
+        return _answers_together(tasks)
     seed = json.dumps([asked, schema], sort_keys=True).encode()
     data = fenced_text("\n".join(asked))
     text = _Words(
@@ -34,6 +40,18 @@ def content_for(body: dict[str, Any]) -> str:
     if schema is None:
         return " ".join(text.sentence() for _ in range(3))
     return json.dumps(_instance(schema, schema, "", text))
+
+
+def _answers_together(tasks: list[str]) -> str:
+    """The answers to several tasks in one request: each is the one that the task would have by itself."""
+    wanted = {"type": "json_schema", "json_schema": {"schema": strict_schema(Summary)}}
+    alone = ({"messages": [{"role": "user", "content": task.strip()}], "response_format": wanted} for task in tasks)
+    numbered = [
+        {"number": number, "title": fenced_text(body["messages"][0]["content"]).split("\n")[0]}
+        | json.loads(content_for(body))
+        for number, body in enumerate(alone, 1)
+    ]
+    return json.dumps({"summaries": numbered})
 
 
 def asked_of(body: dict[str, Any]) -> list[str]:

@@ -365,8 +365,44 @@ class ChatModel(ModelClient[ChatOptions]):
         trace: Trace | None = None,
         replace: bool = False,
     ) -> None:
+        seconds = time.monotonic() - began - (trace.seconds_waiting if trace else 0.0)
+        if kind == "chat" and request.parts:
+            if entries := self._entries_of_parts(request, text, usage, seconds):
+                # Replaced: what another process may have stored meanwhile was paid for, too.
+                await self.ledger.put(*entries, replace=True)
+                return
+            key, kind = uuid.uuid4().hex, "invalid"
+        await self.ledger.put(self._entry(key, kind, request, text, usage, seconds), replace=replace)
+
+    def _entries_of_parts(self, request: ChatRequest, text: str, usage: Usage, seconds: float) -> list[Entry]:
+        """An entry for each part that is answered, with its share, by length, of tokens, cost and time."""
+        if request.response_model is None or request.split is None:
+            raise TypeError("A request with parts needs a response model and a function that splits its answer.")
+        answers = request.split(structured_output.parse(text, request.response_model).value)
+        lengths = {
+            place: len(answer) + sum(len(message["content"]) for message in request.parts[place].messages)
+            for place, answer in answers.items()
+        }
+        entries, used, left = list[Entry](), usage, sum(lengths.values())
+        for place, answer in answers.items():
+            # The rest is divided again each time, so that the sums are those of the whole.
+            share, left = lengths[place] / left, left - lengths[place]
+            part, own = request.parts[place], _share(used, share)
+            used = replace(
+                used,
+                prompt_tokens=used.prompt_tokens - own.prompt_tokens,
+                cached_tokens=used.cached_tokens - own.cached_tokens,
+                completion_tokens=used.completion_tokens - own.completion_tokens,
+                cost_usd=used.cost_usd - own.cost_usd,
+            )
+            time_of_part = seconds * share
+            seconds -= time_of_part
+            entries.append(self._entry(self.key(part), "chat", part, answer, own, time_of_part))
+        return entries
+
+    def _entry(self, key: str, kind: str, request: ChatRequest, text: str, usage: Usage, seconds: float) -> Entry:
         vendor, name = provider.provider_of(self.options.model)
-        entry = Entry(
+        return Entry(
             key=key,
             kind=kind,
             task=request.task,
@@ -378,12 +414,11 @@ class ChatModel(ModelClient[ChatOptions]):
             cached_tokens=usage.cached_tokens,
             completion_tokens=usage.completion_tokens,
             cost_usd=usage.cost_usd,
-            seconds=time.monotonic() - began - (trace.seconds_waiting if trace else 0.0),
+            seconds=seconds,
             batch=request.batch,
             unit=request.unit,
             run_id=request.run_id,
         )
-        await self.ledger.put(entry, replace=replace)
 
     def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
         hit = Usage(ledger_hits=1, dropped_records=completion.dropped_records)
@@ -428,6 +463,16 @@ def _remedy(kind: type[ModelError]) -> str:
     if kind is RefusedAnswer:
         return "Use another model for this text."
     return "Run again, or use a model that follows the format better."
+
+
+def _share(usage: Usage, share: float) -> Usage:
+    """A share of tokens, rounded, and of cost."""
+    return Usage(
+        prompt_tokens=round(usage.prompt_tokens * share),
+        cached_tokens=round(usage.cached_tokens * share),
+        completion_tokens=round(usage.completion_tokens * share),
+        cost_usd=usage.cost_usd * share,
+    )
 
 
 def _n_tokens(text: str) -> int:

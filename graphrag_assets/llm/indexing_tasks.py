@@ -16,12 +16,21 @@ from graphrag_assets.embedded.reporter import write_reports as extractive_report
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
-from graphrag_assets.llm.model_options import SAME_ANSWER
+from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected
+from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, ExtractionOptions, extract_text_unit
-from graphrag_assets.llm.tasks.summarize_descriptions import SummaryOptions, summarize_descriptions
+from graphrag_assets.llm.tasks.summarize_descriptions import (
+    Described,
+    SummaryOptions,
+    ask_together,
+    join_short,
+    summarize_descriptions,
+    together,
+    whole_request,
+)
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
@@ -110,6 +119,12 @@ class IndexingTasks:
         return ReportOptions(self.settings.report_words, self._language, task)
 
     @property
+    def summaries(self) -> SummaryOptions:
+        """Options of the summaries of descriptions."""
+        settings = self.settings
+        return SummaryOptions(settings.summary_min_tokens, language=self._language, encoding=settings.tokenizer)
+
+    @property
     def contexts(self) -> ContextOptions:
         """Options of the contexts of text units."""
         return ContextOptions(language=self._language, encoding=self.settings.tokenizer)
@@ -131,37 +146,64 @@ class IndexingTasks:
             yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:
-        """One description per key: a single one as it is, several summarized."""
-        chat = self.chats("summary")
-        options = SummaryOptions(language=self._language, encoding=self.settings.tokenizer)
+        """One description per key: short ones are joined, others summarized, several things in a request."""
         texts = (
             descriptions.filter(pl.col("description") != "")
             .group_by("key")
             .agg(pl.col("title").min(), pl.col("description").unique().sort().alias("texts"))
             .sort("key")
         )
-        several = texts.filter(pl.col("texts").list.len() > 1)
-        single = texts.filter(pl.col("texts").list.len() == 1).select("key", pl.col("texts").list.first())
-
-        async def summarize_one(row: tuple[str, str, list[str]]) -> str:
-            _, title, found = row
-            return await summarize_descriptions(chat, self.prompts, title, found, options, Origin(run_id=self.run_id))
-
-        written: dict[str, str] = {}
+        written, long = join_short((Described(*row) for row in texts.rows()), self.summaries)
+        summaries = self._summaries_together(long)
+        summaries |= self._summaries_alone([thing for thing in long if thing.key not in summaries])
         failed: list[str] = []
-        for row, summary in run_concurrently(summarize_one, several.rows(), "description summaries", self.meter):
+        for key, summary in summaries.items():
             if isinstance(summary, Exception):
                 log.warning(
                     "a description summary failed; the embedded default's is used until the next run: %s", summary
                 )
-                failed.append(row[0])
+                failed.append(key)
             else:
-                written[row[0]] = summary
-        schema = {"key": pl.String, "description": pl.String}
-        made = pl.DataFrame([*single.rows(), *written.items()], schema=schema, orient="row")
+                written[key] = summary
+        made = pl.DataFrame(list(written.items()), {"key": pl.String, "description": pl.String}, orient="row")
         if failed:
             made = pl.concat([made, most_central(descriptions.filter(pl.col("key").is_in(failed)))])
         return made.sort("key")
+
+    def _summaries_together(self, things: Iterable[Described]) -> dict[str, str | Exception]:
+        """Summaries, or errors, by key, of things that the ledger has no answer for, several asked in a request.
+
+        Those that an answer lacks, and those of a request that has no valid answer, are left to be asked for alone.
+        """
+        chat, options, origin = self.chats("summary"), self.summaries, Origin(run_id=self.run_id)
+
+        async def unanswered(thing: Described) -> ChatRequest | None:
+            request = whole_request(self.prompts, thing, options, origin)
+            return request if request and await chat.known(request) is None else None
+
+        async def ask_for(pack: tuple[list[str], ChatRequest]) -> dict[str, str]:
+            return await ask_together(chat, *pack)
+
+        looked_up = run_concurrently(unanswered, things, "description summaries in the ledger")
+        requests = {thing.key: (thing.title, found) for thing, found in looked_up if isinstance(found, ChatRequest)}
+        packs = together(self.prompts, dict(sorted(requests.items())), options, origin)
+        summaries: dict[str, str | Exception] = {}
+        for (keys, _), answers in run_concurrently(ask_for, packs, "requests for description summaries", self.meter):
+            if isinstance(answers, InvalidAnswer | RequestRejected):
+                log.info("the descriptions of %d things are summarized one by one: %s", len(keys), answers)
+            else:
+                summaries |= dict.fromkeys(keys, answers) if isinstance(answers, Exception) else answers
+        return summaries
+
+    def _summaries_alone(self, things: Iterable[Described]) -> dict[str, str | Exception]:
+        """The summary, or the error, of each thing by its key; one request each, unless the ledger has the answer."""
+        chat, options, origin = self.chats("summary"), self.summaries, Origin(run_id=self.run_id)
+
+        async def summarize_one(thing: Described) -> str:
+            return await summarize_descriptions(chat, self.prompts, thing.title, thing.descriptions, options, origin)
+
+        found = run_concurrently(summarize_one, things, "description summaries", self.meter)
+        return {thing.key: summary for thing, summary in found}
 
     def write_reports(self, materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         """A report per material, in order; those of small communities, and those that fail, are extractive."""

@@ -21,6 +21,10 @@ class LedgerOnlyChat:
     def __init__(self, paid: ChatModel, keys: set[str]):
         self.paid, self.keys = paid, keys
 
+    async def known(self, request: ChatRequest) -> Completion | None:
+        """The stored answer, or None."""
+        return await self.paid.known(request)
+
     async def complete(self, request: ChatRequest) -> Completion:
         """The stored answer.
 

@@ -1,5 +1,6 @@
 """The values that go in and out of the model clients."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
@@ -123,6 +124,9 @@ class ChatRequest:
 
     `batch`, `unit` and `run_id` are recorded in the ledger but not part of its key: the same request of another
     run has the same answer.
+
+    `parts`: requests that this one asks together. `split` makes their answers, by place, from the parsed answer; each
+    is stored as the answer of its part, with a share of tokens and cost, and nothing is stored for the whole.
     """
 
     task: str
@@ -133,6 +137,8 @@ class ChatRequest:
     batch: str | None = None
     unit: str | None = None
     run_id: str | None = None
+    parts: tuple["ChatRequest", ...] = ()
+    split: Callable[[Any], Mapping[int, str]] | None = None
 
     @property
     def name(self) -> str:

@@ -67,6 +67,7 @@ TASKS: Mapping[str, Placeholders] = {
     ),
     "extract_graph_continue": Placeholders({"listed": "listed"}, optional=_names("claim_description"), blocks=_USER),
     "summarize_descriptions": Placeholders({"descriptions": "descriptions"}, optional=_names("max_words language")),
+    "summarize_descriptions_together": Placeholders(required=_names("count"), blocks=frozenset({"system"})),
     "community_report": _REPORT,
     "community_report_text": _REPORT,
     "local_search": _ANSWER,

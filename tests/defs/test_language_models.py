@@ -255,12 +255,28 @@ def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(m
     assert {task: by_task[task] for task in cached} == cached
 
 
-def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server):
+def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    indexed.index_all()
+    server.requests.clear()
     indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
     paid = run_command("index")
     assert billed(paid, "extract_all") == (1, 0)
     assert billed(paid, "summarize_descriptions")[1] > 0
-    assert billed(paid, "in all")[0] == len(server.chats) + sum(len(r.body["input"]) for r in server.embeddings)
+    answers = [max(1, r.body["messages"][-1]["content"].count("### Task ")) for r in server.chats]
+    assert billed(paid, "in all")[0] == sum(answers) + sum(len(r.body["input"]) for r in server.embeddings)
+
+
+def test_the_limit_from_which_descriptions_are_summarized_takes_effect_with_the_next_run(indexed, server, monkeypatch):
+    before = contents(indexed)
+    for limit in ("0", "500"):
+        server.requests.clear()
+        monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", limit)
+        run_command("index")
+        summaries = [request for request in server.chats if request.task in ("Summaries", "Summary")]
+        assert bool(summaries) == (limit == "0")
+        same = contents(indexed)["entities"] == before["entities"]
+        assert same == (limit == "500")
 
 
 def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(indexed, monkeypatch):

@@ -41,6 +41,9 @@ class Chat(Protocol):
             Exception: there is none after all retries, or the request may not be sent.
         """
 
+    async def known(self, request: ChatRequest) -> Completion | None:
+        """The answer that is paid for, or None; nothing is sent or counted."""
+
 
 _TOKENS_PER_MESSAGE = 4  # role and separators, as OpenAI counts them
 _TOKENS_PER_REQUEST = 3  # the start of the answer

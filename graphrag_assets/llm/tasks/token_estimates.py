@@ -24,7 +24,7 @@ from graphrag_assets.llm.tasks.extract_graph import (
     ExtractGraph,
     ExtractGraphWithClaims,
 )
-from graphrag_assets.llm.tasks.summarize_descriptions import Summary
+from graphrag_assets.llm.tasks.summarize_descriptions import NumberedSummary, Summaries, Summary
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import UnitContext
 from graphrag_assets.llm.tasks.write_report import CommunityReport, ReportFinding
@@ -121,6 +121,10 @@ class PlanningChat:
             self._units[unit.id] = unit
             yield unit
 
+    async def known(self, request: ChatRequest) -> Completion | None:
+        """The answer from the ledger, or None; not counted."""
+        return await self.paid.known(request)
+
     async def complete(self, request: ChatRequest) -> Completion:
         """The answer from the ledger, or a substitute."""
         if paid := await self.paid.known(request):
@@ -135,7 +139,8 @@ class PlanningChat:
             exact = not (gleaning if extraction else self.tally.follows_guesses(request.task))
             tokens = prompt_tokens(request, self.encoding)
             repeated = self._begun.get(unit.id, 0) if gleaning else 0
-            self.tally.planned[key] = Planned(request.task, request.batch, tokens, length, exact, repeated)
+            answer_tokens = length * max(len(request.parts), 1)
+            self.tally.planned[key] = Planned(request.task, request.batch, tokens, answer_tokens, exact, repeated)
             if extraction:
                 self._begun.setdefault(unit.id, tokens)
         return Completion("", self._substitute(request, unit, length))
@@ -143,6 +148,11 @@ class PlanningChat:
     def _substitute(self, request: ChatRequest, unit: TextUnit, length: int) -> BaseModel:
         if request.response_model is Summary:
             return Summary(description=_filler(length))
+        if request.response_model is Summaries:
+            numbers = range(1, len(request.parts) + 1)
+            return Summaries(
+                summaries=[NumberedSummary(number=number, description=_filler(length)) for number in numbers]
+            )
         if request.response_model is UnitContext:
             return UnitContext(context=_filler(length))
         if request.response_model is CommunityReport:

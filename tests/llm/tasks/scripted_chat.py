@@ -20,6 +20,9 @@ class ScriptedChat:
     script: Callable[[ChatRequest], Said] | Sequence[Said]
     requests: list[ChatRequest] = field(default_factory=list)
 
+    async def known(self, request: ChatRequest) -> Completion | None:
+        return None
+
     async def complete(self, request: ChatRequest) -> Completion:
         self.requests.append(request)
         said = self.script(request) if callable(self.script) else self.script[len(self.requests) - 1]

@@ -91,5 +91,5 @@ def test_a_model_that_ignores_the_word_limit_does_not_break_the_token_limit():
 
 
 def test_a_limit_that_leaves_no_room_is_a_clear_error():
-    with pytest.raises(SettingsError, match=r"250 tokens are too few for summaries.*Raise the limit"):
-        summarize(["A.", "B."], SummaryOptions(max_input_tokens=250))
+    with pytest.raises(SettingsError, match=r"200 tokens are too few for summaries.*Raise the limit"):
+        summarize(["A.", "B."], SummaryOptions(max_input_tokens=200))

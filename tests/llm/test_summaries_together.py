@@ -1,0 +1,176 @@
+"""Summaries of descriptions in shared requests: what is sent, paid for, stored and asked again."""
+
+import json
+import random
+
+import polars as pl
+import pytest
+
+from graphrag_assets.llm.indexing_tasks import IndexingTasks
+from graphrag_assets.llm.ledger_only import LedgerOnlyChat
+from graphrag_assets.llm.model_errors import CircuitOpen
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.token_estimates import PlanningChat, Tally
+from graphrag_assets.settings import Settings
+from tests.llm.conftest import ONE_DOLLAR_PER_TOKEN, Lab
+from tests.openai_content import content_for, task_of
+
+WORDS = ["cable", "ship", "ocean", "engineer", "signal", "copper", "Valentia", "steam", "telegraph", "shore", "winter"]
+
+
+def described(things: int, words: int = 250, descriptions: int = 2) -> pl.DataFrame:
+    """Things with descriptions of so many words, by the same chance every time."""
+    rows = []
+    for thing in range(things):
+        chance = random.Random(thing)
+        for number in range(descriptions):
+            text = f"Fact {number} of {thing}: {' '.join(chance.choices(WORDS, k=words))}."
+            rows.append((f"K{thing:02d}", f"Thing {thing:02d}", text, 1))
+    return pl.DataFrame(rows, ["key", "title", "description", "n"], orient="row")
+
+
+def tasks_with(chat, **settings) -> IndexingTasks:
+    return IndexingTasks(Settings(chat_model="openai/test-model", **settings), Prompts(), lambda use: chat, run_id="r")
+
+
+def summarize(lab: Lab, descriptions: pl.DataFrame, **settings) -> dict[str, str]:
+    """The summaries by key, by a model that has only the ledger in common with others."""
+    return dict(tasks_with(lab.chat(), **settings).summarize(descriptions).iter_rows())
+
+
+def asked(lab: Lab) -> list[str]:
+    """The tasks of the requests since this was last called."""
+    tasks = [request.task for request in lab.server.chats]
+    lab.server.requests.clear()
+    return tasks
+
+
+def edited(descriptions: pl.DataFrame, key: str) -> pl.DataFrame:
+    changed = pl.when(pl.col("key") == key).then(pl.col("description") + " Later it was sold.")
+    return descriptions.with_columns(changed.otherwise("description").alias("description"))
+
+
+def test_thirty_things_share_requests_an_edit_asks_for_one_and_a_rerun_for_none(lab):
+    descriptions = described(30)
+    first = summarize(lab, descriptions)
+    requests = asked(lab)
+    assert len(first) == 30
+    assert set(requests) == {"Summaries"}
+    assert len(requests) == 6
+    assert summarize(lab, descriptions.sample(fraction=1, shuffle=True, seed=1)) == first
+    assert asked(lab) == []
+    second = summarize(lab, edited(descriptions, "K07"))
+    assert asked(lab) == ["Summary"]
+    assert {key for key in first if first[key] != second[key]} <= {"K07"}
+    assert summarize(lab, descriptions.filter(pl.col("key") > "K11")) == {k: v for k, v in first.items() if k > "K11"}
+    assert asked(lab) == []  # whatever would be packed with what
+
+
+def test_at_most_twenty_things_share_a_request(lab):
+    summarize(lab, described(41, words=5), summary_min_tokens=0)
+    assert sorted(asked(lab)) == ["Summaries", "Summaries", "Summary"]
+
+
+def test_what_a_shared_answer_lacks_or_spoils_is_asked_again_alone(lab):
+    again = []
+
+    def content(body):
+        if task_of(body) == "Summary":
+            again.append(body["messages"][1]["content"].splitlines()[1])
+            return content_for(body)
+        answer = json.loads(content_for(body))["summaries"]
+        answer[4]["description"] = {"nonsense": []}
+        return json.dumps({"summaries": [one for one in answer if one["number"] != 3]})
+
+    lab.server.content = content
+    descriptions = described(5)
+    first = summarize(lab, descriptions)
+    assert sorted(again) == ["Thing 02", "Thing 04"]
+    assert asked(lab) == ["Summaries", "Summary", "Summary"]
+    assert len(first) == 5
+    assert summarize(lab, descriptions) == first
+    assert asked(lab) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda one: one | {"title": "Another thing"}, id="the title of another thing"),
+        pytest.param(lambda one: one | {"number": 2}, id="the number of another thing"),
+        pytest.param(lambda one: one | {"number": 99}, id="an unknown number"),
+        pytest.param(lambda one: one | {"description": " "}, id="an empty description"),
+    ],
+)
+def test_an_answer_that_may_belong_to_another_thing_is_not_used(lab, spoil):
+    def content(body):
+        if task_of(body) == "Summary":
+            return content_for(body)
+        first, *others = json.loads(content_for(body))["summaries"]
+        return json.dumps({"summaries": [spoil(first), *others]})
+
+    honest = summarize(lab.with_another_ledger(), described(3))
+    lab.server.requests.clear()
+    lab.server.content = content
+    assert summarize(lab, described(3)) == honest
+    assert set(asked(lab)[1:]) == {"Summary"}
+
+
+@pytest.mark.parametrize("fault", ["truncated", "refusal", "wrong-schema", "400"])
+def test_without_a_valid_answer_each_thing_is_asked_for_alone(lab, fault):
+    lab.server.fail_next(fault, None if fault == "400" else fault)
+    assert len(summarize(lab, described(3))) == 3
+    assert [task for task in asked(lab) if task == "Summary"] == ["Summary"] * 3
+
+
+def test_tokens_and_cost_of_a_shared_answer_are_those_of_its_things_together(lab):
+    chat = lab.chat(prices=ONE_DOLLAR_PER_TOKEN)
+    tasks_with(chat).summarize(described(5))
+    (used,), entries = chat.usage.by_task.values(), lab.ledger.frame()
+    assert (used.calls, used.ledger_hits) == (1, 0)
+    assert entries.height == 5
+    assert entries["kind"].unique().to_list() == ["chat"]
+    assert entries["run_id"].unique().to_list() == ["r"]
+    for name in ("prompt_tokens", "completion_tokens"):
+        assert entries[name].sum() == getattr(used, name)
+        assert entries[name].min() > 0
+    assert entries["cost_usd"].sum() == pytest.approx(used.cost_usd)
+    again = lab.chat()
+    tasks_with(again).summarize(described(5))
+    assert [(one.calls, one.ledger_hits) for one in again.usage.by_task.values()] == [(0, 5)]
+
+
+def test_answers_that_arrived_before_a_crash_are_not_asked_for_again(lab):
+    lab.server.fail_next(None, None, "401")
+    with pytest.raises(CircuitOpen):
+        tasks_with(lab.chat(limits={"concurrency": 1})).summarize(described(30))
+    stored = lab.ledger.frame().height
+    assert 0 < stored < 30
+    asked(lab)
+    chat = lab.chat()
+    assert len(tasks_with(chat).summarize(described(30))) == 30
+    (used,) = chat.usage.by_task.values()
+    assert used.ledger_hits == stored
+    assert used.calls == len(asked(lab)) == (30 - stored) // 5
+
+
+def test_a_plan_counts_the_requests_that_are_sent_and_a_purge_keeps_their_answers(lab):
+    descriptions, tally, keys = described(30), Tally(), set[str]()
+    planning = PlanningChat(lab.chat(), tally, lambda unit: None, "o200k_base")
+    tasks_with(planning).summarize(descriptions)
+    assert asked(lab) == []
+    made = summarize(lab, descriptions)
+    assert len(tally.planned) == len(asked(lab)) == 6
+    assert max(planned.prompt_tokens for planned in tally.planned.values()) <= 4000
+    assert sum(planned.completion_tokens for planned in tally.planned.values()) == 30 * 120
+    found = dict(tasks_with(LedgerOnlyChat(lab.chat(), keys)).summarize(descriptions).iter_rows())
+    assert found == made
+    assert keys == set(lab.ledger.frame()["key"])
+
+
+def test_short_descriptions_are_joined_without_a_request(lab):
+    texts = ["It sank.", "A ship.", "A  ship."]
+    frame = pl.DataFrame({"key": ["a"] * 3, "title": ["S"] * 3, "description": texts, "n": [1] * 3})
+    assert summarize(lab, frame) == summarize(lab, frame[::-1]) == {"a": "A ship. It sank."}
+    assert asked(lab) == []
+    summarize(lab, frame, summary_min_tokens=0)
+    assert asked(lab) == ["Summary"]

@@ -262,6 +262,8 @@ def failure(error: Exception) -> Failure:
     if no_connection := _no_connection(error):  # litellm reports it as HTTP 500
         return Failure("unconnected", None, mask(no_connection))
     message = _provider_message(error)
+    if "Missing credentials" in message:  # without a key nothing is sent; litellm reports it as HTTP 500
+        status = 401
     name = type(error).__name__
     if "ContentPolicy" in name:
         return Failure("refused", status, message)

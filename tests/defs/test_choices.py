@@ -179,6 +179,7 @@ def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypat
     monkeypatch.setenv("GRAPHRAG_SUMMARY_PARAMETERS", json.dumps({"max_tokens": 500}))
     monkeypatch.setenv("GRAPHRAG_REPORT_PARAMETERS", json.dumps({"temperature": 0.7, "seed": None}))
     monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", json.dumps({"reasoning_effort": "low"}))
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
     modelled.index_all()
     from graphrag_assets.query import GraphRAG
 
@@ -187,7 +188,7 @@ def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypat
     common = {"temperature": 0.2, "seed": 1, "top_p": 0.9}
     expected = {
         "ExtractGraphWithClaims": ("small", common | {"num_ctx": 8192}),
-        "Summary": ("middle", common | {"max_tokens": 500}),
+        "Summaries": ("middle", common | {"max_tokens": 500}),
         "CommunityReport": ("large", {"temperature": 0.7, "top_p": 0.9}),
         "text": ("quick", common | {"reasoning_effort": "low"}),
     }

@@ -398,3 +398,12 @@ def test_litellm_is_imported_with_the_first_call_that_is_sent() -> None:
         "False",
         "False",
     ]
+
+
+def test_a_missing_key_ends_at_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was retried for a minute and a half."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = lab.chat(base_url=None, api_key=None)
+    with pytest.raises(CircuitOpen, match="Missing credentials"):
+        run(model.complete(ask()))
+    assert model.usage.total.retries == 0

@@ -75,6 +75,10 @@ ELSEWHERE = {
         "it needs a key; a server of the tests stands in for the provider",
         "tests/defs/test_language_models.py::test_every_stage_is_made_by_the_models",
     ),
+    ("docs/models.md", "export GRAPHRAG_CHAT_MODEL=openai/gpt-4.1-mini"): (
+        "it needs a key; a server of the tests stands in for the provider",
+        "tests/defs/test_choices.py::test_each_task_uses_its_own_model_and_parameters",
+    ),
     ("docs/models.md", "graphrag-assets doctor              # asks each model one tiny question"): (
         "it needs a key; a server of the tests stands in for the provider",
         "tests/defs/test_doctor.py::test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again",

@@ -24,6 +24,7 @@ def planted(project, monkeypatch):
     for path, text in DOCUMENTS.items():
         project.write(path, text)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
     with running() as server:
         for kind in ("CHAT", "EMBEDDING"):
             monkeypatch.setenv(f"GRAPHRAG_{kind}_MODEL", f"openai/test-{kind.lower()}")
@@ -46,7 +47,7 @@ def holds(request: Request) -> bool:
 def test_a_planted_instruction_reaches_models_only_as_data(planted):
     indexing = list(planted.chats)
     gleanings = [request for request in indexing if "<listed id=" in str(request.body["messages"])]
-    for task in ("UnitContext", "ExtractGraphWithClaims", "Summary", "CommunityReport"):
+    for task in ("UnitContext", "ExtractGraphWithClaims", "Summaries", "CommunityReport"):
         assert any(holds(request) for request in indexing if request.task == task), f"{task} was not put to the test"
     assert any(map(holds, gleanings))
     assert not [request.task for request in indexing if "Xyzzy" in outside_fences(request)]

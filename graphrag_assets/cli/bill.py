@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 from rich.table import Table
 
+from graphrag_assets.cli.tables import add_numbers, table_of
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
 
@@ -38,10 +39,8 @@ def bill_of(index: Index, run_ids: Sequence[str]) -> Table | None:
     rows = rows.filter(pl.any_horizontal(pl.col("answers", "ledger_hits") > 0)).select("task", *_COLUMNS)
     if rows.is_empty():
         return None
-    table = Table(title="what models did")
-    table.add_column("task", no_wrap=True)
-    for heading in _COLUMNS.values():
-        table.add_column(heading, justify="right")
+    table = table_of("task", title="what models did")
+    add_numbers(table, *_COLUMNS.values())
     for task, *sums in rows.iter_rows():
         table.add_row(task, *map(_in_digits, sums))
     table.add_section()

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.bill import bill_of
 from graphrag_assets.cli.status import print_rows
+from graphrag_assets.cli.tables import print_table
 from graphrag_assets.cli.terminal import Console, printable
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
@@ -158,11 +159,12 @@ def _summarize(
     seconds: float,
 ) -> None:
     """Print the result: tables if anything changed, then a summary line, then the failures."""
+    run_ids = [run.result.run_id for run in runs]
     if todo:
         print_rows(console, index.working)
-        _print_stages(index, [run.result.run_id for run in runs])
-    if bill := bill_of(index, [run.result.run_id for run in runs]):
-        console.print(bill)
+        _print_stages(index, run_ids)
+    if bill := bill_of(index, run_ids):
+        print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
     failed = [run for run in runs if not run.result.success]

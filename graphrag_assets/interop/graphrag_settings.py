@@ -1,7 +1,7 @@
 """Translates a `settings.yaml` of Microsoft GraphRAG 2 or 3 into this project's settings.
 
-Pure functions: what is read is a parsed file, what comes out are values for `.env`, and a reason for every key that has
-no counterpart. References such as `${GRAPHRAG_API_KEY}` stay references; `.env` resolves them.
+Pure functions: from a parsed file to values for `.env`, with a reason for every key that has no counterpart.
+References such as `${GRAPHRAG_API_KEY}` stay references; `.env` resolves them.
 """
 
 import json

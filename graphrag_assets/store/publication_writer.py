@@ -91,7 +91,7 @@ def _publish(
         if newest and not always and _recorded_digest(working, newest) == digest:
             path = publication_file(index_folder, newest)
             if rows := _rows_of(path):
-                _mend(index_folder, newest)
+                _mend(index_folder, kept)
                 return Publication(newest, path, False, rows)
         number, path = newest + 1, publication_file(index_folder, newest + 1)
         _copy_empty(index_folder, dimensions, _options(copy), draft)
@@ -107,11 +107,14 @@ def _publish(
     return Publication(number, path, True, rows)
 
 
-def _mend(index_folder: Path, newest: int) -> None:
-    """Let pointer and link lead to one whole publication: the pointer's, which may be an earlier one on purpose."""
+def _mend(index_folder: Path, kept: list[int]) -> None:
+    """Let pointer and link lead to one whole publication: the pointer's, which may be an earlier one on purpose.
+
+    Of the `kept` ones the newest is known to be whole.
+    """
     current = current_number(index_folder)
-    if current not in kept_publications(index_folder) or not _rows_of(publication_file(index_folder, current or 0)):
-        current = newest
+    if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current)):
+        current = kept[-1]
     if not points_to(index_folder, current):
         point_to(index_folder, current)
 

@@ -8,6 +8,8 @@ from tempfile import mkdtemp
 
 from filelock import FileLock, Timeout
 
+from graphrag_assets.errors import StoreError
+
 FOLDER = "drafts"
 _HELD, _LOCK = ".held", ".lock"
 
@@ -33,8 +35,15 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
 
 
 def move_into_place(draft: Path, place: Path) -> None:
-    """Replace the file at `place` in one step. Only the owner may read it: it holds what the documents say."""
-    draft.chmod(0o600)
+    """Replace the file or link at `place` in one step. Only the owner may read it: it holds what the documents say.
+
+    Raises:
+        StoreError: there is a folder at `place`.
+    """
+    if place.is_dir() and not place.is_symlink():
+        raise StoreError(f"{place} is a folder; the index needs this name for a file. Move it away and run again.")
+    if not draft.is_symlink():
+        draft.chmod(0o600)
     draft.replace(place)
 
 

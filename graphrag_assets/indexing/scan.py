@@ -122,6 +122,9 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
     Raises:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
+    if replace:  # a folder that is refused must not become the index's
+        _refuse_overlap(index.settings)
+        index.input_folder.batches()
     claim_input_folder(index, replace)
     record_unusable_names(index)
     return scan(index, read_every_file)

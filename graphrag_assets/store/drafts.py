@@ -40,11 +40,16 @@ def move_into_place(draft: Path, place: Path) -> None:
     Raises:
         StoreError: there is a folder at `place`.
     """
-    if place.is_dir() and not place.is_symlink():
-        raise StoreError(f"{place} is a folder; the index needs this name for a file. Move it away and run again.")
+    refuse_folder(place)
     if not draft.is_symlink():
         draft.chmod(0o600)
     draft.replace(place)
+
+
+def refuse_folder(place: Path) -> None:
+    """Raise StoreError if there is a folder where the index has a file."""
+    if place.is_dir() and not place.is_symlink():
+        raise StoreError(f"{place} is a folder; the index needs this name for a file. Move it away and run again.")
 
 
 def leftovers(index_folder: Path) -> list[Path]:

@@ -21,7 +21,7 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
     A process holds a lock in its folder while it lives: a folder whose lock is free is a leftover.
     """
     drafts = index_folder / FOLDER
-    drafts.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(drafts)
     with _creating(drafts):
         _remove_leftovers(drafts)
         folder = Path(mkdtemp(dir=drafts))
@@ -32,6 +32,21 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
     finally:
         held.release()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder of the index, which only its owner may enter, if it is missing.
+
+    Raises:
+        StoreError: there is a file in its place, or in that of a folder above.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(path for path in (folder, *folder.parents) if path.exists())
+        raise StoreError(
+            f"{file} is a file; the index needs this name for a folder. Move it away and run again."
+        ) from None
 
 
 def move_into_place(draft: Path, place: Path) -> None:

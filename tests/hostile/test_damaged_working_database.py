@@ -50,3 +50,12 @@ def test_a_folder_in_the_place_of_the_working_database_is_one_sentence(project):
     project.index.database.mkdir(parents=True)
     with pytest.raises(StoreError, match=r"working\.duckdb is a folder; .* Move it away and run again\."):
         project.index.working.read("FROM documents")
+
+
+@pytest.mark.parametrize("name", ["index", "index/publications", "index/drafts"])
+def test_a_file_in_the_place_of_a_folder_is_one_sentence(project, name):
+    (project.root / name).parent.mkdir(exist_ok=True)
+    (project.root / name).write_text("in the way")
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
+    with pytest.raises(StoreError, match=rf"{name} is a file; .* Move it away and run again\."):
+        project.index_all()

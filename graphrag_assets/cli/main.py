@@ -43,13 +43,17 @@ class _Commands(click.Group):
             try:
                 with masked_errors():
                     return super().invoke(ctx)
-            except GraphRAGError as error:
-                message = Text.assemble(("Error: ", "bold red"), str(error))
-                Console(stderr=True).print(message, soft_wrap=True)
+            except (KeyboardInterrupt, Exception) as error:
+                # Python makes a RuntimeError of an interrupt while a class is created, as an import does.
+                signal_number = signals and signals.first
+                if signal_number or isinstance(error, KeyboardInterrupt):
+                    message = "Interrupted. What was committed stays; the next run goes on from there."
+                    Console(stderr=True).print(message)
+                    sys.exit(128 + (signal_number or signal.SIGINT))
+                if not isinstance(error, GraphRAGError):
+                    raise
+                Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)), soft_wrap=True)
                 sys.exit(1)
-            except KeyboardInterrupt:
-                Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
-                sys.exit(128 + ((signals and signals.first) or signal.SIGINT))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

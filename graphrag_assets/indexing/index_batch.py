@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.rerun import Rerun
@@ -124,6 +124,7 @@ def index_batch(
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
+        DiskFullError: there is no space for what the batch writes.
     """
     origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
     if origins["origin"].drop_nulls().len():
@@ -131,7 +132,7 @@ def index_batch(
             f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
             f"another name, or run `graphrag-assets import --remove {batch}` first."
         )
-    with index.working.exclusive(f"batch-{stable_id(batch)}"):
+    with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(f"batch-{stable_id(batch)}"):
         return _index_batch(index, batch, models, run_id, extract, rerun)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
-from graphrag_assets.masking import mask
+from graphrag_assets.masking import ReplyMasker, mask, mask_reply
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -82,7 +82,7 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
     choice = response.choices[0]
     return replace(
         reply,
-        text=_text(choice.message.content),
+        text=mask_reply(_text(choice.message.content)),
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
         cost_usd=_cost(response, options.model),
@@ -102,8 +102,11 @@ async def open_stream(options: ChatOptions, messages: list[Any], parameters: dic
 
 
 async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]:
-    """The text of each chunk of a stream, with the reply as known so far (without its text)."""
-    reply = Reply()
+    """The text of each chunk of a stream, with the reply as known so far (without its text).
+
+    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
+    """
+    reply, masker = Reply(), ReplyMasker()
     async for chunk in _chain(first, chunks):
         if (tokens := _tokens(chunk)) != NO_USAGE:
             reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
@@ -113,7 +116,8 @@ async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]
             text = _text(choice.delta.content)
             refusal = reply.refusal or _refusal(choice.delta)
             reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
-        yield text, reply
+        yield masker.feed(text), reply
+    yield masker.feed("", last=True), reply
 
 
 async def _chain(first: Any, rest: Chunks) -> Chunks:
@@ -205,7 +209,7 @@ def _cost(response: Any, model: str) -> float | None:
 def _refusal(message: Any) -> str | None:
     fields = getattr(message, "provider_specific_fields", None) or {}
     refusal = getattr(message, "refusal", None) or fields.get("refusal")
-    return str(refusal) if refusal else None
+    return mask(str(refusal)) if refusal else None
 
 
 def _tokens(response: Any) -> tuple[int | None, int | None, int]:

@@ -104,6 +104,11 @@ class Settings(BaseSettings):
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that identifies a row.")
+    date_column: str = Field(
+        "",
+        description="Column of structured files, or field of front matter, that holds the date of a document; a value "
+        "that is no date becomes a row of index_errors. Unset: document_date, else date.",
+    )
     settle_seconds: float = Field(
         5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
     )

@@ -59,5 +59,5 @@ def basic_context(
     """The context of a basic search: one section Sources, found by BM25 and vectors."""
     started = time.perf_counter()
     units = search_texts(reader, "text_unit", question, options.k, scope)
-    section = fill(SOURCES, sources(reader, units, scope), options.max_context_tokens)
+    section = fill(SOURCES.with_dates(reader), sources(reader, units, scope), options.max_context_tokens)
     return Context("basic", question.text, (section,), time.perf_counter() - started)

@@ -34,11 +34,12 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The text units in the order given, with their contexts and the title and the file of their documents."""
+    """The text units in the order given, with their contexts and the title, file and date of their documents."""
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
-               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language
+               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language,
+               {_document_date(reader)}
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
@@ -46,6 +47,11 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         {"units": units, **scope.parameters("text_unit")},
     )
     return in_order(frame, units)
+
+
+def _document_date(reader: Reader) -> str:
+    """SQL of the date of the document `d`."""
+    return "d.document_date" if reader.has_dates else "NULL::DATE AS document_date"
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -161,7 +167,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Claims on the entities, and the claims of the text units whose subject is no entity.
 
-    First those made in the best text units, then by the entities' order.
+    First those made in the best text units, then by the entities' order. With the dates of their documents.
     """
     in_scope = scope.allows("text_unit", "text_unit_number")
     touching = """
@@ -183,10 +189,11 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
-        """
-        SELECT human_readable_id, id, subject_id, object_id, type, status, start_date, end_date, description,
-               text_unit_number, line_tokens
-        FROM covariates WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
+        f"""
+        SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
+               c.description, c.text_unit_number, c.line_tokens, {_document_date(reader)}
+        FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
+        WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
         {"numbers": chosen},
     )

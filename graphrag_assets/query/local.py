@@ -220,12 +220,12 @@ def local_context(
     of_graph = [
         (_entities_layout(options), entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
-        *([(CLAIMS, claims.result(), 1.0)] if claims else []),
+        *([(CLAIMS.with_dates(reader), claims.result(), 1.0)] if claims else []),
     ]
     groups = [
         (options.community_prop, [(_reports_layout(options), _important(reports.result(), options), 1.0)]),
         (graph, of_graph),
-        (options.text_unit_prop, [(SOURCES, texts.result(), 1.0)]),
+        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts.result(), 1.0)]),
     ]
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.return_candidate_context:

@@ -35,7 +35,18 @@ from graphrag_assets.query.context import Context, Section, merged_frames
 from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
 from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
-from graphrag_assets.query.option_types import Count, Flag, OptionalText, Options, PositiveCount, Seconds, Text, Texts
+from graphrag_assets.query.option_types import (
+    Count,
+    FirstDay,
+    Flag,
+    LastDay,
+    OptionalText,
+    Options,
+    PositiveCount,
+    Seconds,
+    Text,
+    Texts,
+)
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -57,7 +68,7 @@ class QuestionOptions(Options):
             `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
             if `conversation_history_user_turns_only`. They also help to find passages.
         filter: limits the search to a part of the index.
-        batches, documents, metadata, entity_types: a filter given as single options.
+        batches, documents, metadata, entity_types, as_of, since: a filter given as single options.
         timeout: seconds after which the search ends with a QueryError that says what was done.
         callbacks: functions to call during the search; see `Callbacks`.
     """
@@ -70,6 +81,8 @@ class QuestionOptions(Options):
     documents: Texts = ()
     metadata: Metadata = ()
     entity_types: Texts = ()
+    as_of: LastDay = None
+    since: FirstDay = None
     timeout: Seconds = None
     callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
 

@@ -5,11 +5,14 @@ has to be what the other holds.
 """
 
 import json
+import shutil
 from collections.abc import Callable
+from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -42,6 +45,7 @@ DOCUMENTS = {
     "sale": ("money", {"year": "1866", "tags": ["money"]}),
     "secret": ("money", {"year": "1866", "sealed": True, "a/b~c": 7}),
 }
+DATES = {"voyage": date(1858, 8, 5), "sale": date(1866, 1, 31), "secret": None}
 
 # document, text
 UNITS = [
@@ -127,6 +131,7 @@ def write(folder: Path, documents: list[str]) -> Path:
                 "title": [d.title() for d in documents],
                 "source": [f"{DOCUMENTS[d][0]}/{d}.txt" for d in documents],
                 "batch": [DOCUMENTS[d][0] for d in documents],
+                "document_date": [DATES[d] for d in documents],
                 "raw_data": [json.dumps(DOCUMENTS[d][1]) for d in documents],
                 "text": ["".join(t for _, own, t in units if own == d) for d in documents],
             }
@@ -378,6 +383,14 @@ def test_the_type_of_an_entity_is_the_one_that_the_allowed_text_gives(whole: Rea
         (Filter(metadata={"a/b~c": 7}), ["secret"]),
         (Filter(batches="money", metadata={"year": 1866}, documents="Sale"), ["sale"]),
         (Filter(batches="ships", documents="Sale"), []),
+        (Filter(as_of="1858-08-05"), ["voyage"]),
+        (Filter(as_of=date(1858, 8, 4)), []),
+        (Filter(as_of="1866-01"), ["sale", "voyage"]),
+        (Filter(as_of="1866"), ["sale", "voyage"]),
+        (Filter(since="1866-01-31"), ["sale"]),
+        (Filter(since="1858-08", as_of="1858"), ["voyage"]),
+        (Filter(since="1858", documents="Sale"), ["sale"]),
+        (Filter(since="1867"), []),
     ],
 )
 def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: Filter, documents: list[str]) -> None:
@@ -415,6 +428,8 @@ def test_unknown_value_is_an_error_that_lists_known_values(whole: Reader, filter
         {"metadata": ["year"]},
         {"metadata": {"year": None}},
         {"metadata": {"year": []}},
+        {"as_of": "last week"},
+        {"since": "1858-8-5"},
     ],
 )
 def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
@@ -444,3 +459,36 @@ def test_text_that_looks_like_sql_is_just_a_value(whole: Reader) -> None:
         ):
             with pytest.raises(QueryError, match="does not have"):
                 scope_of(whole, filter)
+
+
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
+def test_every_method_takes_dates(whole: Reader, method: str) -> None:
+    with GraphRAG(whole.path) as rag:
+        early = rag.context(method, "Who commanded the Niagara?", as_of="1858")
+        assert "Gooch" not in early.text
+        assert early.text == rag.context(method, "Who commanded the Niagara?", documents="voyage").text
+
+
+def test_sources_and_claims_show_the_dates_of_documents(whole: Reader, index_of: Callable[..., Reader]) -> None:
+    with GraphRAG(whole.path) as rag, GraphRAG(index_of("secret").path) as undated:
+        text = rag.context("local", "Who commanded the Niagara?").text
+        assert "id|document_date|context|text\n" in text
+        assert "id|document_date|entity|object_id" in text
+        assert "|1858-08-05|Voyage|The Niagara met" in text
+        assert "document_date" not in undated.context("local", "Who commanded the Niagara?").text
+
+
+def test_dates_are_refused_where_no_document_has_one(index_of: Callable[..., Reader]) -> None:
+    with pytest.raises(QueryError, match=r"no document of the index has one.* GRAPHRAG_DATE_COLUMN"):
+        scope_of(index_of("secret"), Filter(since="1858"))
+
+
+def test_publications_of_older_versions_have_no_dates(whole: Reader, tmp_path: Path) -> None:
+    older = tmp_path / "graphrag.duckdb"
+    shutil.copyfile(whole.path, older)
+    with duckdb.connect(str(older)) as connection:
+        connection.execute("ALTER TABLE documents DROP COLUMN document_date")
+    with GraphRAG(older) as rag:
+        assert "document_date" not in rag.context("local", "Who commanded the Niagara?").text
+        with pytest.raises(QueryError, match="no document of the index has one"):
+            rag.basic("Who commanded the Niagara?", since="1858")

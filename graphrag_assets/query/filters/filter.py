@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
-from graphrag_assets.query.option_types import Options, Texts
+from graphrag_assets.query.option_types import FirstDay, LastDay, Options, Texts
 from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool
@@ -51,6 +52,9 @@ class Filter(Options):
         entity_types: types of entities.
         metadata: for a key of `documents.raw_data` the value it must have, or several of which one is enough. If
             raw_data has a list, one of its elements is enough.
+        as_of: the latest date of documents, included; of a month (1866-07) or a year, its last day. Documents without a
+            date are excluded.
+        since: the earliest date of documents, included; likewise, the first day.
     """
 
     noun: ClassVar[str] = "filter"
@@ -59,13 +63,15 @@ class Filter(Options):
     documents: Texts = ()
     entity_types: Texts = ()
     metadata: Metadata = ()
+    as_of: LastDay = None
+    since: FirstDay = None
 
 
 def scope_of(reader: Reader, filter: Filter | None) -> Scope:
     """The rows that `filter` allows in the publication of `reader`; kept with the reader for the next question.
 
     Raises:
-        QueryError: the index has no such batch, document or type, or no such key or value of metadata.
+        QueryError: the index has no such batch, document or type, no such key or value of metadata, or no dates.
     """
     if filter is None or filter == Filter():
         return EVERYTHING
@@ -86,6 +92,7 @@ def _allowed_units(reader: Reader, filter: Filter) -> np.ndarray | None:
         *([_of_batches(reader, filter.batches)] if filter.batches else []),
         *([_of_names(reader, filter.documents)] if filter.documents else []),
         *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata)),
+        *([_of_dates(reader, filter.since, filter.as_of)] if filter.since or filter.as_of else []),
     ]
     if not chosen:
         return None
@@ -141,6 +148,20 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
     if unknown:
         raise _no_such(f"value of {key!r} in the metadata", unknown, sorted(existing))
     return {id for id, value in rows.iter_rows() if not wanted.isdisjoint(given[value])}
+
+
+def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> set[str]:
+    if not reader.has_dates:
+        raise QueryError(
+            "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "
+            "metadata and names of files; see GRAPHRAG_DATE_COLUMN."
+        )
+    rows = reader.rows(
+        "SELECT id FROM documents WHERE document_date BETWEEN coalesce($since, DATE '0001-01-01') "
+        "AND coalesce($as_of, DATE '9999-12-31')",
+        {"since": since, "as_of": as_of},
+    )
+    return set(rows["id"])
 
 
 def _alternatives(value: str) -> set[str]:

@@ -39,6 +39,12 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
             multiple=True,
             help="Only entities of this type; may be given several times.",
         ),
+        click.option(
+            "--relationship-type",
+            "relationship_types",
+            multiple=True,
+            help="Only relationships of this type; may be given several times.",
+        ),
     )
     for option in reversed(options):
         command = option(command)

@@ -80,7 +80,7 @@ def relationships_around(
     is by weight, or by rank: the sum of both ends' degrees.
 
     Returns:
-        human_readable_id, id, source, target, title, description, weight, in_network, links, combined_degree.
+        human_readable_id, id, source, target, type, description, weight, title, in_network, links, combined_degree.
     """
     touching = _touching(reader, entities, limit_outside, ranking, scope)
     inside: dict[int, int] = {}  # a relationship is found from both of its ends
@@ -97,7 +97,7 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order."""
     details = reader.rows(
         """
-        SELECT human_readable_id, id, source, target, source_number, target_number, description,
+        SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
                round(weight, 2) AS weight, line_tokens
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,

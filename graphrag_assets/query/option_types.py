@@ -5,7 +5,7 @@ pydantic checks the values. `Options` turns its errors into one sentence, built 
 
 import calendar
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
@@ -59,6 +59,12 @@ LastDay = Annotated[date | None, BeforeValidator(_last_day), _DAY]
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]
+
+
+def made_of(kind: "type[Options]") -> Callable[[Any], Any]:
+    """Turns a dictionary, as JSON has it, into options of this kind; anything else stays as it is."""
+    return lambda given: kind(**given) if isinstance(given, dict) else given
+
 
 Self = TypeVar("Self", bound="Options")
 

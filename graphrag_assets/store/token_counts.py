@@ -15,13 +15,13 @@ _ROWS_AT_ONCE = 20_000
 
 # Table, column, and the cells of the line whose tokens it has.
 _COUNTED = (
-    ("entities", "line_tokens", "human_readable_id, title, description, degree"),
+    ("entities", "line_tokens", "human_readable_id, title, type, description, degree"),
     # Links are known at query time; a number below a thousand is one token.
-    ("relationships", "line_tokens", "human_readable_id, source, target, description, round(weight, 2), 0"),
+    ("relationships", "line_tokens", "human_readable_id, source, target, type, description, round(weight, 2), 0"),
     (
         "covariates",
         "line_tokens",
-        "human_readable_id, {date}subject_id, object_id, status, start_date, end_date, description",
+        "human_readable_id, {date}subject_id, object_id, type, status, start_date, end_date, description",
     ),
     ("text_units", "line_tokens", "human_readable_id, {date}context, text"),
     ("community_reports", "line_tokens", "human_readable_id, title, full_content"),

@@ -74,15 +74,15 @@ ENTITY_MENTIONS = [
 ]
 ALIASES = [("secret", "hudson the bribed", "hudson")]
 
-# text unit, source, target, description, strength
+# text unit, source, target, description, strength, type
 RELATIONSHIP_MENTIONS = [
-    (0, "Niagara", "Agamemnon", "They met.", 3.0),
-    (0, "Hudson", "Niagara", "Hudson commanded the Niagara.", 5.0),
-    (1, "Hudson", "Valentia", "Hudson landed at Valentia.", 2.0),
-    (2, "Gooch", "Agamemnon", "Gooch bought the Agamemnon.", 4.0),
-    (3, "HUDSON THE BRIBED", "Niagara", "Hudson hid the zanzibar bribe in the Niagara.", 9.0),
-    (3, "Gooch", "HUDSON THE BRIBED", "Gooch bribed Hudson for zanzibar.", 8.0),
-    (4, "Moriarty", "Gooch", "The zanzibar spy paid Gooch.", 7.0),
+    (0, "Niagara", "Agamemnon", "They met.", 3.0, "MET"),
+    (0, "Hudson", "Niagara", "Hudson commanded the Niagara.", 5.0, "COMMANDED"),
+    (1, "Hudson", "Valentia", "Hudson landed at Valentia.", 2.0, "VISITED"),
+    (2, "Gooch", "Agamemnon", "Gooch bought the Agamemnon.", 4.0, "BOUGHT"),
+    (3, "HUDSON THE BRIBED", "Niagara", "Hudson hid the zanzibar bribe in the Niagara.", 9.0, "BRIBED"),
+    (3, "Gooch", "HUDSON THE BRIBED", "Gooch bribed Hudson for zanzibar.", 8.0, "BRIBED"),
+    (4, "Moriarty", "Gooch", "The zanzibar spy paid Gooch.", 7.0, "PAID"),
 ]
 
 # text unit, subject, description
@@ -150,8 +150,8 @@ def write(folder: Path, documents: list[str]) -> Path:
             title_key=key("title"), n_sentences=pl.lit(1, pl.Int64)
         ),
         schema.RELATIONSHIP_MENTIONS: mentions(
-            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength"
-        ).with_columns(source_key=key("source"), target_key=key("target"), type=pl.lit("")),
+            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength", "type"
+        ).with_columns(source_key=key("source"), target_key=key("target")),
         schema.COVARIATES: mentions(CLAIMS, "subject_id", "description").with_columns(
             subject_key=key("subject_id"), object_id=pl.lit("NONE"), object_key=pl.lit("none"), status=pl.lit("TRUE")
         ),
@@ -254,7 +254,7 @@ def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, ind
     def shown(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
         found = relationships_around(reader, numbers(reader, "entities", scope), 100, scope=scope)
         ends = pl.concat_list(pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target"))
-        columns = [ends.list.join(" "), "description", "weight", "combined_degree", "in_network", "links"]
+        columns = [ends.list.join(" "), "type", "description", "weight", "combined_degree", "in_network", "links"]
         return sorted(found.select(columns).rows())
 
     assert shown(whole, scope) == shown(part)
@@ -410,6 +410,7 @@ def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> Non
         (Filter(batches="shops"), r"batch 'shops', which the index does not have\. The index has: ships, money"),
         (Filter(documents="Voyages"), r"document 'Voyages'.* The index has: Voyage, "),
         (Filter(entity_types="ship"), r"entity type 'ship'"),
+        (Filter(relationship_types="MEET"), r"relationship type 'MEET'.* The index has: "),
         (Filter(metadata={"yeer": 1866}), r"metadata key 'yeer'.* The index has: year, "),
         (Filter(metadata={"year": 1867}), r"value of 'year' in the metadata 1867.* The index has: 1866, 1858"),
         (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
@@ -492,3 +493,41 @@ def test_publications_of_older_versions_have_no_dates(whole: Reader, tmp_path: P
         assert "document_date" not in rag.context("local", "Who commanded the Niagara?").text
         with pytest.raises(QueryError, match="no document of the index has one"):
             rag.basic("Who commanded the Niagara?", since="1858")
+
+
+def test_types_limit_relationships_but_neither_entities_nor_text(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(relationship_types=["BRIBED", "MET"]))
+    entities = numbers(whole, "entities", scope)
+    assert entities == numbers(whole, "entities")
+    found = relationships_around(whole, entities, 100, scope=scope)
+    assert sorted(found["type"]) == ["BRIBED", "BRIBED", "MET"]  # of BRIBED and COMMANDED, the first by name
+    assert found["combined_degree"].to_list() == [4, 3, 3]  # of these relationships alone
+    assert scope.allowed("text_unit") is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "types", "shown"),
+    [
+        ({}, "COMMANDED", ["BRIBED"]),  # the pair has both types, and most mentions, or the first by name, one
+        ({"documents": "voyage"}, "COMMANDED", ["COMMANDED"]),
+        ({"documents": "voyage"}, "BRIBED", []),
+        ({"as_of": "1857"}, "COMMANDED", []),
+        ({"entity_types": "SHIP"}, "MET", ["MET"]),
+    ],
+)
+def test_a_relationship_is_allowed_if_an_allowed_text_gives_it_the_type(
+    whole: Reader, limits: dict[str, Any], types: str, shown: list[str]
+) -> None:
+    scope = scope_of(whole, Filter(**limits, relationship_types=types))
+    found = relationships_around(whole, numbers(whole, "entities", scope), 100, scope=scope)
+    assert found["type"].to_list() == shown
+
+
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
+def test_every_method_takes_types_of_relationships(whole: Reader, method: str) -> None:
+    with GraphRAG(whole.path) as rag:
+        assert "Gooch bought" not in "".join(
+            section.text
+            for section in rag.context(method, "What did Gooch buy?", relationship_types="MET").sections
+            if section.name == "Relationships"
+        )

@@ -50,6 +50,7 @@ class Filter(Options):
         batches: names of batches.
         documents: ids, titles or sources of documents.
         entity_types: types of entities.
+        relationship_types: types of relationships; one is enough where a relationship has several (column `types`).
         metadata: for a key of `documents.raw_data` the value it must have, or several of which one is enough. If
             raw_data has a list, one of its elements is enough.
         as_of: the latest date of documents, included; of a month (1866-07) or a year, its last day. Documents without a
@@ -62,6 +63,7 @@ class Filter(Options):
     batches: Texts = ()
     documents: Texts = ()
     entity_types: Texts = ()
+    relationship_types: Texts = ()
     metadata: Metadata = ()
     as_of: LastDay = None
     since: FirstDay = None
@@ -79,8 +81,10 @@ def scope_of(reader: Reader, filter: Filter | None) -> Scope:
     kept = reader.scopes.get(key)
     if isinstance(kept, Scope):
         return kept
-    _check_types(reader, filter.entity_types)
-    scope = Scope(reader, _allowed_units(reader, filter), tuple(filter.entity_types))
+    _check_types(reader, "entity", "entities", filter.entity_types)
+    _check_types(reader, "relationship", "relationship_mentions", filter.relationship_types)
+    types = tuple(filter.entity_types), tuple(filter.relationship_types)
+    scope = Scope(reader, _allowed_units(reader, filter), *types)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
@@ -177,10 +181,10 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _check_types(reader: Reader, types: Sequence[str]) -> None:
-    existing = reader.rows("SELECT DISTINCT type FROM entities").to_series().to_list() if types else []
+def _check_types(reader: Reader, kind: str, table: str, types: Sequence[str]) -> None:
+    existing = reader.rows(f"SELECT DISTINCT type FROM {table} WHERE type <> ''")["type"].to_list() if types else []
     if unknown := [one for one in types if one not in existing]:
-        raise _no_such("entity type", unknown, existing)
+        raise _no_such(f"{kind} type", unknown, existing)
 
 
 def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> QueryError:

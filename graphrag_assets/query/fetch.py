@@ -188,6 +188,22 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         """,
         {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
+    return _claims(reader, chosen)
+
+
+def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
+    """The claims made in the text units, in the order of these. With the dates of their documents."""
+    chosen = reader.numbers(
+        """
+        SELECT human_readable_id FROM covariates WHERE text_unit_number IN (SELECT unnest($units::INT[]))
+        ORDER BY list_position($units::INT[], text_unit_number), human_readable_id LIMIT $limit
+        """,
+        {"units": units, "limit": MAX_CLAIMS},
+    )
+    return _claims(reader, chosen)
+
+
+def _claims(reader: Reader, numbers: list[int]) -> pl.DataFrame:
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         f"""
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
@@ -195,9 +211,9 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
         WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
-        {"numbers": chosen},
+        {"numbers": numbers},
     )
-    return in_order(details, chosen)
+    return in_order(details, numbers)
 
 
 _REPORT = """

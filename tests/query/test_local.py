@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
+from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Layout, fill
 from graphrag_assets.query.drift import DriftOptions, primer_context
 from graphrag_assets.query.filters import EVERYTHING
@@ -324,3 +325,16 @@ def test_options_shared_with_graphrag_have_its_defaults() -> None:
         "dynamic": False,
     }
     assert {name for name, value in of_graphrag.items() if getattr(GlobalOptions(), name) != value} == set()
+
+
+@pytest.mark.parametrize("budget", [40, 120, 2000])
+def test_basic_search_reads_the_claims_of_its_passages_within_their_share(reader: Reader, budget: int) -> None:
+    options = BasicOptions(k=4, claims_prop=0.3, max_context_tokens=budget)
+    context = basic_context(reader, Question("What was sold for £25,000?"), options)
+    found = {section.name: section for section in context.sections}
+    assert context.tokens <= budget
+    assert set(found["Claims"].frame["text_unit_number"]) <= set(found["Sources"].frame["human_readable_id"])
+    if budget == 2000:
+        assert "The Great Eastern was sold for £25,000 to new owners." in found["Claims"].text
+    without = basic_context(reader, Question("What was sold for £25,000?"), BasicOptions(k=4))
+    assert [section.name for section in without.sections] == ["Sources"]

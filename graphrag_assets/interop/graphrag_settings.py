@@ -83,7 +83,7 @@ _REASONS = {
         for name in (
             *("reduce_max_tokens", "reduce_temperature", "reduce_max_completion_tokens", "local_search_temperature"),
             *("local_search_top_p", "local_search_n", "local_search_llm_max_gen_tokens"),
-            "local_search_llm_max_gen_completion_tokens",
+            *("local_search_llm_max_gen_completion_tokens", "primer_llm_max_tokens"),
         )
     },
 }

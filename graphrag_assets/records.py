@@ -1,16 +1,18 @@
 """What goes into and comes out of models, whichever they are: the embedded default or a language model."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import NamedTuple
 
 
 class TextUnit(NamedTuple):
-    """What an extraction is made from: a text unit, and the title and language (ISO 639-1) of its document."""
+    """What an extraction is made from: a text unit, and title, language (ISO 639-1) and date of its document."""
 
     id: str
     text: str
     title: str = ""
     language: str = "en"
+    document_date: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

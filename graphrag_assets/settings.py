@@ -83,7 +83,19 @@ def _parameters(value: object) -> object:
     return json.dumps(value, sort_keys=True) if value else ""
 
 
+def _options(value: object) -> object:
+    """Search options as JSON; raises ValueError for what is no JSON object. The query module checks the options."""
+    try:
+        given = json.loads(value or "{}") if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f'it must be JSON such as {{"timeout": 60}}; {error}') from None
+    if not isinstance(given, Mapping):
+        raise ValueError('it must be a JSON object such as {"timeout": 60}')
+    return json.dumps(given) if given else ""
+
+
 Parameters = Annotated[str, BeforeValidator(_parameters)]
+SearchOptions = Annotated[str, BeforeValidator(_options)]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
@@ -104,6 +116,11 @@ class Settings(BaseSettings):
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that identifies a row.")
+    date_column: str = Field(
+        "",
+        description="Column of structured files, or field of front matter, that holds the date of a document; a value "
+        "that is no date becomes a row of index_errors. Unset: document_date, else date.",
+    )
     settle_seconds: float = Field(
         5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
     )
@@ -235,6 +252,16 @@ class Settings(BaseSettings):
     )
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
+    local_options: SearchOptions = Field(
+        "", description='Defaults for options of local search as JSON: {"top_k_entities": 20, "community_level": 2}.'
+    )
+    global_options: SearchOptions = Field(
+        "", description='Defaults for options of global search as JSON: {"dynamic": {"threshold": 2}}.'
+    )
+    drift_options: SearchOptions = Field(
+        "", description='Defaults for options of DRIFT search as JSON: {"depth": 3, "local": {"top_k_entities": 20}}.'
+    )
+    basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
@@ -407,5 +434,6 @@ class Settings(BaseSettings):
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+        where |= {"local_options", "global_options", "drift_options", "basic_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

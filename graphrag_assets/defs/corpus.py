@@ -94,12 +94,15 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
 
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
-    failed, without_context = pl.col("stage") == "extract", pl.col("stage") == STAGE
+    failed, without_context, undated = (pl.col("stage") == stage for stage in ("extract", STAGE, "date"))
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
-        "documents": errors_metadata(names, "skipped", indexed.errors.filter(~failed & ~without_context), batch),
+        "documents": {
+            **errors_metadata(names, "skipped", indexed.errors.filter(~failed & ~without_context & ~undated), batch),
+            **errors_metadata(names, "unreadable_dates", indexed.errors.filter(undated), batch),
+        },
         "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),

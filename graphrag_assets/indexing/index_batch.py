@@ -29,7 +29,7 @@ from graphrag_assets.store.working import Changes
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
 
-CORPUS_VERSION = 3
+CORPUS_VERSION = 4
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -51,6 +51,7 @@ def load_options(settings: Settings) -> LoadOptions:
         text_column=settings.text_column,
         title_column=settings.title_column,
         id_column=settings.id_column,
+        date_column=settings.date_column,
         max_document_bytes=int(settings.max_document_mb * 1_000_000),
         text_encoding=settings.text_encoding,
         tokenizer=settings.tokenizer,

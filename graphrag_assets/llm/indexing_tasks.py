@@ -139,7 +139,7 @@ class IndexingTasks:
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            found = await extract_text_unit(chat, self.prompts, unit.text, options, origin)
+            found = await extract_text_unit(chat, self.prompts, unit.text, options, origin, unit.document_date)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):

@@ -1,5 +1,6 @@
 """Settings of GraphRAG 2 and 3 in terms of this project's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graphrag_prompts import translate_prompt
 from graphrag_assets.interop.graphrag_settings import Translation, translate
+from graphrag_assets.query.ask import METHODS
 
 FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
 OLD, NEW = Path("/old"), Path("/new")
@@ -136,6 +138,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "chunk_size": "1200",
         "chunk_overlap": "100",
         "report_words": "900",
+        "local_options": '{"top_k_entities": 20}',
     }
     assert found.variables == {
         "GRAPHRAG_CHAT_API_KEY": "${KEY}",
@@ -150,9 +153,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.spare",
         "models.default_embedding_model.api_version",
         "extract_claims.model_id",
-        "local_search.top_k_entities",
     }
-    assert "rag.local(…, top_k_entities=…)" in found.left_out["local_search.top_k_entities"]
 
 
 def test_models_limits_and_storage_of_graphrag_3():
@@ -236,3 +237,23 @@ def test_other_prompts_are_to_be_carried_over_by_hand(key, text, reason):
     found = translate_prompt(key, text)
     assert isinstance(found, str)
     assert reason in found
+
+
+def test_defaults_of_searches_become_options_that_the_methods_take():
+    sections = {
+        "local_search": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
+        "global_search": {"data_max_tokens": 9000, "map_max_length": 800, "dynamic_search_threshold": 2},
+        "drift_search": {"n_depth": 3, "local_search_text_unit_prop": 0.9, "local_search_community_prop": 0.1},
+        "basic_search": {"k": 20, "max_context_tokens": 8000},
+    }
+    found = translated(json.dumps({"models": {}, **sections}))
+    options = {method: json.loads(found.settings[f"{method}_options"]) for method in METHODS}
+    assert options == {
+        "local": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
+        "global": {"max_reduce_tokens": 9000, "max_map_words": 800},
+        "drift": {"depth": 3, "local": {"text_unit_prop": 0.9, "community_prop": 0.1}},
+        "basic": {"k": 20, "max_context_tokens": 8000},
+    }
+    assert "DynamicOptions(threshold=2)" in found.left_out["global_search.dynamic_search_threshold"]
+    for method, given in options.items():
+        METHODS[method].options(**given)

@@ -33,6 +33,7 @@ TINY = {
     "main_question": "What came of it?",
     "follow_ups": 3,
     "count": 4,
+    "document_date": "1866-07-27",
     "kinds": "- fact: particular things",
     "language": None,
 }

@@ -1,3 +1,5 @@
+from datetime import date
+
 import polars as pl
 import pytest
 
@@ -12,8 +14,9 @@ UNITS = pl.DataFrame(
     {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
     schema_overrides={"extractor": pl.String},
 )
-DOCUMENTS = pl.DataFrame({"id": ["d"], "title": ["Ada"], "language": ["en"]})
-WITH_DOCUMENT = UNITS.with_columns(title=pl.lit("Ada"), language=pl.lit("en"))
+OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)}
+DOCUMENTS = pl.DataFrame({"id": ["d"]}).with_columns(**OF_DOCUMENT)
+WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)
 
 
 def records(text: str) -> UnitExtraction:
@@ -85,7 +88,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
     known = extract_text_units(WITH_DOCUMENT.head(1), fixed, "x")
     gone = extract_text_units(WITH_DOCUMENT.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
     facts = KnownFacts(
-        pl.DataFrame({"id": ["u0", "u1"], "title": "Ada", "language": "en"}),
+        pl.DataFrame({"id": ["u0", "u1"]}).with_columns(**OF_DOCUMENT),
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
@@ -103,12 +106,21 @@ def test_only_text_units_that_are_not_known_are_extracted():
 
 
 @pytest.mark.parametrize(
-    ("extractor", "title", "expected"),
-    [(EXTRACTOR, "Ada", []), (EXTRACTOR, "Ben", ["one", "two"]), ("a model", "Ben", [])],
+    ("extractor", "changed", "expected"),
+    [
+        (EXTRACTOR, {"title": "Ada"}, []),
+        (EXTRACTOR, {"title": "Ben"}, ["one", "two"]),
+        (EXTRACTOR, {"document_date": date(1866, 7, 27)}, []),
+        ("a model", {"title": "Ben"}, []),
+        ("a model", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
+        (f"a model+{EXTRACTOR}", {"title": "Ben"}, ["one", "two"]),
+        (f"a model+{EXTRACTOR}", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
+        (f"{EXTRACTOR}+off", {"document_date": date(1866, 7, 27)}, []),
+    ],
 )
-def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, title, expected):
+def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_change(extractor, changed, expected):
     known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
-    documents = WITH_DOCUMENT.select("id", "title", "language")
+    documents = WITH_DOCUMENT.select("id", *OF_DOCUMENT)
     facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates)
     asked: list[str] = []
 
@@ -116,8 +128,8 @@ def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, ti
         asked.append(text)
         return records(text)
 
-    renamed = DOCUMENTS.with_columns(title=pl.lit(title))
-    batch = extract_facts(renamed, UNITS, known.errors, facts, each(recording), extractor)
+    edited = DOCUMENTS.with_columns(**{name: pl.lit(value) for name, value in changed.items()})
+    batch = extract_facts(edited, UNITS, known.errors, facts, each(recording), extractor)
     assert asked == expected
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 

@@ -43,6 +43,7 @@ DOCUMENTS = pl.DataFrame(
         "title": "d",
         "text": "Ada met Ben. Ben met Eve.",
         "creation_date": "2026-01-01",
+        "document_date": None,
         "raw_data": None,
         "encoding": None,
         "content_hash": "h",

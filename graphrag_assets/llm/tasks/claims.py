@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from graphrag_assets.iso_dates import period
 from graphrag_assets.llm.tasks.answer_forms import Form, Text, as_text
-from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
 

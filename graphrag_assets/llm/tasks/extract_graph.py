@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import ClassVar
 
 from pydantic import Field
 
+from graphrag_assets.llm.model_options import Message
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
@@ -17,6 +19,8 @@ from graphrag_assets.text import title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
+DATE = "extract_graph_date"
+"""The template of what is added for documents with a date."""
 WITH_CLAIMS = "extract_all"
 """The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
@@ -78,9 +82,16 @@ class ExtractGraphWithClaims(ExtractGraph):
 
 
 async def extract_text_unit(
-    chat: Chat, prompts: Prompts, text: str, options: ExtractionOptions = _DEFAULTS, origin: Origin = NOWHERE
+    chat: Chat,
+    prompts: Prompts,
+    text: str,
+    options: ExtractionOptions = _DEFAULTS,
+    origin: Origin = NOWHERE,
+    document_date: date | None = None,
 ) -> UnitExtraction:
     """What `text` says: its entities and relationships, and its claims if the options want them.
+
+    Relative dates in it refer to `document_date`, if there is one.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -94,6 +105,10 @@ async def extract_text_unit(
         claim_description=claims,
         language=options.language,
     )
+    if document_date:
+        (dated,) = prompts.render(DATE, document_date=document_date)
+        *before, last = messages
+        messages = (*before, Message(role=last["role"], content=f"{last['content']}\n\n{dated['content']}"))
 
     def asking_for_more(answers: Sequence[ExtractGraph]) -> str:
         (message,) = prompts.render(MORE, listed=listed(answers), claim_description=claims)

@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
+from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import schema_text
 from graphrag_assets.llm.tasks.chat_protocol import Origin
@@ -233,3 +235,18 @@ def test_answer_without_the_list_of_claims_is_valid():
     unit, _ = extract([FIRST, MORE], CLAIMS)
     assert len(unit.entities) == 3
     assert unit.claims == []
+
+
+def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_same():
+    def requests(document_date: date | None) -> list[ChatRequest]:
+        chat = ScriptedChat([FIRST, MORE])
+        asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, DEFAULTS, document_date=document_date))
+        return chat.requests
+
+    plain, dated = requests(None), requests(date(1843, 12, 19))
+    for without, one in zip(plain, dated, strict=True):
+        assert one.messages[0] == without.messages[0]
+        assert "1843-12-19" not in str(without.messages)
+    document = plain[0].messages[1]["content"]
+    assert dated[0].messages[1]["content"].startswith(f"{document}\n\nThe document is dated 1843-12-19.")
+    assert dated[1].messages[1]["content"].startswith(dated[0].messages[1]["content"])

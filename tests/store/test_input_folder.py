@@ -203,3 +203,13 @@ def test_a_time_that_no_calendar_has_is_a_time(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "stat", stat)
     (file,) = folder.files("a")
     assert file.modified.year in (1, 9999)
+
+
+def test_only_files_of_the_pattern_count(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "a.md", "b/x.txt", "b/txt/y.md", "c/z.md")
+    folder = InputFolder(str(tmp_path), pattern=r"\.txt$")
+    assert folder.batches() == ["a.txt", "b", "c"]
+    assert [paths(folder, batch) for batch in folder.batches()] == [["a.txt"], ["b/x.txt"], []]
+    assert not folder.has("a.md")
+    assert paths(folder, "a.md") == []
+    assert folder.digest("b") != InputFolder(str(tmp_path)).digest("b")

@@ -113,6 +113,11 @@ class Settings(BaseSettings):
     data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
     input: str = Field("", description="Input folder or URL (s3://…); default: input/ in the data folder.")
 
+    file_pattern: str = Field(
+        "",
+        description="Regular expression that the path of a file in the input folder must contain for the file to be "
+        "read; unset: all files.",
+    )
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that identifies a row.")
@@ -170,8 +175,16 @@ class Settings(BaseSettings):
     min_concept_mentions: int = Field(
         2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
     )
+    prune_min_frequency: int = Field(1, ge=1, description="Entities in fewer text units are left out of the graph.")
+    prune_min_degree: int = Field(0, ge=0, description="Entities with fewer relationships are left out of the graph.")
+    prune_min_weight_percentile: float = Field(
+        0.0, ge=0, lt=100, description="Relationships below this percentile of weights are left out of the graph."
+    )
     max_cluster_size: int = Field(
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
+    )
+    cluster_resolution: float = Field(
+        1.0, gt=0, description="Resolution of the largest communities; above 1: more and smaller ones."
     )
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
@@ -224,6 +237,9 @@ class Settings(BaseSettings):
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
+    claim_description: str = Field(
+        "", description="What counts as a claim, in words for the chat model; unset: the words of the built-in prompt."
+    )
     max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
     language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
     concurrency: int = Field(25, ge=1, description="Maximum concurrent model calls.")
@@ -250,6 +266,7 @@ class Settings(BaseSettings):
         description="Descriptions of one thing are summarized by the chat model if they have more tokens than this "
         "together; otherwise they are joined.",
     )
+    summary_words: int = Field(200, ge=10, description="Maximum words of a summary of descriptions by the chat model.")
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
     local_options: SearchOptions = Field(
@@ -266,6 +283,15 @@ class Settings(BaseSettings):
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
+
+    @field_validator("file_pattern")
+    @classmethod
+    def _is_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"it is no regular expression: {error}") from None
+        return pattern
 
     @field_validator("text_encoding")
     @classmethod

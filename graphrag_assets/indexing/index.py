@@ -51,7 +51,8 @@ class Index:
     @property
     def input_folder(self) -> InputFolder:
         settings = self.settings
-        return InputFolder(settings.input_folder, int(settings.max_file_mb * 1_000_000), settings.outside_links)
+        most_bytes = int(settings.max_file_mb * 1_000_000)
+        return InputFolder(settings.input_folder, most_bytes, settings.outside_links, settings.file_pattern)
 
     def on_copy(self, database: Path) -> "Index":
         """The same index with a copy of its working database."""

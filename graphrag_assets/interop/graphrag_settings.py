@@ -28,15 +28,23 @@ _SETTINGS = {
     "input.title_column": "title_column",
     "input.id_column": "id_column",
     "input.encoding": "text_encoding",
+    "input.file_pattern": "file_pattern",
     "extract_graph.max_gleanings": "max_gleanings",
     "cluster_graph.max_cluster_size": "max_cluster_size",
     "cluster_graph.seed": "seed",
     "community_reports.max_length": "report_words",
+    "extract_claims.description": "claim_description",
+    "summarize_descriptions.max_length": "summary_words",
     "community_reports.max_input_length": "report_input_tokens",
     "concurrent_requests": "concurrency",
 }
 """Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`_RENAMED`)."""
 
+_PRUNING = {
+    "min_node_freq": "min_frequency",
+    "min_node_degree": "min_degree",
+    "min_edge_weight_pct": "min_weight_percentile",
+}
 _RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
 
 _ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
@@ -47,7 +55,6 @@ _REASONS = {
     "async_mode": "calls are always asynchronous",
     "input.type": "formats are recognized by the names of the files",
     "input.file_type": "formats are recognized by the names of the files",
-    "input.file_pattern": "every file of a known format is read; move other files out of the folder",
     "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
     "input.metadata": "all columns of structured files are kept, in documents.raw_data",
     "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
@@ -65,12 +72,10 @@ _REASONS = {
     "snapshots": "`graphrag-assets export` writes the graph and the vectors",
     "umap": "the map has its own layout",
     "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
-    "prune_graph": _FAST,
+    "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
     "extract_graph_nlp": _FAST,
     "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
-    "summarize_descriptions.max_length": "no setting; the prompt summarize_descriptions says how long",
     "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
-    "extract_claims.description": "no setting; the prompt extract_claims says what a claim is",
     "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
     "embed_text.batch_max_tokens": "no setting; requests are filled up to a fixed size",
     "embed_text.names": "text units, entities and reports are all embedded",
@@ -588,5 +593,8 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
         if result.settings.get("claims") == "model":
             result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
+        for theirs, ours in _PRUNING.items():
+            if (value := leaves.pop(("prune_graph", theirs), None)) is not None:
+                result.set(f"prune_{ours}", value, f"prune_graph.{theirs}")
     elif workflows:
         result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

@@ -105,9 +105,10 @@ class IndexingTasks:
     def extraction(self) -> ExtractionOptions:
         """Options of the extraction."""
         settings = self.settings
+        claims = settings.claim_description or CLAIM_DESCRIPTION
         return ExtractionOptions(
             entity_types=settings.entity_type_list,
-            claim_description=CLAIM_DESCRIPTION if settings.choices.claims == "model" else None,
+            claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,
         )
@@ -122,7 +123,12 @@ class IndexingTasks:
     def summaries(self) -> SummaryOptions:
         """Options of the summaries of descriptions."""
         settings = self.settings
-        return SummaryOptions(settings.summary_min_tokens, language=self._language, encoding=settings.tokenizer)
+        return SummaryOptions(
+            settings.summary_min_tokens,
+            max_words=settings.summary_words,
+            language=self._language,
+            encoding=settings.tokenizer,
+        )
 
     @property
     def contexts(self) -> ContextOptions:

@@ -101,11 +101,13 @@ class InputFolder:
         location: a path or a URL.
         max_file_bytes: larger files are refused.
         outside_links: whether links that lead out of the folder are followed.
+        pattern: regular expression that a file's path below the folder must contain; other files do not count.
     """
 
     location: str
     max_file_bytes: int = 1_000_000_000
     outside_links: bool = False
+    pattern: str = ""
 
     def batches(self) -> list[str]:
         """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
@@ -130,7 +132,8 @@ class InputFolder:
         if entry is None:
             return iter(())
         above = frozenset({str(UPath(self.location).resolve())})
-        return iter(sorted(self._walk(entry, _printable(batch), above), key=lambda file: file.path))
+        found = (file for file in self._walk(entry, _printable(batch), above) if re.search(self.pattern, file.path))
+        return iter(sorted(found, key=lambda file: file.path))
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed.
@@ -160,7 +163,11 @@ class InputFolder:
         return root
 
     def _entries(self) -> list[UPath]:
-        return _children(self._root())
+        return [entry for entry in _children(self._root()) if self._counts(entry)]
+
+    def _counts(self, entry: UPath) -> bool:
+        """Whether an entry of the folder can hold files of the pattern."""
+        return bool(re.search(self.pattern, _printable(entry.name))) or entry.is_dir()
 
     def _entry(self, batch: str) -> UPath | None:
         root = self._root()
@@ -175,7 +182,7 @@ class InputFolder:
             raise
         except Exception as error:
             raise InputError(f"The input folder {root} cannot be read: {_first_line(error)}") from error
-        return entry if there else None
+        return entry if there and self._counts(entry) else None
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
         """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""

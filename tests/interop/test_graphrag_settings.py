@@ -36,6 +36,8 @@ SAME = {
     "entity_types": "organization, person, geo, event",
     "max_gleanings": "1",
     "claims": "off",
+    "claim_description": "Any claims or facts that could be relevant to information discovery.",
+    "summary_words": "500",
     "max_cluster_size": "10",
     "report_words": "2000",
     "report_input_tokens": "8000",
@@ -174,6 +176,7 @@ def test_models_limits_and_storage_of_graphrag_3():
         input_storage: {type: blob, container_name: docs, base_dir: in, connection_string: "${CONNECTION}"}
         workflows: [load_input_documents, extract_graph_nlp]
         cluster_graph: {max_cluster_size: 1, use_lcc: true, seed: 42}
+        prune_graph: {min_node_freq: 3, min_edge_weight_pct: 20, remove_ego_nodes: true}
         """
     )
     assert found.settings == {
@@ -193,6 +196,9 @@ def test_models_limits_and_storage_of_graphrag_3():
         "title_column": "name",
         "id_column": "number",
         "text_encoding": "windows-1252",
+        "file_pattern": "x$",
+        "prune_min_frequency": "3",
+        "prune_min_weight_percentile": "20",
         "seed": "42",
         "report_words": "2000",
     }
@@ -200,7 +206,12 @@ def test_models_limits_and_storage_of_graphrag_3():
     assert found.left_out.keys() >= {
         *(f"{model}.call_args.{name}" for name in ("timeout", "api_secret", "top_k")),
         *(f"{model}.{name}" for name in ("retry.type", "rate_limit.type")),
-        *("chunking.encoding_model", "input.file_pattern", "input_storage.type", "input_storage.connection_string"),
+        *(
+            "chunking.encoding_model",
+            "prune_graph.remove_ego_nodes",
+            "input_storage.type",
+            "input_storage.connection_string",
+        ),
         *("cluster_graph.max_cluster_size", "cluster_graph.use_lcc"),
     }
     assert "greater than or equal to 2" in found.left_out["cluster_graph.max_cluster_size"]

@@ -255,3 +255,13 @@ def test_a_file_that_has_grown_since_it_was_listed_is_read_whole(tmp_path: Path)
     (listed,) = write(tmp_path, "b/x.md").files("b")
     (tmp_path / "b/x.md").write_bytes(b"x" * 1000)
     assert listed.read() == b"x" * 1000
+
+
+def test_only_files_of_the_pattern_count(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "a.md", "b/x.txt", "b/txt/y.md", "c/z.md")
+    folder = InputFolder(str(tmp_path), pattern=r"\.txt$")
+    assert folder.batches() == ["a.txt", "b", "c"]
+    assert [paths(folder, batch) for batch in folder.batches()] == [["a.txt"], ["b/x.txt"], []]
+    assert not folder.has("a.md")
+    assert paths(folder, "a.md") == []
+    assert folder.digest("b") != InputFolder(str(tmp_path)).digest("b")

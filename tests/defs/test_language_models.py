@@ -101,6 +101,7 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
+@pytest.mark.extended
 def test_every_stage_is_made_by_the_models(dagster_index):
     tasks = {task for (task,) in dagster_index.sql("SELECT DISTINCT task FROM llm_calls")}
     assert tasks >= {"extract_all", "extract_all_continue", "community_report"}
@@ -353,6 +354,7 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
         GraphRAG().local("Who commanded the Great Eastern?")
 
 
+@pytest.mark.extended
 def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")

@@ -58,6 +58,7 @@ def everything(project: Project) -> dict[str, str]:
     return found
 
 
+@pytest.mark.extended
 def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     project, server = recorded
     caplog.set_level("INFO")
@@ -146,6 +147,7 @@ def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
         index.models().embed(["a text that was not embedded yet"])
 
 
+@pytest.mark.extended
 def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
     project, server = recorded
     project.write("one/a.md", TEXT)

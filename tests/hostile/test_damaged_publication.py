@@ -145,6 +145,7 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     assert current_number(index) == 2
 
 
+@pytest.mark.extended
 def test_bad_files_that_come_and_go_are_published(published):
     published.write("one/broken.docx", b"not a document")
     published.index_all()

@@ -57,6 +57,7 @@ def committed(project: Project) -> set[str]:
     return set()
 
 
+@pytest.mark.extended
 def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_with, tmp_path, monkeypatch):
     expected = start_with(DOCUMENTS)
     disk, said, stages = tmp_path / "disk", [], set()

@@ -18,6 +18,7 @@ from graphrag_assets.store.working import WorkingDatabase
 from tests.openai_server import running
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_a_batch_ends_the_command_with_its_status(tmp_path: Path, sent: signal.Signals) -> None:
     for name in ("one", "two"):

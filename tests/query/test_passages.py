@@ -107,6 +107,7 @@ def news(tmp_path_factory):
         yield project, made
 
 
+@pytest.mark.extended
 def test_ranking_without_links_between_passages_is_that_of_the_text(news: tuple[Project, object]):
     project, made = news
     assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]

@@ -319,6 +319,7 @@ def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
     assert prepared == index.execute("FROM search_text('cable')").fetchall()
 
 
+@pytest.mark.extended
 def test_claims_are_found_by_their_words(index):
     texts = "SELECT human_readable_id, subject_id || ' ' || description FROM covariates ORDER BY id LIMIT 20"
     for number, text in index.execute(texts).fetchall():

@@ -289,7 +289,7 @@ CLUSTERED_EDGES = table(
 
 COMMUNITY_REPORTS = table(
     "community_reports",
-    "One row per community: what its part of the corpus is about, with findings and citations.",
+    "One row per community of two or more: what its part of the corpus is about, with findings and citations.",
     "id",
     ID,
     NUMBER,

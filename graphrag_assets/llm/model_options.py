@@ -152,8 +152,8 @@ class Completion:
     """A valid answer.
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists. `usage`: its tokens and their cost, which is 0 from the ledger. `retries` are all
-    requests after the first, whatever the reason.
+    out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something. `usage`: its
+    tokens and their cost, which is 0 from the ledger. `retries` are all requests after the first, whatever the reason.
     """
 
     text: str
@@ -164,3 +164,4 @@ class Completion:
     seconds: float = 0.0
     seconds_waiting: float = 0.0
     dropped_records: int = 0
+    guessed: bool = False

@@ -339,7 +339,7 @@ INDEX_ERRORS = table(
     BATCH,
     ("source", "VARCHAR", "File or text unit it concerns."),
     ("row_number", "BIGINT", "Row or line in the file; null when it concerns all of it."),
-    ("stage", "VARCHAR", "load, chunk, extract, …"),
+    ("stage", "VARCHAR", "load, chunk, extract, glean, dropped_records, …"),
     ("error", "VARCHAR", "What is wrong."),
     ("hint", "VARCHAR", "What to do about it."),
     ("first_seen", "TIMESTAMP", "When it was first seen, UTC."),
@@ -381,12 +381,16 @@ INDEX_RUNS = table(
     ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
     ("retries", "BIGINT", "Requests sent again."),
     ("failures", "BIGINT", "Calls without a usable answer."),
+    ("dropped_records", "BIGINT", "Records of the wrong form that were left out of answers."),
+    ("guessed_repairs", "BIGINT", "Answers in broken JSON whose repair may have lost something."),
+    ("invented_claims", "BIGINT", "Claims left out because the text does not have the passage that they quote."),
+    ("failed_gleanings", "BIGINT", "Gleanings without a usable answer; the next run tries them again."),
     ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
     (
         "usage",
         "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, cached_tokens BIGINT, "
         "completion_tokens BIGINT, cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, "
-        "seconds_waiting DOUBLE)[]",
+        "guessed_repairs BIGINT, invented_claims BIGINT, failed_gleanings BIGINT, seconds_waiting DOUBLE)[]",
         "The same by task.",
     ),
 )

@@ -17,7 +17,7 @@ from graphrag_assets.llm.tasks.extract_graph import (
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
@@ -102,9 +102,19 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
 
 
 @pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
-def test_a_failed_gleaning_keeps_the_first_answer(failure: Said):
+def test_a_failed_gleaning_keeps_the_first_answer_and_is_a_loss(failure: Said):
     unit, _ = extract([FIRST, failure])
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
+    assert unit.losses.failed_gleaning.startswith(type(failure).__name__ if isinstance(failure, Exception) else "Inv")
+
+
+def test_what_the_answers_lack_is_counted_over_all_rounds():
+    invented = claim("Scrooge", "Marley was alive, and rode a horse to the sea.")
+    first = with_claims(answer([entity("A"), {"type": "X"}]), invented)
+    guessed = '{"entities": [{"name" "B"}, 7], "relationships": []}'  # no colon
+    unit, _ = extract([first, guessed], CLAIMS)
+    assert unit.losses == Losses("", 2, 1, 1)
+    assert extract([FIRST, MORE])[0].losses == Losses()
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])

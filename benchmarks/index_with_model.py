@@ -129,7 +129,7 @@ def tokens_paid(index: ModelIndex) -> list[tuple[str, int, int]]:
     """Task, prompt tokens and answer tokens, by the server's count (a token is four characters), of chat requests."""
     with closing(sqlite3.connect(index.folder / "index" / "ledger.sqlite")) as ledger:
         sums = "SELECT task, sum(prompt_tokens), sum(completion_tokens) FROM llm_calls"
-        return ledger.execute(f"{sums} WHERE kind <> 'embedding' GROUP BY task ORDER BY task").fetchall()
+        return ledger.execute(f"{sums} GROUP BY task ORDER BY task").fetchall()
 
 
 def rows_found(index: ModelIndex) -> list[tuple[str, int]]:

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import keep_secret, without_credentials
 
 
@@ -200,6 +201,9 @@ class Settings(BaseSettings):
     summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
     report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
     query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
+    embedding_parameters: Parameters = Field(
+        "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
+    )
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
@@ -322,6 +326,12 @@ class Settings(BaseSettings):
         own = "" if use == "chat" else getattr(self, f"{use}_parameters")
         together: dict[str, Any] = json.loads(self.chat_parameters or "{}") | json.loads(own or "{}")
         return together
+
+    @property
+    def embedding_name(self) -> str:
+        """The name that a provider's vectors are stored under: the model, with a hash of its parameters if any."""
+        given = f"#{stable_id(self.embedding_parameters)[:8]}" if self.embedding_parameters else ""
+        return f"{self.embedding_model}{given}"
 
     @property
     def method_in_words(self) -> str:

@@ -127,7 +127,8 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request without those that the model refuses; warns of the given ones once."""
-        self._drop(provider.unsupported(self.options.model, self._given), "litellm knows that it is not supported.")
+        unsupported = provider.unsupported(self.options.model, self.options.parameters)
+        self._drop(unsupported, "litellm knows that it is not supported.")
         refused = self._refused
         return {name: value for name, value in self._parameters(request).items() if name not in refused}
 

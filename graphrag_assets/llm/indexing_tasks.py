@@ -22,7 +22,9 @@ from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
 from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS, ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARY_TASK
 from graphrag_assets.llm.tasks.summarize_descriptions import (
+    TOGETHER,
     Described,
     SummaryOptions,
     ask_together,
@@ -60,7 +62,7 @@ def with_tasks(
     if choices.extraction == "model":
         models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
     if choices.summaries == "model":
-        models = replace(models, summarize=tasks.summarize)
+        models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
     if choices.reports == "model":
         models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
     if settings.text_unit_context == "model":
@@ -84,6 +86,11 @@ class IndexingTasks:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         by_model = self._fingerprint("extraction", (PROMPT, MORE), self.extraction)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
+
+    @property
+    def summarizer(self) -> str:
+        """Fingerprint of summaries of descriptions."""
+        return self._fingerprint("summary", (SUMMARY_TASK, TOGETHER), self.summaries)
 
     @property
     def reporter(self) -> str:

@@ -75,6 +75,7 @@ class EmbeddingOptions(ModelOptions):
     """An embedding model and the parameters of its requests.
 
     Attributes:
+        parameters: JSON object of parameters by litellm's names.
         batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
@@ -82,6 +83,7 @@ class EmbeddingOptions(ModelOptions):
             numbers they take three times the bytes and ten times the CPU to read.
     """
 
+    parameters: str = "{}"
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191

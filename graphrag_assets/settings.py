@@ -140,7 +140,7 @@ class Settings(BaseSettings):
     chunk_size: int | None = Field(
         None,
         ge=50,
-        description="Maximum tokens per text unit; unset: 1200, or 2400 with chunking=anchored and a chat model, whose "
+        description="Maximum tokens per text unit; unset: 1200, or 2600 with chunking=anchored and a chat model, whose "
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
     chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
@@ -368,7 +368,7 @@ class Settings(BaseSettings):
     @property
     def max_unit_tokens(self) -> int:
         """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
-        return self.chunk_size or (2400 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
+        return self.chunk_size or (2600 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
 
     @property
     def embeds_locally(self) -> bool:

@@ -222,7 +222,7 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
     assert chat.tasks == ["extract_all", "extract_all_continue"]
     first, second = (request.messages for request in chat.requests)
-    assert "Which ones: Posts and partners.\n" in first[0]["content"]
+    assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
     assert "\nClaim: Bob Cratchit was his clerk.\n</listed" in second[1]["content"]
 
 

@@ -50,6 +50,30 @@ class ClaimRecord:
     end_date: str | None = None
 
 
+GLEAN = "glean"
+"""Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
+LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims")
+"""Stages of the index_errors rows of text units that were extracted with losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What the answers for a text unit lack, although the unit is extracted.
+
+    `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
+    `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
+    quotation is not in the text.
+    """
+
+    failed_gleaning: str = ""
+    dropped_records: int = 0
+    guessed_repairs: int = 0
+    invented_claims: int = 0
+
+
+NO_LOSSES = Losses()
+
+
 @dataclass(frozen=True, slots=True)
 class UnitExtraction:
     """Everything extracted from one text unit."""
@@ -57,6 +81,7 @@ class UnitExtraction:
     entities: list[EntityRecord] = field(default_factory=list)
     relationships: list[RelationshipRecord] = field(default_factory=list)
     claims: list[ClaimRecord] = field(default_factory=list)
+    losses: Losses = NO_LOSSES
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import keep_secret, without_credentials
 
 
@@ -161,7 +162,7 @@ class Settings(BaseSettings):
     chunk_size: int | None = Field(
         None,
         ge=50,
-        description="Maximum tokens per text unit; unset: 1200, or 2400 with chunking=anchored and a chat model, whose "
+        description="Maximum tokens per text unit; unset: 1200, or 2600 with chunking=anchored and a chat model, whose "
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
     chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
@@ -230,6 +231,9 @@ class Settings(BaseSettings):
     summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
     report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
     query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
+    embedding_parameters: Parameters = Field(
+        "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
+    )
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
@@ -377,6 +381,12 @@ class Settings(BaseSettings):
         return together
 
     @property
+    def embedding_name(self) -> str:
+        """The name that a provider's vectors are stored under: the model, with a hash of its parameters if any."""
+        given = f"#{stable_id(self.embedding_parameters)[:8]}" if self.embedding_parameters else ""
+        return f"{self.embedding_model}{given}"
+
+    @property
     def method_in_words(self) -> str:
         """The name of the method, if the choices are one, and the choices."""
         names = (name for name, choices in METHODS.items() if choices == self.choices)
@@ -411,7 +421,7 @@ class Settings(BaseSettings):
     @property
     def max_unit_tokens(self) -> int:
         """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
-        return self.chunk_size or (2400 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
+        return self.chunk_size or (2600 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
 
     @property
     def embeds_locally(self) -> bool:

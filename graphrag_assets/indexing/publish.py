@@ -46,6 +46,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         **settings.as_rows(),
         "input": settings.input_as_given,
         "extractor": models.extractor,
+        "summarizer": models.summarizer,
         "reporter": models.reporter,
         "embedding_model": models.embedding_model,
     }

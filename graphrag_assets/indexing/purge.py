@@ -199,7 +199,7 @@ def _check_up_to_date(index: Index, found: Scan) -> None:
 def _check_settings(index: Index) -> None:
     """Only the models that the index was made with can identify the answers that it needs."""
     models = index.with_run_options(None).models()
-    names = ("extractor", "reporter", "embedding_model")
+    names = ("extractor", "summarizer", "reporter", "embedding_model")
     made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
     if any(made_with.get(name, getattr(models, name)) != getattr(models, name) for name in names):
         raise StoreError(

@@ -22,7 +22,8 @@ class Scan(NamedTuple):
     Attributes:
         digests: of every batch in the folder, by name.
         revised: batches whose files or settings differ from what was committed.
-        pending: batches as they were committed, of which some text units or contexts failed or were never extracted.
+        pending: batches as they were committed, of which some text units, gleanings or contexts failed, or some text
+            units were never extracted.
         unchanged: batches that are done.
         deleted: batches with rows that are no longer in the folder.
         revisions: of every committed batch.
@@ -58,7 +59,7 @@ class Scan(NamedTuple):
 _STORED_BATCHES = """
 SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
        (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL)
-       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage = 'context') AS n_pending
+       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage IN ('context', 'glean')) AS n_pending
 FROM batch_state s ORDER BY batch
 """
 _SCAN = "scan_input"

@@ -21,8 +21,10 @@ from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS, ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARY_TASK
 from graphrag_assets.llm.tasks.summarize_descriptions import (
+    TOGETHER,
     Described,
     SummaryOptions,
     ask_together,
@@ -34,7 +36,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
 
@@ -60,7 +62,7 @@ def with_tasks(
     if choices.extraction == "model":
         models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
     if choices.summaries == "model":
-        models = replace(models, summarize=tasks.summarize)
+        models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
     if choices.reports == "model":
         models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
     if settings.text_unit_context == "model":
@@ -84,6 +86,11 @@ class IndexingTasks:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
         by_model = self._fingerprint("extraction", (PROMPT, MORE), self.extraction)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
+
+    @property
+    def summarizer(self) -> str:
+        """Fingerprint of summaries of descriptions."""
+        return self._fingerprint("summary", (SUMMARY_TASK, TOGETHER), self.summaries)
 
     @property
     def reporter(self) -> str:
@@ -148,7 +155,11 @@ class IndexingTasks:
             found = await extract_text_unit(chat, self.prompts, unit.text, options, origin, unit.document_date)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
+        task = WITH_CLAIMS if options.claim_description else PROMPT
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
+            if self.meter and isinstance(found, UnitExtraction):
+                gleanings, invented = int(bool(found.losses.failed_gleaning)), found.losses.invented_claims
+                self.meter.add(task, Usage(failed_gleanings=gleanings, invented_claims=invented))
             yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:

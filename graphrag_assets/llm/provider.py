@@ -12,7 +12,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -132,7 +132,10 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
-    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options))
+    given = json.loads(options.parameters)
+    response = await litellm().aembedding(
+        input=texts, encoding_format=encoding_format, allowed_openai_params=list(given), **given, **_address(options)
+    )
     try:
         rows = {row["index"]: row["embedding"] for row in response.data}
     except (KeyError, TypeError, AttributeError):
@@ -175,12 +178,32 @@ def structured_mode(options: ChatOptions) -> Structured:
     return "json_object" if "response_format" in (module.get_supported_openai_params(options.model) or ()) else "text"
 
 
-def unsupported(model: str, names: Iterable[str]) -> list[str]:
-    """Those of the parameters of OpenAI's protocol that litellm knows the model not to support."""
+@functools.lru_cache(maxsize=64)
+def unsupported(model: str, parameters: str) -> list[str]:
+    """Those of the parameters (JSON) of OpenAI's protocol that litellm would leave out of requests to the model.
+
+    It leaves some out for their value alone: a temperature other than 1 of a reasoning model.
+    """
+    given = {
+        name: value
+        for name, value in json.loads(parameters).items()
+        if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and value is not None
+    }
     supported = litellm().get_supported_openai_params(model)
     if supported is None:
         return []
-    return [name for name in names if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and name not in supported]
+    _, provider, _, _ = litellm().get_llm_provider(model)
+    name_there = model.removeprefix(f"{provider}/")
+    effort = {name: given[name] for name in ("reasoning_effort",) if name in given}  # "none" allows a temperature
+
+    def translated(more: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = litellm().get_optional_params(name_there, custom_llm_provider=provider, **more)
+        return found
+
+    def has_no_effect(name: str, value: Any) -> bool:
+        return name not in effort and translated({**effort, name: value}) == translated(effort)
+
+    return [name for name, value in given.items() if name not in supported or has_no_effect(name, value)]
 
 
 def known(model: str) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.formats import Converter
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
+from graphrag_assets.records import GLEAN
 
 _OF_EMBEDDED = ("title", "language")
 """The properties of a document that the embedded default uses."""
@@ -55,13 +56,15 @@ def read_corpus(
 class KnownFacts(NamedTuple):
     """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
-    `text_units` has their id, and the title, language and document_date of the document.
+    `text_units` has their id, and the title, language and document_date of the document. `losses`: rows of index_errors
+    of those that were extracted with losses.
     """
 
     text_units: pl.DataFrame
     entity_mentions: pl.DataFrame
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
+    losses: pl.DataFrame
 
 
 def already_extracted(
@@ -89,13 +92,18 @@ def extract_facts(
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
 
+    A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
+
     The embedded default uses the document's title and language too, a chat model its date: where they changed, a text
     unit is extracted again.
 
-    `left_alone` (rows of index_errors): text units that failed before and are not tried again.
+    `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
     units = _with_context(text_units, documents)
     done_before = already_extracted(documents, text_units, known, extractor)
+    if left_alone is None:
+        unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
+        done_before = done_before.filter(~done_before.is_in(unfinished.implode()))
     failed_before = errors.clear() if left_alone is None else left_alone
     pending = text_units.filter(~pl.col("id").is_in(done_before.implode())).select("id")
     failed_before = failed_before.join(pending, left_on="source", right_on="id", how="semi", maintain_order="left")
@@ -114,5 +122,10 @@ def extract_facts(
         kept_and_new("entity_mentions"),
         kept_and_new("relationship_mentions"),
         kept_and_new("covariates"),
-        pl.concat([errors, failures], how="diagonal_relaxed"),
+        pl.concat([errors, failures, kept_losses(known, done_before), found.losses], how="diagonal_relaxed"),
     )
+
+
+def kept_losses(known: KnownFacts, units: pl.Series) -> pl.DataFrame:
+    """The index_errors rows of those of the text units (ids) that were extracted with losses."""
+    return known.losses.filter(pl.col("source").is_in(units.implode()))

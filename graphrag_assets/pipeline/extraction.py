@@ -9,7 +9,15 @@ import polars as pl
 
 from graphrag_assets.ids import with_id
 from graphrag_assets.pipeline.polars_schema import polars_schema
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
+from graphrag_assets.records import (
+    GLEAN,
+    NO_LOSSES,
+    ClaimRecord,
+    EntityRecord,
+    RelationshipRecord,
+    TextUnit,
+    UnitExtraction,
+)
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
@@ -18,12 +26,16 @@ Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Ex
 
 
 class Extraction(NamedTuple):
-    """The facts of a batch: frames as the tables of the same names, and index_errors rows of failed units."""
+    """The facts of a batch: frames as the tables of the same names, and index_errors rows.
+
+    `errors`: of failed units. `losses`: of units that were extracted with losses.
+    """
 
     entity_mentions: pl.DataFrame
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
     errors: pl.DataFrame
+    losses: pl.DataFrame
 
 
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:
@@ -63,6 +75,38 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         facts(schema.RELATIONSHIP_MENTIONS, relationships, "source_key", "target_key", "type", "description"),
         facts(schema.COVARIATES, claims, "subject_key", "object_key", "type", "source_text"),
         unit_errors(failed, text_units, "extract", hint),
+        _losses(done, text_units),
+    )
+
+
+_LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
+_GLEAN_AGAIN = "Materialize the batch again: only its failed gleanings are tried again."
+
+
+def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
+    """Rows of index_errors for what the extracted text units lack, a row per unit and kind of loss."""
+    lost = [(unit, found.losses) for unit, found in done if found.losses != NO_LOSSES]
+    errors = {
+        GLEAN: [(u, f"The gleaning failed. {one.failed_gleaning}") for u, one in lost if one.failed_gleaning],
+        "dropped_records": [
+            (u, f"{one.dropped_records} records of the wrong form were left out.")
+            for u, one in lost
+            if one.dropped_records
+        ],
+        "guessed_repairs": [
+            (u, f"{one.guessed_repairs} answers in broken JSON were repaired by guessing.")
+            for u, one in lost
+            if one.guessed_repairs
+        ],
+        "invented_claims": [
+            (u, f"{one.invented_claims} claims quote no passage of the text and were left out.")
+            for u, one in lost
+            if one.invented_claims
+        ],
+    }
+    return pl.concat(
+        unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
+        for stage, found in errors.items()
     )
 
 

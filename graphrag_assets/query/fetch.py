@@ -242,9 +242,9 @@ def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The reports that cover every entity once: those of the communities at `level`, or the deepest above it.
 
-    Membership is level-complete, so the roll-up is a plain filter. If a filter excludes a community's report, those
-    of its largest allowed sub-communities replace it. `occurrence_weight` is the number of distinct text units that
-    name a member, as a share of the maximum.
+    Entities that are alone in their community have none. Membership is level-complete, so the roll-up is a plain
+    filter. If a filter excludes a community's report, those of its largest allowed sub-communities replace it.
+    `occurrence_weight` is the number of distinct text units that name a member, as a share of the maximum.
 
     Returns:
         human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,

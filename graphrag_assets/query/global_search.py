@@ -95,8 +95,10 @@ async def answer(search: Search[GlobalSearchOptions]) -> Answer:
     points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
     sections = context.sections
     direct = getattr(search.answerer, "min_direct_score", None)  # optional in custom answerers
-    if batches and direct is not None and not any(point.score >= direct for point in points):
-        # Reports quote little of the text: if no report answers, the text itself is read.
+    of_any_rank = search.options.min_community_rank <= 0
+    if direct is not None and (batches or of_any_rank) and not any(point.score >= direct for point in points):
+        # Reports quote little of the text, and entities without relationships have none: if no report answers, the
+        # text itself is read.
         text = await _nearest_passages(search)
         points += (await search.map("map", search.text, text.evidence)).points
         sections = (*sections, *text.sections)

@@ -84,9 +84,11 @@ def _check_comparable(index_model: str) -> None:
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
-    if settings.embedding_model != index_model:
+    if settings.embedding_name != index_model:
+        name, other_parameters, _ = index_model.partition("#")
+        parameters = " with the same GRAPHRAG_EMBEDDING_PARAMETERS" if other_parameters else ""
         raise QueryError(
             f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
-            f"{settings.embedding_model or 'not set'}. Their vectors cannot be compared: set it to {index_model}, "
+            f"{settings.embedding_name or 'not set'}. Their vectors cannot be compared: set it to {name}{parameters}, "
             "or index again with the current one."
         )

@@ -163,6 +163,36 @@ def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
     assert contents(indexed) == clean
 
 
+def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(indexed, tmp_path, monkeypatch):
+    clean = contents(indexed)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
+    indexed.root = tmp_path / "other"
+    with running() as faulty:
+        use(monkeypatch, faulty)
+        regular = faulty.content
+        faulty.content = lambda body: "no JSON" if is_gleaning_of(body) else regular(body)
+        indexed.index_all()
+        stored = "SELECT source, stage FROM index_errors ORDER BY source"
+        failed = indexed.index.working.read(stored)
+        assert set(failed["stage"]) == {"glean"}
+        assert failed["source"].to_list() == sorted(row["id"] for row in clean["text_units"])
+        counted = "SELECT sum(failed_gleanings), sum(list_sum([u.failed_gleanings FOR u IN usage])) FROM index_runs"
+        assert indexed.index.working.read(counted).row(0) == (failed.height, failed.height)
+        faulty.content = regular
+        faulty.requests.clear()
+        indexed.index_all()
+        assert [is_gleaning_of(request.body) for request in faulty.chats[: failed.height]] == [True] * failed.height
+        assert indexed.index.working.read(stored).is_empty()
+    after = contents(indexed)
+    for table in schema.BATCH_TABLES:
+        assert after[table.name] == clean[table.name]
+
+
+def is_gleaning_of(body):
+    return "<listed" in str(body["messages"])
+
+
 def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
     indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
     indexed.index_all("two")

@@ -250,6 +250,9 @@ def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     assert "made with other models" in purge(status=1)
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/test-chat")
+    assert "made with other models" in purge(status=1)
+    monkeypatch.delenv("GRAPHRAG_SUMMARY_MODEL")
     with deleted.index.working.exclusive("knowledge_graph"):
         assert "A run that holds knowledge_graph is under way" in purge(status=1)
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 
 import polars as pl
@@ -7,7 +8,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.store import schema
 
 UNITS = pl.DataFrame(
@@ -92,6 +93,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
+        known.losses,
     )
     asked: list[str] = []
 
@@ -103,6 +105,42 @@ def test_only_text_units_that_are_not_known_are_extracted():
     assert asked == ["two"]
     assert sorted(batch.entity_mentions["text_unit_id"]) == ["u1", "u2"]
     assert batch.text_units["extractor"].to_list() == ["x", "x"]
+
+
+def with_losses(text: str) -> UnitExtraction:
+    return replace(
+        records(text), losses=Losses("InvalidAnswer: no JSON", 3, 1, 2) if text == "one" else Losses(guessed_repairs=1)
+    )
+
+
+def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
+    found = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
+    assert found.errors.is_empty()
+    assert found.losses.select("source", "stage", "error").sort("source", "stage").rows() == [
+        ("u1", "dropped_records", "3 records of the wrong form were left out."),
+        ("u1", "glean", "The gleaning failed. InvalidAnswer: no JSON"),
+        ("u1", "guessed_repairs", "1 answers in broken JSON were repaired by guessing."),
+        ("u1", "invented_claims", "2 claims quote no passage of the text and were left out."),
+        ("u2", "guessed_repairs", "1 answers in broken JSON were repaired by guessing."),
+    ]
+
+
+@pytest.mark.parametrize(("left_alone", "expected"), [(False, ["one"]), (True, [])])
+def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected):
+    first = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
+    known = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *first[:3], first.losses)
+    asked: list[str] = []
+
+    def recovered(text: str) -> UnitExtraction:
+        asked.append(text)
+        return records(text)
+
+    alone = first.errors if left_alone else None
+    batch = extract_facts(DOCUMENTS, UNITS, first.errors, known, each(recovered), "x", alone)
+    assert asked == expected
+    assert batch.entity_mentions.sort("id").equals(first.entity_mentions)
+    assert batch.text_units["extractor"].to_list() == ["x", "x"]
+    assert set(batch.errors["source"]) == ({"u1", "u2"} if left_alone else {"u2"})
 
 
 @pytest.mark.parametrize(
@@ -121,7 +159,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
 def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_change(extractor, changed, expected):
     known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
     documents = WITH_DOCUMENT.select("id", *OF_DOCUMENT)
-    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates)
+    facts = KnownFacts(documents, *known[:3], known.losses)
     asked: list[str] = []
 
     def recording(text: str) -> UnitExtraction:

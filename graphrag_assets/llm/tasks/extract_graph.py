@@ -116,8 +116,10 @@ async def extract_text_unit(
 
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
-    answers = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
-    return replace(graph_records(answers, options), claims=claim_records(_claims(answers), text))
+    answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
+    stated, n_invented = claim_records(_claims(answers), text)
+    losses = replace(losses, invented_claims=n_invented)
+    return replace(graph_records(answers, options), claims=stated, losses=losses)
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:

@@ -19,7 +19,7 @@ from graphrag_assets.llm.tasks.extract_graph import (
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 
 TEXT = "Scrooge was Marley's only partner. Bob Cratchit was his clerk."
@@ -104,9 +104,19 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
 
 
 @pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
-def test_a_failed_gleaning_keeps_the_first_answer(failure: Said):
+def test_a_failed_gleaning_keeps_the_first_answer_and_is_a_loss(failure: Said):
     unit, _ = extract([FIRST, failure])
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
+    assert unit.losses.failed_gleaning.startswith(type(failure).__name__ if isinstance(failure, Exception) else "Inv")
+
+
+def test_what_the_answers_lack_is_counted_over_all_rounds():
+    invented = claim("Scrooge", "Marley was alive, and rode a horse to the sea.")
+    first = with_claims(answer([entity("A"), {"type": "X"}]), invented)
+    guessed = '{"entities": [{"name" "B"}, 7], "relationships": []}'  # no colon
+    unit, _ = extract([first, guessed], CLAIMS)
+    assert unit.losses == Losses("", 2, 1, 1)
+    assert extract([FIRST, MORE])[0].losses == Losses()
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
@@ -214,7 +224,7 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
     assert chat.tasks == ["extract_all", "extract_all_continue"]
     first, second = (request.messages for request in chat.requests)
-    assert "Which ones: Posts and partners.\n" in first[0]["content"]
+    assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
     assert "\nClaim: Bob Cratchit was his clerk.\n</listed" in second[1]["content"]
 
 

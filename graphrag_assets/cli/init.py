@@ -234,7 +234,12 @@ def _report(folder: Path, source: Source | None, input_folder: str) -> None:
     say([] if source else ["  edit .env                  # models; without one, the embedded default"])
     if not (source and "input" in source.translation.settings):
         say([f"  put documents in {input_folder}/"])
-    say(["  graphrag-assets doctor     # whether the models answer", "  graphrag-assets plan       # what the index will cost"])
+    say(
+        [
+            "  graphrag-assets doctor     # whether the models answer",
+            "  graphrag-assets plan       # what the index will cost",
+        ]
+    )
     say(["  graphrag-assets index"])
     say(['  graphrag-assets query ask "…"'])
     if source and (source.path.parent / "output").is_dir():

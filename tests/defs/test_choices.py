@@ -233,3 +233,25 @@ def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
     assert all("Which ones: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
     assert prompts["Summaries"]
     assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
+
+
+def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monkeypatch):
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    project.index_all()
+    whole = contents(project)
+    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_DEGREE", "3")
+    project.index_all()
+    pruned = contents(project)
+    assert 0 < len(pruned["entities"]) < len(whole["entities"])
+    assert pruned["entity_mentions"] == whole["entity_mentions"]
+    path, text = next(iter(BATCHES.items()))
+    project.write(path, text + " Ada Lovelace met Charles Babbage in London.")
+    project.index_all()
+    project.write(path, text)
+    project.index_all()
+    assert contents(project)["entities"] == pruned["entities"]
+    monkeypatch.delenv("GRAPHRAG_PRUNE_MIN_DEGREE")
+    project.index_all()
+    assert contents(project)["entities"] == whole["entities"]
+    assert contents(project)["relationships"] == whole["relationships"]

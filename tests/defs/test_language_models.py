@@ -189,6 +189,27 @@ def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(inde
         assert after[table.name] == clean[table.name]
 
 
+def test_a_failed_summary_is_counted_and_asked_for_again_by_every_run_until_it_is_valid(indexed, server, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
+    regular = server.content
+    failures = (
+        "SELECT coalesce(sum(used.failures), 0) FROM (SELECT unnest(usage) AS used, run_id FROM index_runs) "
+        "WHERE used.task = 'summarize_descriptions' AND run_id = (SELECT max_by(run_id, committed_at) FROM index_runs)"
+    )
+    sent = []
+    for is_valid in (False, False, True, True):
+        server.content = regular if is_valid else lambda body: "no JSON" if is_halpins(body) else regular(body)
+        server.requests.clear()
+        indexed.index_all()
+        sent.append(sum(is_halpins(request.body) for request in server.chats))
+        assert bool(indexed.index.working.read(failures).item()) is not is_valid
+    assert sent[0] >= sent[1] > sent[2] > sent[3] == 0
+
+
+def is_halpins(body):
+    return "<descriptions" in str(body["messages"]) and "Halpin" in str(body["messages"])
+
+
 def is_gleaning_of(body):
     return "<listed" in str(body["messages"])
 

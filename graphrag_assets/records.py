@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 
 class TextUnit(NamedTuple):
-    """What an extraction is made from: a text unit, and title, language (ISO 639-1) and date of its document."""
+    """What an extraction is made from: a text unit, and of its document title, language (ISO 639-1), date, metadata."""
 
     id: str
     text: str
     title: str = ""
     language: str = "en"
     document_date: date | None = None
+    metadata: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,11 @@ class Settings(BaseSettings):
         description="Column of structured files, or field of front matter, that holds the date of a document; a value "
         "that is no date becomes a row of index_errors. Unset: document_date, else date.",
     )
+    metadata_columns: str = Field(
+        "",
+        description="Columns of structured files, separated by commas, that are put before the text of each text unit, in "
+        "its context and in what a chat model extracts from; they do not count as its tokens.",
+    )
     settle_seconds: float = Field(
         5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
     )
@@ -417,6 +422,11 @@ class Settings(BaseSettings):
     def entity_type_list(self) -> tuple[str, ...]:
         """The entity types, one by one."""
         return tuple(kind.strip() for kind in self.entity_types.split(",") if kind.strip())
+
+    @cached_property
+    def metadata_column_list(self) -> tuple[str, ...]:
+        """The columns put before the text, one by one."""
+        return tuple(name.strip() for name in self.metadata_columns.split(",") if name.strip())
 
     @property
     def max_unit_tokens(self) -> int:

@@ -92,7 +92,8 @@ def deciding_options(index: Index, limited: frozenset[str]) -> tuple[object, ...
     """
     settings, models = index.settings, index.models()
     by_model = settings.text_unit_context == "model"
-    contexts = (settings.text_unit_context, models.context_writer if by_model else "")
+    columns = settings.metadata_column_list
+    contexts = (settings.text_unit_context, models.context_writer if by_model else "", *columns)
     converters = (bool(importlib.util.find_spec("markitdown")),) if not limited.isdisjoint(CONVERTED) else ()
     limits = (conversion_limits(settings),) if limited else ()
     return (
@@ -150,10 +151,16 @@ def _index_batch(
     started = time.monotonic()
     settings = index.settings
     files = list(index.input_folder.files(batch))
-    with_contexts = settings.text_unit_context != "none"
+    with_contexts, columns = settings.text_unit_context != "none", settings.metadata_column_list
     with ConversionProcess(conversion_limits(settings)) as convert:
         documents, text_units, errors = read_corpus(
-            batch, files, load_options(settings), chunk_options(settings), convert, with_contexts
+            batch,
+            files,
+            load_options(settings),
+            chunk_options(settings),
+            convert,
+            with_contexts,
+            columns,
         )
     if settings.text_unit_context == "model":
         text_units, failures = _written_contexts(index, batch, documents, text_units, models, rerun)
@@ -165,11 +172,13 @@ def _index_batch(
     losses = recorded_losses(index.working, batch)
     known = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
     if extract:
-        facts = extract_facts(documents, text_units, errors, known, models.extract, models.extractor, left_alone)
+        facts = extract_facts(
+            documents, text_units, errors, known, models.extract, models.extractor, left_alone, columns
+        )
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        extracted = already_extracted(documents, text_units, known, models.extractor)
+        extracted = already_extracted(documents, text_units, known, models.extractor, columns)
         done = pl.col("id").is_in(extracted.implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
         errors = pl.concat([errors, kept_losses(known, extracted)], how="diagonal_relaxed")

@@ -56,10 +56,11 @@ _REASONS = {
     "input.type": "formats are recognized by the names of the files",
     "input.file_type": "formats are recognized by the names of the files",
     "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
-    "input.metadata": "all columns of structured files are kept, in documents.raw_data",
+    "input.metadata": "all columns of structured files are kept, in documents.raw_data; GRAPHRAG_METADATA_COLUMNS puts "
+    "some before the text",
     "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
-    "chunks.prepend_metadata": "title and headings are kept beside the text, not in it: GRAPHRAG_TEXT_UNIT_CONTEXT",
-    "chunks.chunk_size_includes_metadata": "the context of a text unit does not count; its text does",
+    "chunks.prepend_metadata": "set GRAPHRAG_METADATA_COLUMNS to the columns",
+    "chunks.chunk_size_includes_metadata": "metadata does not count as tokens of a text unit",
     "output": _ELSEWHERE,
     "outputs": _ELSEWHERE,
     "update_index_output": _ELSEWHERE,
@@ -570,6 +571,12 @@ def _translate_chunking(result: Translation, leaves: dict[Key, Any], version: in
     result.set("tokenizer", encoding or ("o200k_base" if version == 3 else "cl100k_base"), "chunking.encoding_model")
     leaves.setdefault(("chunks", "size"), 1200)
     leaves.setdefault(("chunks", "overlap"), 100)
+    prepend, metadata = (leaves.get(key) for key in (("chunks", "prepend_metadata"), ("input", "metadata")))
+    columns = metadata if prepend is True else prepend  # GraphRAG 3 has the columns themselves
+    if isinstance(columns, list):
+        result.set("metadata_columns", ", ".join(map(str, columns)), "chunks.prepend_metadata")
+        for key in (("chunks", "prepend_metadata"), ("input", "metadata")):
+            leaves.pop(key, None)
     groups = leaves.pop(("chunks", "group_by_columns"), ["id"])
     if groups != ["id"]:
         result.left_out["chunks.group_by_columns"] = "documents are never joined before they are split"

@@ -84,7 +84,8 @@ class IndexingTasks:
     @property
     def extractor(self) -> str:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
-        by_model = self._fingerprint("extraction", (PROMPT, MORE), self.extraction)
+        columns = self.settings.metadata_column_list
+        by_model = self._fingerprint("extraction", (PROMPT, MORE), self.extraction, *([columns] if columns else []))
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
 
     @property
@@ -152,7 +153,9 @@ class IndexingTasks:
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            found = await extract_text_unit(chat, self.prompts, unit.text, options, origin, unit.document_date)
+            found = await extract_text_unit(
+                chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata
+            )
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         task = WITH_CLAIMS if options.claim_description else PROMPT

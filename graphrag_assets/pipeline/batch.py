@@ -1,6 +1,6 @@
 """One batch from its files to its facts: documents, text units, mentions and claims."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -10,12 +10,13 @@ from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.formats import Converter
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
+from graphrag_assets.pipeline.metadata_texts import metadata_texts
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 from graphrag_assets.records import GLEAN
 
 _OF_EMBEDDED = ("title", "language")
 """The properties of a document that the embedded default uses."""
-_OF_MODEL = ("document_date",)
+_OF_MODEL = ("document_date", "metadata")
 """Those that a chat model is told."""
 
 
@@ -37,14 +38,18 @@ def read_corpus(
     chunk: ChunkOptions,
     convert: Converter,
     with_contexts: bool = True,
+    metadata_columns: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The batch's documents, its text units (not extracted yet), and its errors.
 
-    The context of a text unit is the title and headings it stands under; empty when `with_contexts` is false.
+    The context of a text unit is the title and headings it stands under, and the metadata of its document; empty when
+    `with_contexts` is false.
     """
     loaded = load_documents(batch, files, load, convert)
     text_units = chunk_documents(loaded.documents, chunk)
-    titled = loaded.documents.with_columns(given_titles(loaded.documents))
+    titled = loaded.documents.with_columns(
+        given_titles(loaded.documents), _metadata(loaded.documents, metadata_columns)
+    )
     outlines = outlines_of(titled)
     headings = unit_headings(titled, outlines, text_units)
     context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
@@ -56,8 +61,8 @@ def read_corpus(
 class KnownFacts(NamedTuple):
     """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
-    `text_units` has their id, and the title, language and document_date of the document. `losses`: rows of index_errors
-    of those that were extracted with losses.
+    `text_units` has their id, and title, language, document_date and raw_data of the document. `losses`: rows of
+    index_errors of those that were extracted with losses.
     """
 
     text_units: pl.DataFrame
@@ -68,17 +73,28 @@ class KnownFacts(NamedTuple):
 
 
 def already_extracted(
-    documents: pl.DataFrame, text_units: pl.DataFrame, known: KnownFacts, extractor: str
+    documents: pl.DataFrame,
+    text_units: pl.DataFrame,
+    known: KnownFacts,
+    extractor: str,
+    metadata_columns: Sequence[str] = (),
 ) -> pl.Series:
     """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
     by_model = not extractor.startswith(EXTRACTOR)
     same = ["id", *(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())]
-    return _with_context(text_units, documents).join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
+    units = _with_context(text_units, documents, metadata_columns)
+    then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns))
+    return units.join(then, on=same, how="semi", nulls_equal=True)["id"]
 
 
-def _with_context(text_units: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    context = documents.select(*_OF_EMBEDDED, *_OF_MODEL, document_id="id")
+def _with_context(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
+    described = documents.with_columns(_metadata(documents, metadata_columns))
+    context = described.select(*_OF_EMBEDDED, *_OF_MODEL, document_id="id")
     return text_units.join(context, on="document_id", maintain_order="left")
+
+
+def _metadata(documents: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    return metadata_texts(documents["raw_data"], columns)
 
 
 def extract_facts(
@@ -89,18 +105,19 @@ def extract_facts(
     extract: Extract,
     extractor: str,
     left_alone: pl.DataFrame | None = None,
+    metadata_columns: Sequence[str] = (),
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
 
     A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
-    The embedded default uses the document's title and language too, a chat model its date: where they changed, a text
-    unit is extracted again.
+    The embedded default uses the document's title and language too, a chat model its date and metadata: where they
+    changed, a text unit is extracted again.
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
-    units = _with_context(text_units, documents)
-    done_before = already_extracted(documents, text_units, known, extractor)
+    units = _with_context(text_units, documents, metadata_columns)
+    done_before = already_extracted(documents, text_units, known, extractor, metadata_columns)
     if left_alone is None:
         unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
         done_before = done_before.filter(~done_before.is_in(unfinished.implode()))

@@ -42,7 +42,7 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     """Extract entities, relationships and claims from each text unit.
 
     Args:
-        text_units: id, batch, document_id, text, and title, language and document_date of the document.
+        text_units: id, batch, document_id, text, and title, language, document_date and metadata of the document.
         extract: from text units to what was found in each, in any order, or the exception that makes the unit a
             failed one.
         extractor: fingerprint of `extract`, stored with each row.

@@ -127,15 +127,18 @@ def outlines_of(documents: pl.DataFrame) -> dict[str, Outline]:
 def heading_contexts(documents: pl.DataFrame, outlines: Mapping[str, Outline], text_units: pl.DataFrame) -> pl.Series:
     """The context of each text unit: the title of its document, then the headings in force where it begins.
 
+    The metadata of the document, if there is any, follows in parentheses.
+
     Args:
-        documents: id, title (null: it has none).
+        documents: id, title (null: it has none), metadata.
         outlines: of the documents, by id.
         text_units: document_id, start_char (null: only the title counts).
     """
     titles = {id_: title or "" for id_, title in documents.select("id", "title").iter_rows()}
+    metadata = {id_: f"({text})" if text else "" for id_, text in documents.select("id", "metadata").iter_rows()}
     contexts = [
-        joined(titles[document], outlines[document].path(-1 if start is None else start))
-        for document, start in text_units.select("document_id", "start_char").iter_rows()
+        f"{joined(titles[id_], outlines[id_].path(-1 if start is None else start))} {metadata[id_]}".strip()
+        for id_, start in text_units.select("document_id", "start_char").iter_rows()
     ]
     return pl.Series("context", contexts, dtype=pl.String)
 

@@ -15,7 +15,10 @@ UNITS = pl.DataFrame(
     {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
     schema_overrides={"extractor": pl.String},
 )
-OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)}
+OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)} | {
+    "raw_data": pl.lit(None, pl.String),
+    "metadata": pl.lit(""),
+}
 DOCUMENTS = pl.DataFrame({"id": ["d"]}).with_columns(**OF_DOCUMENT)
 WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)
 

@@ -125,7 +125,7 @@ def test_a_long_path_keeps_the_title_and_the_innermost_heading():
 
 def documents(*rows: tuple[str, str | None, str]) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema={"id": pl.String, "title": pl.String, "text": pl.String}, orient="row")
-    return frame.with_columns(batch=pl.lit("b"))
+    return frame.with_columns(batch=pl.lit("b"), metadata=pl.lit(""))
 
 
 def test_each_text_unit_has_the_context_of_its_own_document():
@@ -136,6 +136,9 @@ def test_each_text_unit_has_the_context_of_its_own_document():
     assert contexts["### 1858"] == "The cable › First attempt"
     assert contexts["# Alone"] == ""
     assert heading_contexts(given, outlines_of(given), units)[-1] == ""
+    told = heading_contexts(given.with_columns(metadata=pl.lit("year: 1857")), outlines_of(given), units)
+    assert told.to_list()[-1] == "(year: 1857)"
+    assert "The cable › First attempt › 1857 (year: 1857)" in told.to_list()
 
 
 def test_a_text_unit_without_a_place_has_the_title():

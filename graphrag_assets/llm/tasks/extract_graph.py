@@ -88,10 +88,11 @@ async def extract_text_unit(
     options: ExtractionOptions = _DEFAULTS,
     origin: Origin = NOWHERE,
     document_date: date | None = None,
+    metadata: str = "",
 ) -> UnitExtraction:
     """What `text` says: its entities and relationships, and its claims if the options want them.
 
-    Relative dates in it refer to `document_date`, if there is one.
+    Relative dates in it refer to `document_date`, if there is one. `metadata` stands before it; claims quote `text`.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -99,7 +100,7 @@ async def extract_text_unit(
     claims = options.claim_description
     messages = prompts.render(
         PROMPT,
-        text=text,
+        text=f"{metadata}\n\n{text}" if metadata else text,
         entity_types=", ".join(options.entity_types),
         other_types=options.other_types,
         claim_description=claims,

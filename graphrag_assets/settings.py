@@ -207,6 +207,11 @@ class Settings(BaseSettings):
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
+    claim_description: str = Field(
+        "",
+        description="What counts as a claim, in words for the chat model; unset: facts that can be checked. Claims are "
+        "about entities of GRAPHRAG_ENTITY_TYPES.",
+    )
     max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
     language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
     concurrency: int = Field(25, ge=1, description="Maximum concurrent model calls.")

@@ -28,7 +28,8 @@ GROUPS = {
         *("extraction_model", "summary_model", "report_model", "query_model", "structured_output"),
     ),
     "What models are asked for": (
-        *("entity_types", "max_gleanings", "claims", "language", "report_words", "report_input_tokens", "prompts_dir"),
+        *("entity_types", "max_gleanings", "claims", "claim_description", "language"),
+        *("report_words", "report_input_tokens", "prompts_dir"),
     ),
     "Limits": (
         *("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout"),

@@ -105,9 +105,10 @@ class IndexingTasks:
     def extraction(self) -> ExtractionOptions:
         """Options of the extraction."""
         settings = self.settings
+        claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
             entity_types=settings.entity_type_list,
-            claim_description=CLAIM_DESCRIPTION if settings.choices.claims == "model" else None,
+            claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,
         )

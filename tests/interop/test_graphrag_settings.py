@@ -34,6 +34,7 @@ SAME = {
     "entity_types": "organization, person, geo, event",
     "max_gleanings": "1",
     "claims": "off",
+    "claim_description": "Any claims or facts that could be relevant to information discovery.",
     "max_cluster_size": "10",
     "report_words": "2000",
     "report_input_tokens": "8000",

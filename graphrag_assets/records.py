@@ -48,6 +48,25 @@ class ClaimRecord:
     end_date: str | None = None
 
 
+LOSS_STAGES = ("unlisted_types",)
+"""Stages of the index_errors rows of text units that were extracted with losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What of the answers for a text unit was left out, although the unit is extracted.
+
+    `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of the records left out, in order;
+    a type occurs as often as records had it.
+    """
+
+    unlisted_entities: tuple[str, ...] = ()
+    unlisted_relationships: tuple[str, ...] = ()
+
+
+NO_LOSSES = Losses()
+
+
 @dataclass(frozen=True, slots=True)
 class UnitExtraction:
     """Everything extracted from one text unit."""
@@ -55,6 +74,7 @@ class UnitExtraction:
     entities: list[EntityRecord] = field(default_factory=list)
     relationships: list[RelationshipRecord] = field(default_factory=list)
     claims: list[ClaimRecord] = field(default_factory=list)
+    losses: Losses = NO_LOSSES
 
 
 @dataclass(frozen=True, slots=True)

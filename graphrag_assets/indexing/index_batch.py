@@ -17,12 +17,18 @@ from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
-from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, read_corpus
+from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, kept_losses, read_corpus
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
-from graphrag_assets.store.batches import FACTS, commit_batch, failed_units, known_contexts, known_facts
+from graphrag_assets.store.batches import (
+    commit_batch,
+    failed_units,
+    known_contexts,
+    known_facts,
+    recorded_losses,
+)
 from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.working import Changes
 
@@ -153,14 +159,16 @@ def _index_batch(
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
         stored = {name: frame.clear() for name, frame in stored.items()}
     left_alone = failed_units(index.working, batch) if rerun is Rerun.NOTHING else None
-    known = KnownFacts(stored["text_units"], *(stored[name] for name in FACTS))
+    known = KnownFacts(**stored, losses=recorded_losses(index.working, batch))
     if extract:
         facts = extract_facts(documents, text_units, errors, known, models.extract, models.extractor, left_alone)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        done = pl.col("id").is_in(already_extracted(documents, text_units, known, models.extractor).implode())
-        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
+        done = already_extracted(documents, text_units, known, models.extractor)
+        is_done = pl.col("id").is_in(done.implode())
+        text_units = text_units.with_columns(extractor=pl.when(is_done).then(pl.lit(models.extractor)))
+        errors = pl.concat([errors, kept_losses(known, done)], how="diagonal_relaxed")
         frames = {"documents": documents, "text_units": text_units}
     digest = batch_digest(index, batch, files)
     seconds = time.monotonic() - started

@@ -53,13 +53,15 @@ def read_corpus(
 class KnownFacts(NamedTuple):
     """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
-    `text_units` has their id, and the title and language of the document.
+    `text_units` has their id, and the title and language of the document. `losses`: rows of index_errors of those that
+    were extracted with losses.
     """
 
     text_units: pl.DataFrame
     entity_mentions: pl.DataFrame
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
+    losses: pl.DataFrame
 
 
 def already_extracted(
@@ -110,5 +112,10 @@ def extract_facts(
         kept_and_new("entity_mentions"),
         kept_and_new("relationship_mentions"),
         kept_and_new("covariates"),
-        pl.concat([errors, failures], how="diagonal_relaxed"),
+        pl.concat([errors, failures, kept_losses(known, done_before), found.losses], how="diagonal_relaxed"),
     )
+
+
+def kept_losses(known: KnownFacts, units: pl.Series) -> pl.DataFrame:
+    """The index_errors rows of those of the text units (ids) that were extracted with losses."""
+    return known.losses.filter(pl.col("source").is_in(units.implode()))

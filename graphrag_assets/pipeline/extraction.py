@@ -1,6 +1,7 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import NamedTuple
@@ -18,12 +19,16 @@ Extract = Callable[[Iterable[TextUnit]], Iterator[tuple[str, UnitExtraction | Ex
 
 
 class Extraction(NamedTuple):
-    """The facts of a batch: frames as the tables of the same names, and index_errors rows of failed units."""
+    """The facts of a batch: frames as the tables of the same names, and index_errors rows.
+
+    `errors`: of failed units. `losses`: of units that were extracted with losses.
+    """
 
     entity_mentions: pl.DataFrame
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
     errors: pl.DataFrame
+    losses: pl.DataFrame
 
 
 def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: str) -> Extraction:
@@ -63,7 +68,31 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
         facts(schema.RELATIONSHIP_MENTIONS, relationships, "source_key", "target_key", "type", "description"),
         facts(schema.COVARIATES, claims, "subject_key", "object_key", "type", "source_text"),
         unit_errors(failed, text_units, "extract", hint),
+        _losses(done, text_units),
     )
+
+
+def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
+    """Rows of index_errors for what the extracted text units lack, a row per unit and kind of loss."""
+    hint = "Nothing has to be done. Add a type to GRAPHRAG_{} to keep what has it."
+    kinds = ("entities", "ENTITY_TYPES"), ("relationships", "RELATIONSHIP_TYPES")
+    return pl.concat(
+        unit_errors(
+            [
+                (unit, f"{len(types)} {kind} of types that are not listed were left out: {_counted(types)}.")
+                for unit, found in done
+                if (types := getattr(found.losses, f"unlisted_{kind}"))
+            ],
+            text_units,
+            "unlisted_types",
+            hint.format(setting),
+        )
+        for kind, setting in kinds
+    )
+
+
+def _counted(types: Sequence[str]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in Counter(types).items())
 
 
 def _entity(record: EntityRecord, unit: str) -> dict[str, object]:

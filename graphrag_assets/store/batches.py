@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import masker
+from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.store import schema
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
@@ -52,6 +53,14 @@ def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
         "SELECT DISTINCT ON (context_fingerprint) context_fingerprint, context FROM text_units "
         "WHERE batch = $batch AND context_fingerprint IS NOT NULL",
         {"batch": batch},
+    )
+
+
+def recorded_losses(working: WorkingDatabase, batch: str) -> pl.DataFrame:
+    """The rows of index_errors of the batch's text units that were extracted with losses."""
+    return working.read(
+        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage IN (SELECT unnest($stages))",
+        {"batch": batch, "stages": list(LOSS_STAGES)},
     )
 
 

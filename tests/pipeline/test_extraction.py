@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -5,7 +7,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.batch import KnownFacts, extract_facts
 from graphrag_assets.pipeline.extraction import extract_text_units
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.records import ClaimRecord, EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.store import schema
 
 UNITS = pl.DataFrame(
@@ -89,6 +91,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
+        known.losses,
     )
     asked: list[str] = []
 
@@ -109,7 +112,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
 def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, title, expected):
     known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
     documents = WITH_DOCUMENT.select("id", "title", "language")
-    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates)
+    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates, known.losses)
     asked: list[str] = []
 
     def recording(text: str) -> UnitExtraction:
@@ -120,6 +123,30 @@ def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, ti
     batch = extract_facts(renamed, UNITS, known.errors, facts, each(recording), extractor)
     assert asked == expected
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
+
+
+def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
+    left_out = Losses(("FESTIVAL", "SHIP", "SHIP"), ("MET",))
+    known = extract_text_units(WITH_DOCUMENT, each(lambda text: replace(records(text), losses=left_out)), "x")
+    assert known.errors.is_empty()
+    rows = known.losses.filter(source="u1").select("stage", "error", "hint").rows()
+    assert rows == [
+        (
+            "unlisted_types",
+            "3 entities of types that are not listed were left out: 1 FESTIVAL, 2 SHIP.",
+            "Nothing has to be done. Add a type to GRAPHRAG_ENTITY_TYPES to keep what has it.",
+        ),
+        (
+            "unlisted_types",
+            "1 relationships of types that are not listed were left out: 1 MET.",
+            "Nothing has to be done. Add a type to GRAPHRAG_RELATIONSHIP_TYPES to keep what has it.",
+        ),
+    ]
+    documents = WITH_DOCUMENT.select("id", "title", "language")
+    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates, known.losses)
+    batch = extract_facts(DOCUMENTS, UNITS.head(1), known.errors, facts, fixed, "x")
+    assert batch.errors["source"].to_list() == ["u1", "u1"]
+    assert batch.text_units["extractor"].to_list() == ["x"]
 
 
 ALIASES = {

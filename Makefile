@@ -9,8 +9,8 @@ export PYTHONWARNINGS := ignore::FutureWarning
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
-	@echo "make test    the test suite, on all cores (about eight minutes on two)"
-	@echo "make test-all  with a browser, servers, killed processes and more random examples (about fifteen minutes)"
+	@echo "make test    the quick tests, on all cores (under six minutes on two)"
+	@echo "make test-all  all tests: with a browser, servers, killed processes and more random examples (about fifteen minutes)"
 	@echo "make soak    random histories, kill -9, hostile inputs and servers, for an hour; SOAK_MINUTES=8 make soak: shorter"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"

@@ -114,7 +114,8 @@ def measure(folder: Path, documents: Path, claims: bool, profile: str | None) ->
     table.add_row("requests", f"{n:,}", f"{second_counts['requests'] - n:,}")
     for task, prompt, answer in paid:
         table.add_row(f"prompt, answer tokens {task}", f"{prompt:,}, {answer:,}", "")
-    table.add_row("prompt, answer tokens", f"{sum(row[1] for row in paid):,}, {sum(row[2] for row in paid):,}", "")
+    chats = [row for row in paid if row[0] != "embed"]
+    table.add_row("prompt, answer tokens", f"{sum(row[1] for row in chats):,}, {sum(row[2] for row in chats):,}", "")
     table.add_row("found", ", ".join(f"{n:,} {name}" for name, n in found), "")
     table.add_row("CPU seconds", f"{first.cpu_seconds:.1f}", f"{second.cpu_seconds:.1f}")
     table.add_row("seconds", f"{first.seconds:.1f}", f"{second.seconds:.1f}")
@@ -126,10 +127,10 @@ def measure(folder: Path, documents: Path, claims: bool, profile: str | None) ->
 
 
 def tokens_paid(index: ModelIndex) -> list[tuple[str, int, int]]:
-    """Task, prompt tokens and answer tokens, by the server's count (a token is four characters), of chat requests."""
+    """Task, prompt tokens and answer tokens, by the server's count (a token is four characters)."""
     with closing(sqlite3.connect(index.folder / "index" / "ledger.sqlite")) as ledger:
         sums = "SELECT task, sum(prompt_tokens), sum(completion_tokens) FROM llm_calls"
-        return ledger.execute(f"{sums} WHERE kind <> 'embedding' GROUP BY task ORDER BY task").fetchall()
+        return ledger.execute(f"{sums} GROUP BY task ORDER BY task").fetchall()
 
 
 def rows_found(index: ModelIndex) -> list[tuple[str, int]]:

@@ -1,11 +1,16 @@
-"""The command line as a program: `graphrag-assets`, or `graphrag-assets`."""
+"""The command line as a program: `graphrag-assets`, or `python -m graphrag_assets`."""
 
-from graphrag_assets import cli
+import sys
 
 
 def run() -> None:
-    """Run the command line; the process ends with its status."""
-    cli.main()
+    """Run the command line; the process ends with its status, also if Ctrl-C comes while it is imported."""
+    try:
+        from graphrag_assets import cli
+
+        cli.main()
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -62,10 +62,7 @@ def masked_errors() -> Iterator[None]:
         yield
     except Exception as error:
         if not isinstance(error, GraphRAGError) and (said := full_disk(error)):
-            raise DiskFullError(
-                "The disk is full. Free space and run again: what was committed stays, and the next run goes on from "
-                f"there. ({said})"
-            ) from None
+            raise DiskFullError(f"The disk is full. {_FREE_SPACE} ({said})") from None
         if all(mask(str(one)) == str(one) for one in chain_of(error)):
             raise
         if isinstance(error, GraphRAGError) or mask(str(error)) == str(error):
@@ -74,6 +71,22 @@ def masked_errors() -> Iterator[None]:
         raise shown.with_traceback(error.__traceback__) from None
 
 
+@contextlib.contextmanager
+def full_disk_in(stage: str) -> Iterator[None]:
+    """Name the stage that met a full disk, also one that the ledger met.
+
+    Raises:
+        DiskFullError: `stage` could not write for lack of space.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, DiskFullError) or not (said := full_disk(error)):
+            raise
+        raise DiskFullError(f"The disk is full: {stage} could not write. {_FREE_SPACE} ({said})") from None
+
+
+_FREE_SPACE = "Free space and run again: what was committed stays, and the next run goes on from there."
 _FULL = ("no space left on device", "disk quota exceeded", "database or disk is full")
 
 

@@ -49,6 +49,7 @@ class IndexingModels:
     write_reports: Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
     embedding_model: str
     embed: Callable[[Sequence[str]], np.ndarray]
+    summarizer: str = ""
     context_writer: str = ""
     write_contexts: Callable[[Sequence[PlacedUnit]], Iterator[tuple[str, str | Exception]]] = lambda _: iter(())
     meters: "tuple[UsageMeter, ...]" = ()

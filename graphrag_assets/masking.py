@@ -72,6 +72,50 @@ def masker() -> Callable[[str], str]:
     return masked
 
 
+class ReplyMasker:
+    """Masks the secrets in use in a model's reply, which is stored and may come in pieces.
+
+    Only those that cannot be words: a password "postgres" would blank out the subject of an answer. URLs, and what only
+    looks like a key, stay: they come from the documents.
+    """
+
+    def __init__(self) -> None:
+        secrets = {value for value in _given | set(_of_environment()) if _is_no_word(value)}
+        self._forms = _forms(secrets)
+        self._beginnings = {form[0] for form in self._forms}
+        self._longest = max(map(len, self._forms), default=0)
+        self._pattern = re.compile(_pattern(secrets) or "(?!)")  # which never matches
+        self._raw, self._done = "", 0
+
+    def feed(self, piece: str, last: bool = False) -> str:
+        """What may be shown now; the end is kept back until the next piece while a secret may begin there."""
+        self._raw += piece
+        end, shown = len(self._raw) if last else self._unfinished(), list[str]()
+        for match in self._pattern.finditer(self._raw, self._done):
+            if match.start() >= end:
+                break
+            shown += [self._raw[self._done : match.start()], MASK]
+            self._done = match.end()
+        shown.append(self._raw[self._done : end])
+        self._done = max(self._done, end)
+        return "".join(shown)
+
+    def _unfinished(self) -> int:
+        """Where the first secret may begin that the next piece would complete, or show to be part of a word."""
+        n = len(self._raw)
+        for start in range(max(self._done, n - self._longest), n):
+            if self._raw[start] in self._beginnings:
+                rest = self._raw[start:]
+                if any(form.startswith(rest) for form in self._forms):
+                    return start
+        return n
+
+
+def mask_reply(text: str) -> str:
+    """A model's whole reply, masked as by `ReplyMasker`."""
+    return ReplyMasker().feed(text, last=True)
+
+
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables whose names do not say that they are secret, for processes that need none."""
     return {name: value for name, value in environment.items() if not _SECRET_NAME.search(name)}
@@ -105,15 +149,31 @@ def _parts_of_url(url: str) -> Iterator[str]:
     yield from (value for name, value in parse_qsl(query) if _SECRET_NAME.search(name))
 
 
-def _pattern(secrets: set[str]) -> str:
-    """A pattern of the secrets in all forms in which they are echoed, the longest first."""
-    forms = {
+def _is_no_word(secret: str) -> bool:
+    return len(secret) >= _UNMISTAKABLE or (len(secret) >= _SHORTEST and not secret.isalpha())
+
+
+def _forms(secrets: set[str]) -> set[str]:
+    """The secrets in all forms in which they are echoed."""
+    return {
         form
         for secret in secrets
         for plain in (secret, unquote(secret))
-        for form in (plain, quote(plain, safe=""), quote(plain), quote_plus(plain), json.dumps(plain)[1:-1])
+        for in_json in (json.dumps(plain)[1:-1],)
+        for form in (
+            plain,
+            quote(plain, safe=""),
+            quote(plain),
+            quote_plus(plain),
+            in_json,
+            in_json.replace("/", r"\/"),
+        )
     } - {"", MASK}
+
+
+def _pattern(secrets: set[str]) -> str:
+    """A pattern of the secrets in all their forms, the longest first."""
     return "|".join(
         re.escape(form) if len(form) >= _UNMISTAKABLE else rf"(?<!\w){re.escape(form)}(?!\w)"
-        for form in sorted(forms, key=lambda form: (-len(form), form))
+        for form in sorted(_forms(secrets), key=lambda form: (-len(form), form))
     )

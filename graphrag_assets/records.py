@@ -1,16 +1,18 @@
 """What goes into and comes out of models, whichever they are: the embedded default or a language model."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import NamedTuple
 
 
 class TextUnit(NamedTuple):
-    """What an extraction is made from: a text unit, and the title and language (ISO 639-1) of its document."""
+    """What an extraction is made from: a text unit, and title, language (ISO 639-1) and date of its document."""
 
     id: str
     text: str
     title: str = ""
     language: str = "en"
+    document_date: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,28 @@ class ClaimRecord:
     end_date: str | None = None
 
 
-LOSS_STAGES = ("unlisted_types",)
+GLEAN = "glean"
+"""Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
+UNLISTED_TYPES = "unlisted_types"
+"""Stage of the index_errors rows of text units with records whose types a closed list lacks."""
+LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", UNLISTED_TYPES)
 """Stages of the index_errors rows of text units that were extracted with losses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What of the answers for a text unit was left out, although the unit is extracted.
+    """What the answers for a text unit lack, although the unit is extracted.
 
-    `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of the records left out, in order;
-    a type occurs as often as records had it.
+    `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
+    `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
+    quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
+    records left out; a type occurs as often as records had it.
     """
 
+    failed_gleaning: str = ""
+    dropped_records: int = 0
+    guessed_repairs: int = 0
+    invented_claims: int = 0
     unlisted_entities: tuple[str, ...] = ()
     unlisted_relationships: tuple[str, ...] = ()
 

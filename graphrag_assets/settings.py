@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from graphrag_assets.errors import SettingsError
+from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import keep_secret, without_credentials
 
 
@@ -83,7 +84,19 @@ def _parameters(value: object) -> object:
     return json.dumps(value, sort_keys=True) if value else ""
 
 
+def _options(value: object) -> object:
+    """Search options as JSON; raises ValueError for what is no JSON object. The query module checks the options."""
+    try:
+        given = json.loads(value or "{}") if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f'it must be JSON such as {{"timeout": 60}}; {error}') from None
+    if not isinstance(given, Mapping):
+        raise ValueError('it must be a JSON object such as {"timeout": 60}')
+    return json.dumps(given) if given else ""
+
+
 Parameters = Annotated[str, BeforeValidator(_parameters)]
+SearchOptions = Annotated[str, BeforeValidator(_options)]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
@@ -105,9 +118,19 @@ class Settings(BaseSettings):
     data: Path = Field(Path("data"), description="Folder that holds input/ and index/.")
     input: str = Field("", description="Input folder or URL (s3://…); default: input/ in the data folder.")
 
+    file_pattern: str = Field(
+        "",
+        description="Regular expression that the path of a file in the input folder must contain for the file to be "
+        "read; unset: all files.",
+    )
     text_column: str = Field("text", description="Column of structured files that holds the text.")
     title_column: str = Field("title", description="Column of structured files that holds the title.")
     id_column: str = Field("id", description="Column of structured files that identifies a row.")
+    date_column: str = Field(
+        "",
+        description="Column of structured files, or field of front matter, that holds the date of a document; a value "
+        "that is no date becomes a row of index_errors. Unset: document_date, else date.",
+    )
     settle_seconds: float = Field(
         5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
     )
@@ -143,7 +166,7 @@ class Settings(BaseSettings):
     chunk_size: int | None = Field(
         None,
         ge=50,
-        description="Maximum tokens per text unit; unset: 1200, or 2400 with chunking=anchored and a chat model, whose "
+        description="Maximum tokens per text unit; unset: 1200, or 2600 with chunking=anchored and a chat model, whose "
         "prompt is sent with each text unit. Anchored text units have a third of it in the mean.",
     )
     chunk_overlap: int = Field(100, ge=0, description="Tokens shared by neighboring text units; chunking=tokens only.")
@@ -157,8 +180,16 @@ class Settings(BaseSettings):
     min_concept_mentions: int = Field(
         2, ge=1, description="A common-noun concept becomes an entity when this many text units name it."
     )
+    prune_min_frequency: int = Field(1, ge=1, description="Entities in fewer text units are left out of the graph.")
+    prune_min_degree: int = Field(0, ge=0, description="Entities with fewer relationships are left out of the graph.")
+    prune_min_weight_percentile: float = Field(
+        0.0, ge=0, lt=100, description="Relationships below this percentile of weights are left out of the graph."
+    )
     max_cluster_size: int = Field(
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
+    )
+    cluster_resolution: float = Field(
+        1.0, gt=0, description="Resolution of the largest communities; above 1: more and smaller ones."
     )
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
@@ -204,6 +235,9 @@ class Settings(BaseSettings):
     summary_parameters: Parameters = Field("", description=f"Parameters of summaries, {_ADDED}")
     report_parameters: Parameters = Field("", description=f"Parameters of reports, {_ADDED}")
     query_parameters: Parameters = Field("", description=f"Parameters of answers to questions, {_ADDED}")
+    embedding_parameters: Parameters = Field(
+        "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
+    )
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
@@ -226,8 +260,8 @@ class Settings(BaseSettings):
     )
     claim_description: str = Field(
         "",
-        description="What counts as a claim, in words for the chat model; unset: facts that can be checked. Claims are "
-        "about entities of GRAPHRAG_ENTITY_TYPES.",
+        description="What counts as a claim, in words for the chat model; unset: the words of the built-in prompt. "
+        "Claims are about entities of GRAPHRAG_ENTITY_TYPES.",
     )
     max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
     language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
@@ -255,12 +289,32 @@ class Settings(BaseSettings):
         description="Descriptions of one thing are summarized by the chat model if they have more tokens than this "
         "together; otherwise they are joined.",
     )
+    summary_words: int = Field(200, ge=10, description="Maximum words of a summary of descriptions by the chat model.")
     report_input_tokens: int = Field(8000, ge=200, description="Maximum tokens of the context of a community report.")
     report_words: int = Field(1500, ge=50, description="Maximum words of a community report by the chat model.")
+    local_options: SearchOptions = Field(
+        "", description='Defaults for options of local search as JSON: {"top_k_entities": 20, "community_level": 2}.'
+    )
+    global_options: SearchOptions = Field(
+        "", description='Defaults for options of global search as JSON: {"dynamic": {"threshold": 2}}.'
+    )
+    drift_options: SearchOptions = Field(
+        "", description='Defaults for options of DRIFT search as JSON: {"depth": 3, "local": {"top_k_entities": 20}}.'
+    )
+    basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
+
+    @field_validator("file_pattern")
+    @classmethod
+    def _is_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"it is no regular expression: {error}") from None
+        return pattern
 
     @field_validator("text_encoding")
     @classmethod
@@ -353,6 +407,12 @@ class Settings(BaseSettings):
         return together
 
     @property
+    def embedding_name(self) -> str:
+        """The name that a provider's vectors are stored under: the model, with a hash of its parameters if any."""
+        given = f"#{stable_id(self.embedding_parameters)[:8]}" if self.embedding_parameters else ""
+        return f"{self.embedding_model}{given}"
+
+    @property
     def method_in_words(self) -> str:
         """The name of the method, if the choices are one, and the choices."""
         names = (name for name, choices in METHODS.items() if choices == self.choices)
@@ -392,7 +452,7 @@ class Settings(BaseSettings):
     @property
     def max_unit_tokens(self) -> int:
         """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
-        return self.chunk_size or (2400 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
+        return self.chunk_size or (2600 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
 
     @property
     def embeds_locally(self) -> bool:
@@ -441,5 +501,6 @@ class Settings(BaseSettings):
         What performs a task is given as it is chosen, not as it is set.
         """
         where = {"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+        where |= {"local_options", "global_options", "drift_options", "basic_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

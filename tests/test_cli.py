@@ -32,6 +32,7 @@ def test_index_then_status_then_query(project):
     assert "-----Sources-----" in run_command("query", "basic", "galvanometer", "--context")
 
 
+@pytest.mark.extended
 def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_with):
     project = start_with({"one/a.txt": TEXT, "two/b.txt": TEXT})
     assert "0 indexed, 2 unchanged" in run_command("index")
@@ -43,6 +44,7 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
+@pytest.mark.extended
 def test_index_reports_documents_without_names_for_the_embedded_default(project):
     project.write("one/a.txt", TEXT)
     project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
@@ -54,6 +56,7 @@ def test_index_reports_documents_without_names_for_the_embedded_default(project)
     assert "finds no names" not in run_command("index")
 
 
+@pytest.mark.extended
 def test_empty_input_folder_is_reported(project):
     project.input.mkdir(exist_ok=True)
     assert f"The input folder {project.input} is empty." in run_command("index")
@@ -94,6 +97,7 @@ def test_status_of_an_empty_project_says_what_to_do(project):
     assert "graphrag-assets index" in run_command("status")
 
 
+@pytest.mark.extended
 def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
     import dagster as dg
 
@@ -106,6 +110,7 @@ def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
         assert instance.get_latest_materialization_event(dg.AssetKey("publication")) is not None
 
 
+@pytest.mark.extended
 def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
     project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:

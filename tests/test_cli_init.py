@@ -36,6 +36,7 @@ def test_a_new_folder_has_the_defaults_as_comments(tmp_path, monkeypatch):
     printed = run_command("init", "mine")
     assert "cd mine" in printed
     assert "put documents in data/input/" in printed
+    assert "graphrag-assets doctor" in printed
     assert (tmp_path / "mine/data/input").is_dir()
     env = tmp_path / "mine/.env"
     assert env.stat().st_mode & 0o777 == 0o600

@@ -49,6 +49,7 @@ def call(*arguments: str, status: int = 0) -> str:
     return result.output
 
 
+@pytest.mark.extended
 def test_publications_lists_kept_publications_and_marks_the_current_one(changed):
     lines = [line.strip("│ ") for line in call("publications").splitlines() if line.startswith("│")]
     assert [line.split()[0] for line in lines] == ["1", "2"]

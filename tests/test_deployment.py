@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -242,3 +243,12 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
             [f"{moved[f'{INSTALLED}/']}dagster", "instance", "migrate"], check=True, capture_output=True, **how
         )
     assert "T0secret" not in "".join(log.read_text() for log in tmp_path.glob("*.log"))
+
+
+def test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests():
+    files = "".join((ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "compose.yaml"))
+    images = re.findall(r"^(?:FROM|\s+image:) (\S+:\S+)$", files, re.MULTILINE)
+    assert len(images) == 2
+    assert all(re.search(r":\d+\.\d+", image) for image in images)
+    (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/operations.md").read_text())
+    assert pinned in images

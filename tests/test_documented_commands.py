@@ -142,6 +142,13 @@ ELSEWHERE = {
         "it needs Docker",
         "tests/test_deployment.py::test_containers_run_the_commands_of_the_units",
     ),
+    (
+        "docs/operations.md",
+        "docker buildx imagetools inspect python:3.13.7-slim-bookworm --format '{{.Manifest.Digest}}'",
+    ): (
+        "it needs Docker and a registry",
+        "tests/test_deployment.py::test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests",
+    ),
     ("docs/operations.md", "# Logs of runs, after 90 days."): (
         "it needs the machine above",
         "tests/test_deployment.py::test_the_documented_command_removes_the_logs_of_old_runs_alone",

@@ -3,9 +3,11 @@
 import base64
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_assets.errors import GraphRAGError, InputError, masked_errors
-from graphrag_assets.masking import mask, without_credentials
+from graphrag_assets.masking import ReplyMasker, mask, mask_reply, without_credentials
 
 KEY = "planted/Key+with=odd chars"
 
@@ -101,3 +103,45 @@ def test_errors_of_libraries_and_their_causes_show_no_secret(monkeypatch):
     assert kept.value.__suppress_context__
     with pytest.raises(KeyError), masked_errors():
         raise KeyError("nothing secret")
+
+
+SHORT, LONG = "pa55word", "planted/secret+of-a-key"
+
+
+@given(
+    st.lists(st.sampled_from([SHORT, LONG, f"{SHORT}{LONG}", "pa55", "planted/se", "cret", "word", " ", "s", "é"])),
+    st.data(),
+)
+def test_a_reply_is_masked_alike_whole_and_in_any_pieces(parts, data):
+    text, masker, came, at = "".join(parts), None, "", 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", LONG)
+        patch.setenv("PGPASSWORD", SHORT)
+        masker, whole = ReplyMasker(), mask_reply(text)
+    while at < len(text):
+        n = data.draw(st.integers(1, 12))
+        came += masker.feed(text[at : at + n])
+        assert LONG not in came
+        at += n
+    assert came + masker.feed("", last=True) == whole
+    assert LONG not in whole
+    assert (SHORT in whole.split()) is False
+
+
+def test_a_reply_is_kept_back_no_further_than_a_secret_may_begin(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", LONG)
+    masker = ReplyMasker()
+    shown = [masker.feed(piece) for piece in ("The ", "ship p", "lanted ", "a plant", "ed/secret+of-a-key. End")]
+    assert shown == ["The ", "ship ", "planted ", "a ", "…. End"]
+
+
+@pytest.mark.parametrize("echoed", [LONG, "planted\\/secret+of-a-key", "planted%2Fsecret%2Bof-a-key"])
+def test_a_secret_in_the_json_of_a_reply_is_masked(monkeypatch, echoed):
+    monkeypatch.setenv("OPENAI_API_KEY", LONG)
+    assert mask_reply(f'{{"title": "{echoed}"}}') == '{"title": "…"}'
+
+
+def test_words_and_addresses_of_a_reply_stay(monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", "postgresql://graphrag:postgres@db/ledger")
+    text = "A graphrag index in postgres, see https://example.org/page?id=5&key=a and sk-is-not-a-key."
+    assert mask_reply(text) == text

@@ -36,3 +36,41 @@ __main__.run()
     assert ended.stdout == "thread\nat the end\n"
     errors = {"sys.exit('so')": "so", "1 / 0": "ZeroDivisionError: division by zero"}
     assert ended.stderr.splitlines()[-1:] == ([errors[ending]] if ending in errors else [])
+
+
+@pytest.mark.parametrize("imported", ["graphrag_assets.cli", "rich.text", "graphrag_assets.cli.status", "duckdb"])
+def test_ctrl_c_during_an_import_ends_the_process_without_a_traceback(tmp_path, imported):
+    program = f"""
+import os, signal, sys
+from graphrag_assets import __main__
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {imported!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["graphrag-assets", "status"]
+__main__.run()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_interrupt_that_an_import_hides_is_one(tmp_path):
+    program = """
+import os, signal, sys
+from graphrag_assets import __main__
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "graphrag_assets.cli.status":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt as error:
+                raise RuntimeError("as Python makes one of it while a class is created") from error
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["graphrag-assets", "status"]
+__main__.run()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("Interrupted. What was committed stays")

@@ -98,6 +98,7 @@ def in_context(rag: GraphRAG, item: dict) -> bool:
     return all(expected.lower() in text.lower() for expected in item["answer_contains"])
 
 
+@pytest.mark.extended
 def test_local_search_finds_and_answers_facts_of_the_corpus(sample_index):
     rag = GraphRAG(sample_index.root / "index")
     facts = [item for item in TRUTH if item["kind"] == "fact"]
@@ -114,6 +115,7 @@ def test_the_context_of_local_search_joins_documents_for_questions_over_several(
     assert len(found) >= 0.8 * len(hops), [i["question"] for i in hops if i["question"] not in found]
 
 
+@pytest.mark.extended
 def test_small_local_context_contains_the_answers(sample_index):
     held = [answers_held(GraphRAG(sample_index.root / "index"), tokens) for tokens in (1_000, 1_500, 2_000)]
     assert min(sum(of_size["fact"]) for of_size in held) >= 20

@@ -21,7 +21,7 @@ from graphrag_assets.settings import Settings
 
 GROUPS = {
     "Where things are": ("data", "input"),
-    "Documents": ("text_column", "title_column", "id_column", "text_encoding", "max_document_mb"),
+    "Documents": ("file_pattern", "text_column", "title_column", "id_column", "text_encoding", "max_document_mb"),
     "Text units": ("chunking", "chunk_size", "chunk_overlap", "tokenizer", "text_unit_context"),
     "Models": (
         *("chat_model", "chat_base_url", "chat_parameters", "embedding_model", "embedding_base_url", "method"),
@@ -29,13 +29,13 @@ GROUPS = {
     ),
     "What models are asked for": (
         *("entity_types", "strict_entity_types", "relationship_types", "strict_relationship_types", "max_gleanings"),
-        *("claims", "claim_description", "language"),
-        *("report_words", "report_input_tokens", "prompts_dir"),
+        *("claims", "claim_description", "language", "summary_words", "report_words"),
+        *("report_input_tokens", "prompts_dir"),
     ),
     "Limits": (
         *("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout"),
     ),
-    "Communities": ("max_cluster_size", "seed"),
+    "Communities": ("max_cluster_size", "cluster_resolution", "seed"),
     "Automation and publications": ("automation", "nightly_cron", "keep_publications"),
 }
 """The settings that people usually change."""
@@ -235,7 +235,13 @@ def _report(folder: Path, source: Source | None, input_folder: str) -> None:
     say([] if source else ["  edit .env                  # models; without one, the embedded default"])
     if not (source and "input" in source.translation.settings):
         say([f"  put documents in {input_folder}/"])
-    say(["  graphrag-assets plan       # what the index will cost", "  graphrag-assets index"])
+    say(
+        [
+            "  graphrag-assets doctor     # whether the models answer",
+            "  graphrag-assets plan       # what the index will cost",
+        ]
+    )
+    say(["  graphrag-assets index"])
     say(['  graphrag-assets query ask "…"'])
     if source and (source.path.parent / "output").is_dir():
         say([f"Or keep the index of GraphRAG: graphrag-assets import {(source.path.parent / 'output').resolve()}"])

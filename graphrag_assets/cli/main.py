@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,38 @@ METHODS = ("local", "global", "drift", "basic", "ask")
 RANKINGS = ("graph", "text", "words", "vectors")
 
 
-_METADATA = click.option(
-    "--filter",
-    "filters",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Search documents with this value of their metadata only; several values of a key are alternatives.",
-)
-_ENTITY_TYPES = click.option(
-    "--entity-type", "entity_types", multiple=True, help="Only entities of this type; may be given several times."
-)
+def _filtered(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that limit a search; the command gets them as `common_options` takes them."""
+    options = (
+        click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times."),
+        click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only."),
+        click.option(
+            "--filter",
+            "metadata",
+            metavar="KEY=VALUE",
+            multiple=True,
+            help="Search documents with this value of their metadata only; several values of a key are alternatives.",
+        ),
+        click.option("--as-of", metavar="DATE", help="Search documents of this date or an earlier one only."),
+        click.option("--since", metavar="DATE", help="Search documents of this date or a later one only."),
+        click.option(
+            "--entity-type",
+            "entity_types",
+            multiple=True,
+            help="Only entities of this type; may be given several times.",
+        ),
+        click.option(
+            "--relationship-type",
+            "relationship_types",
+            multiple=True,
+            help="Only relationships of this type; may be given several times.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 _HISTORY = click.option(
     "--history",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -43,13 +66,17 @@ class _Commands(click.Group):
             try:
                 with masked_errors():
                     return super().invoke(ctx)
-            except GraphRAGError as error:
-                message = Text.assemble(("Error: ", "bold red"), str(error))
-                Console(stderr=True).print(message, soft_wrap=True)
+            except (KeyboardInterrupt, Exception) as error:
+                # Python makes a RuntimeError of an interrupt while a class is created, as an import does.
+                signal_number = signals and signals.first
+                if signal_number or isinstance(error, KeyboardInterrupt):
+                    message = "Interrupted. What was committed stays; the next run goes on from there."
+                    Console(stderr=True).print(message)
+                    sys.exit(128 + (signal_number or signal.SIGINT))
+                if not isinstance(error, GraphRAGError):
+                    raise
+                Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)), soft_wrap=True)
                 sys.exit(1)
-            except KeyboardInterrupt:
-                Console(stderr=True).print("Interrupted. What was committed stays; the next run goes on from there.")
-                sys.exit(128 + ((signals and signals.first) or signal.SIGINT))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -110,10 +137,7 @@ def dev(arguments: tuple[str, ...]) -> None:
 @click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
 @click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
-@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
-@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
-@_METADATA
-@_ENTITY_TYPES
+@_filtered
 @_HISTORY
 @click.option("--timeout", type=float, help="Timeout of the search in seconds.")
 @click.option("--stream/--no-stream", default=None, help="Stream the answer. Default: on a terminal.")
@@ -127,22 +151,19 @@ def query(
     dynamic: bool,
     hops: int | None,
     response_type: str | None,
-    batches: tuple[str, ...],
-    documents: tuple[str, ...],
-    filters: tuple[str, ...],
-    entity_types: tuple[str, ...],
     history: Path | None,
     timeout: float | None,
     stream: bool | None,
     as_json: bool,
     context: bool,
+    **filters: Any,
 ) -> None:
     """Ask QUESTION by METHOD: local, global, drift or basic; ask chooses the method by the question."""
     from graphrag_assets.cli.query import Output, common_options, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
     given |= {"dynamic": dynamic or None} | hops_option(method, hops)
-    given |= common_options(batches, documents, filters, entity_types, history)
+    given |= common_options(history, **filters)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)
 
@@ -151,25 +172,19 @@ def query(
 @click.argument("asked", nargs=-1)
 @click.option("--count", type=int, default=5, show_default=True, help="Maximum number of questions.")
 @click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
-@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
-@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
-@_METADATA
-@_ENTITY_TYPES
+@_filtered
 @_HISTORY
 def questions(
     asked: tuple[str, ...],
     count: int,
     path: Path | None,
-    batches: tuple[str, ...],
-    documents: tuple[str, ...],
-    filters: tuple[str, ...],
-    entity_types: tuple[str, ...],
     history: Path | None,
+    **filters: Any,
 ) -> None:
     """Suggest questions that the data answers: after the questions ASKED so far, or to begin with."""
     from graphrag_assets.cli.query import common_options, run_questions
 
-    run_questions(asked, count, path, common_options(batches, documents, filters, entity_types, history))
+    run_questions(asked, count, path, common_options(history, **filters))
 
 
 @main.command()
@@ -183,23 +198,21 @@ def questions(
     help="How passages are ranked. text: by words and vectors; words: BM25.",
 )
 @click.option("--index", "path", type=click.Path(path_type=Path), help="Index folder or .duckdb file.")
-@click.option("--batch", "batches", multiple=True, help="Search this batch only; may be given several times.")
-@click.option("--document", "documents", multiple=True, help="Search this document (title, source or id) only.")
+@_filtered
 @click.option("--json", "as_json", is_flag=True, help="Print the passages with all columns as JSON.")
 def retrieve(
     question: str,
     k: int,
     method: str,
     path: Path | None,
-    batches: tuple[str, ...],
-    documents: tuple[str, ...],
     as_json: bool,
+    **filters: Any,
 ) -> None:
     """Show the passages that match QUESTION best, with their ranks by words, by vectors and by the graph."""
+    from graphrag_assets.cli.query import common_options
     from graphrag_assets.cli.retrieve import run_retrieve
 
-    filters = {name: given for name, given in (("batches", batches), ("documents", documents)) if given}
-    run_retrieve(question, k, method, path, filters, as_json)
+    run_retrieve(question, k, method, path, common_options(None, **filters), as_json)
 
 
 @main.command()

@@ -54,21 +54,15 @@ def run_questions(asked: Sequence[str], count: int, path: Path | None, options: 
             Console().print(question, markup=False, highlight=False, soft_wrap=True)
 
 
-def common_options(
-    batches: Sequence[str],
-    documents: Sequence[str],
-    metadata: Sequence[str],
-    entity_types: Sequence[str],
-    history: Path | None,
-) -> dict[str, Any]:
+def common_options(history: Path | None, metadata: Sequence[str] = (), **filters: Any) -> dict[str, Any]:
     """The options of every search that were given on the command line.
 
     Raises:
         InputError: the history is no JSON list.
         QueryError: metadata without a key.
     """
-    given = {"batches": batches, "documents": documents, "entity_types": entity_types, "metadata": _metadata(metadata)}
-    return {name: value for name, value in given.items() if value} | ({"history": _turns(history)} if history else {})
+    given = {**filters, "metadata": _metadata(metadata), "history": _turns(history) if history else None}
+    return {name: value for name, value in given.items() if value}
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class ConversionProcess:
             return Problem(f"markitdown cannot read it as {file_format}: {_short(reply['error'])}", _DAMAGED)
         if "text" not in reply:
             return too_long(reply["n_bytes"], self._limits.max_output_bytes)
-        return Record(reply["text"], reply["title"])
+        return Record(reply["text"], reply["title"], date=reply["date"])
 
     def parquet(self, data: bytes, options: LoadOptions) -> list[Record | Problem]:
         """The documents and problems of a Parquet file, or the limit that it broke."""

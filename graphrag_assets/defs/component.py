@@ -19,6 +19,7 @@ _MODELS = (
     *("chat_model", "chat_base_url", "embedding_model", "embedding_base_url", "method"),
     *("extraction", "summaries", "reports", "claims", "extraction_model", "summary_model", "report_model"),
     *("chat_parameters", "extraction_parameters", "summary_parameters", "report_parameters"),
+    "embedding_parameters",
 )
 """Settings that are fields of `Models`."""
 _FIELDS_OF_SETTINGS = {
@@ -60,6 +61,9 @@ class Models(dg.Model, dg.Resolvable):
     summary_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     report_parameters: Mapping[str, Any] = Field(default_factory=dict, description=_ADDED)
     embedding_model: str = Field(default="", description="Embedding model; unset: hashed n-grams, without a model.")
+    embedding_parameters: Mapping[str, Any] = Field(
+        default_factory=dict, description="Parameters of the embedding model, by litellm's names: dimensions, …"
+    )
     embedding_base_url: str = Field(default="", description="OpenAI-compatible server of the embedding model.")
     embedding_api_key: str | None = Field(
         default=None,

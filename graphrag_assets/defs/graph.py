@@ -1,6 +1,7 @@
 """The knowledge graph: mentions of all batches merged into entities and relationships."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
 
@@ -44,7 +45,8 @@ def graph_metadata(names: IndexNames, updated: StageResult) -> Metadata:
     """Metadata of the graph's tables; the entities' with the distribution of degrees."""
     entities = updated.frames["entities"]
     degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
-    more = {"entities": {**degrees, **usage_metadata(updated.usage)}}
+    more: dict[str, dict[str, Any]] = {name: {"pruned": number} for name, number in updated.pruned.items()}
+    more["entities"] |= {**degrees, **usage_metadata(updated.usage)}
     return {
         name: table_metadata(
             names,

@@ -159,11 +159,15 @@ class GraphOptions(RerunOptions):
 class CommunityOptions(RunOptions):
     """How this run detects communities."""
 
-    settings_of: ClassVar[tuple[str, ...]] = ("max_cluster_size",)
+    settings_of: ClassVar[tuple[str, ...]] = ("max_cluster_size", "cluster_resolution")
 
     max_cluster_size: int | None = Field(
         default=None,
         description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
+    )
+    cluster_resolution: float | None = Field(
+        default=None,
+        description=f"Resolution of the largest communities; above 1: more and smaller ones. {_GRAPH}",
     )
     from_scratch: bool = Field(
         default=False,

@@ -49,6 +49,9 @@ _USAGE = {  # the fields of `llm.Usage`; 0 without a model, so that the UI's plo
     "retries": 0,
     "failures": 0,
     "dropped_records": 0,
+    "guessed_repairs": 0,
+    "invented_claims": 0,
+    "failed_gleanings": 0,
     "seconds_waiting": 0.0,
 }
 

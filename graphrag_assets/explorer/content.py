@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
+from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.store.publication_reader import Reader
 
 TABLES = (
@@ -90,7 +91,7 @@ def page_content(reader: Reader, limits: Limits | None = None) -> Content:
     return Content(
         publication={"number": number, "published_at": made},
         made_with=dict(reader.frame(_MADE_WITH).iter_rows()),
-        errors=reader.frame("SELECT count(*) FROM index_errors").item(),
+        errors=reader.frame(f"SELECT count(*) FROM index_errors WHERE stage NOT IN {LOSS_STAGES}").item(),
         nodes=limits.nodes,
         rows={name: (shown[name], totals[name]) for name in _COUNTED},
         tables=tables,

@@ -47,7 +47,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     )
     dated_units = index.working.read(_DATED_UNITS)
     imported = index.working.read(_IMPORTED)
-    options = ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed)
+    options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
     previous_members = previous_members.rename({"community": "cluster"})
     clustering = recluster(
         entities["id"],

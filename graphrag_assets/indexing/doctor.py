@@ -119,9 +119,9 @@ def sample_units(index: Index, n: int) -> list[TextUnit]:
             documents, text_units, _ = read_corpus(
                 batch, files, load_options(settings), chunk_options(settings), convert
             )
-        described = documents.select("title", "language", document_id="id")
+        described = documents.select("title", "language", "document_date", document_id="id")
         joined = text_units.join(described, on="document_id", maintain_order="left")
-        units += [TextUnit(*row) for row in joined.select("id", "text", "title", "language").iter_rows()]
+        units += [TextUnit(*row) for row in joined.select(TextUnit._fields).iter_rows()]
         if len(units) >= n:
             break
     return [units[place * len(units) // n] for place in range(n)] if len(units) > n else units

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from graphrag_assets.errors import full_disk_in
 from graphrag_assets.indexing.models import models_for
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.settings import Settings
@@ -50,7 +51,8 @@ class Index:
     @property
     def input_folder(self) -> InputFolder:
         settings = self.settings
-        return InputFolder(settings.input_folder, int(settings.max_file_mb * 1_000_000), settings.outside_links)
+        most_bytes = int(settings.max_file_mb * 1_000_000)
+        return InputFolder(settings.input_folder, most_bytes, settings.outside_links, settings.file_pattern)
 
     def on_copy(self, database: Path) -> "Index":
         """The same index with a copy of its working database."""
@@ -80,12 +82,15 @@ class Index:
 
 
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:
-    """A function of an `Index` that never runs twice at once for one index, see `WorkingDatabase.exclusive`."""
+    """A function of an `Index` that never runs twice at once for one index, see `WorkingDatabase.exclusive`.
+
+    Of a full disk it raises a DiskFullError that names the stage.
+    """
 
     def decorate(work: Callable[Concatenate[Index, P], R]) -> Callable[Concatenate[Index, P], R]:
         @functools.wraps(work)
         def locked(index: Index, *args: P.args, **kwargs: P.kwargs) -> R:
-            with index.working.exclusive(stage):
+            with full_disk_in(stage), index.working.exclusive(stage):
                 return work(index, *args, **kwargs)
 
         return locked

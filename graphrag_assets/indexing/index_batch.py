@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.rerun import Rerun
@@ -23,6 +23,7 @@ from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
+    FACTS,
     commit_batch,
     failed_units,
     known_contexts,
@@ -35,7 +36,7 @@ from graphrag_assets.store.working import Changes
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
 
-CORPUS_VERSION = 3
+CORPUS_VERSION = 4
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
@@ -57,6 +58,7 @@ def load_options(settings: Settings) -> LoadOptions:
         text_column=settings.text_column,
         title_column=settings.title_column,
         id_column=settings.id_column,
+        date_column=settings.date_column,
         max_document_bytes=int(settings.max_document_mb * 1_000_000),
         text_encoding=settings.text_encoding,
         tokenizer=settings.tokenizer,
@@ -130,6 +132,7 @@ def index_batch(
 
     Raises:
         InputError: the batch is an imported one; there are no files to index it from.
+        DiskFullError: there is no space for what the batch writes.
     """
     origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
     if origins["origin"].drop_nulls().len():
@@ -137,7 +140,7 @@ def index_batch(
             f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
             f"another name, or run `graphrag-assets import --remove {batch}` first."
         )
-    with index.working.exclusive(f"batch-{stable_id(batch)}"):
+    with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(f"batch-{stable_id(batch)}"):
         return _index_batch(index, batch, models, run_id, extract, rerun)
 
 
@@ -159,16 +162,17 @@ def _index_batch(
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
         stored = {name: frame.clear() for name, frame in stored.items()}
     left_alone = failed_units(index.working, batch) if rerun is Rerun.NOTHING else None
-    known = KnownFacts(**stored, losses=recorded_losses(index.working, batch))
+    losses = recorded_losses(index.working, batch)
+    known = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
     if extract:
         facts = extract_facts(documents, text_units, errors, known, models.extract, models.extractor, left_alone)
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        done = already_extracted(documents, text_units, known, models.extractor)
-        is_done = pl.col("id").is_in(done.implode())
-        text_units = text_units.with_columns(extractor=pl.when(is_done).then(pl.lit(models.extractor)))
-        errors = pl.concat([errors, kept_losses(known, done)], how="diagonal_relaxed")
+        extracted = already_extracted(documents, text_units, known, models.extractor)
+        done = pl.col("id").is_in(extracted.implode())
+        text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
+        errors = pl.concat([errors, kept_losses(known, extracted)], how="diagonal_relaxed")
         frames = {"documents": documents, "text_units": text_units}
     digest = batch_digest(index, batch, files)
     seconds = time.monotonic() - started

@@ -1,5 +1,6 @@
 """The knowledge graph: mentions of all batches merged into entities and relationships."""
 
+import logging
 import time
 
 from graphrag_assets.indexing.index import Index, exclusive
@@ -7,10 +8,13 @@ from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import merge
+from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
+
+log = logging.getLogger(__name__)
 
 # Rows are numbered in this order; `content` identifies a row whose id has changed.
 NUMBERED = {
@@ -39,7 +43,14 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResul
     # An imported index has resolved its names: rules made for our own extraction would undo its communities.
     own = mentions.filter(mentions["extractor"] != schema.IMPORTED)
     aliases = with_decisions(propose_aliases(own), stored)
-    graph = merge(mentions, pairs, text_units, aliases, index.settings.min_concept_mentions, models.summarize)
+    settings = index.settings
+    pruning = PruningOptions(
+        settings.prune_min_frequency, settings.prune_min_degree, settings.prune_min_weight_percentile
+    )
+    graph = merge(mentions, pairs, text_units, aliases, settings.min_concept_mentions, models.summarize, pruning)
+    pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
+    if any(pruned.values()):
+        log.info("%(entities)d entities and %(relationships)d relationships are pruned", pruned)
     with index.working.transaction() as connection:
         for table, order in NUMBERED.items():
             assign_numbers(connection, table, connection.sql(order).pl())
@@ -55,4 +66,4 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResul
         record_inputs(connection, "graph", inputs_of(batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, seconds, changes, "entities", used)
     by_name = {table.name: frame for table, frame in frames.items()}
-    return StageResult(by_name, changes, models.usage, time.monotonic() - started)
+    return StageResult(by_name, changes, models.usage, time.monotonic() - started, pruned)

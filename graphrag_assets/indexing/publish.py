@@ -1,16 +1,18 @@
 """Publishes the working database: the file that people and queries read."""
 
+import contextlib
 import logging
+from collections.abc import Iterator
 
-import duckdb
 import polars as pl
 
-from graphrag_assets.errors import CheckError, StoreError
+from graphrag_assets.errors import CheckError
 from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
+from graphrag_assets.masking import mask
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_records
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 
 CODE_VERSION = "1"
 """Incremented when a publication of the same tables differs."""
+_NO_RECORDS = "The records of runs and of model calls are not shown to readers yet; the next run tries again"
 
 
 @exclusive("publication")
@@ -43,6 +46,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         **settings.as_rows(),
         "input": settings.input_as_given,
         "extractor": models.extractor,
+        "summarizer": models.summarizer,
         "reporter": models.reporter,
         "embedding_model": models.embedding_model,
     }
@@ -56,29 +60,29 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
-    write_records(index.working, settings.index_folder, calls)
-    _compact(index)
+    with _warned(_NO_RECORDS):
+        write_records(index.working, settings.index_folder, calls)
+    with _warned("The working database could not be compacted; the next publication tries again"):
+        compact(index.working)
     if publication.is_new or not page_path(settings.index_folder).exists():
-        _write_explorer(index)
+        with _warned("The explorer could not be written; write it again with `graphrag-assets explore`"):
+            write_page(settings.index_folder)
     return publication
 
 
 def publish_records(index: Index) -> None:
-    """Let readers see the present records of runs and model calls after a run that did not come to publish."""
-    write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
+    """Let readers see the present records of runs and model calls after a run that did not come to publish.
+
+    If this fails, it warns: the failure or the interrupt that ended the run says what to do.
+    """
+    with _warned(_NO_RECORDS):
+        write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
 
 
-def _write_explorer(index: Index) -> None:
-    """Write the explorer beside the publication, which stays valid if this fails."""
+@contextlib.contextmanager
+def _warned(what: str) -> Iterator[None]:
+    """Warn if the block fails; the publication is valid without it."""
     try:
-        write_page(index.settings.index_folder)
+        yield
     except Exception as error:
-        log.warning("The explorer could not be written: %s Write it again with `graphrag-assets explore`.", error)
-
-
-def _compact(index: Index) -> None:
-    """Compact the working database if worthwhile. The publication stays valid if this fails."""
-    try:
-        compact(index.working)
-    except (StoreError, OSError, duckdb.Error) as error:
-        log.warning("The working database could not be compacted; the next publication tries again: %s", error)
+        log.warning("%s: %s", what, mask(str(error)))

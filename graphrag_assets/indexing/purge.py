@@ -16,7 +16,6 @@ from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
-from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
 from graphrag_assets.pipeline.loading import given_titles
@@ -29,6 +28,7 @@ from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftove
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
 from graphrag_assets.store.publication_files import current_number, kept_publications
 from graphrag_assets.store.publication_writer import publish
+from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.schema import IMPORTED
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
@@ -80,7 +80,7 @@ def purge(
         if not dry_run:
             before, after = compact(index.working, always=True)
             removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
-            publish_records(index)
+            write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
         removed.append(_purge_publications(index, batches, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.rows or one.bytes]
@@ -199,7 +199,7 @@ def _check_up_to_date(index: Index, found: Scan) -> None:
 def _check_settings(index: Index) -> None:
     """Only the models that the index was made with can identify the answers that it needs."""
     models = index.with_run_options(None).models()
-    names = ("extractor", "reporter", "embedding_model")
+    names = ("extractor", "summarizer", "reporter", "embedding_model")
     made_with = dict(index.working.read("SELECT name, value FROM index_settings").iter_rows())
     if any(made_with.get(name, getattr(models, name)) != getattr(models, name) for name in names):
         raise StoreError(

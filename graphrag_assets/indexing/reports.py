@@ -20,7 +20,7 @@ _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text FROM text_units t "
     "JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id ORDER BY t.id"
 )
-CODE_VERSION = REPORTER
+CODE_VERSION = f"2/{REPORTER}"
 """Differs when the same inputs give other reports."""
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
@@ -22,7 +22,8 @@ class Scan(NamedTuple):
     Attributes:
         digests: of every batch in the folder, by name.
         revised: batches whose files or settings differ from what was committed.
-        pending: batches as they were committed, of which some text units or contexts failed or were never extracted.
+        pending: batches as they were committed, of which some text units, gleanings or contexts failed, or some text
+            units were never extracted.
         unchanged: batches that are done.
         deleted: batches with rows that are no longer in the folder.
         revisions: of every committed batch.
@@ -58,11 +59,13 @@ class Scan(NamedTuple):
 _STORED_BATCHES = """
 SELECT batch, digest, extracted, n_documents, n_errors, revision, origin IS NOT NULL AS imported,
        (SELECT count(*) FROM text_units t WHERE t.batch = s.batch AND t.extractor IS NULL)
-       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage = 'context') AS n_pending
+       + (SELECT count(*) FROM index_errors e WHERE e.batch = s.batch AND e.stage IN ('context', 'glean')) AS n_pending
 FROM batch_state s ORDER BY batch
 """
+_SCAN = "scan_input"
 
 
+@full_disk_in(_SCAN)
 def scan(index: Index, read_every_file: bool = False) -> Scan:
     """Compare the input folder with the batches in the database, by content and settings.
 
@@ -113,12 +116,16 @@ def _refuse_overlap(settings: Settings) -> None:
         )
 
 
+@full_disk_in(_SCAN)
 def scan_input(index: Index, replace: bool = False, read_every_file: bool = False) -> Scan:
     """Tie the index to its input folder, record names that cannot be batches, and compare folder and index.
 
     Raises:
         InputError: the folder cannot be read; or the index was built from another folder, and `replace` is false.
     """
+    if replace:  # a folder that is refused must not become the index's
+        _refuse_overlap(index.settings)
+        index.input_folder.batches()
     claim_input_folder(index, replace)
     record_unusable_names(index)
     return scan(index, read_every_file)

@@ -86,7 +86,7 @@ def _check_known(connection: duckdb.DuckDBPyConnection, column: str, table: str,
 def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     target.mkdir(parents=True, exist_ok=True)
     rows = {
-        name: _copy(connection, f"SELECT * FROM v3_{name}", target / f"{name}.parquet", "FORMAT parquet")
+        name: _copy(connection, f"FROM {_table(connection, name)}", target / f"{name}.parquet", "FORMAT parquet")
         for name in TABLES
     }
     for kind, name in _EMBEDDINGS.items():
@@ -95,17 +95,24 @@ def _parquet(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, i
     return rows
 
 
+def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A table as a relation. GraphRAG has no column document_date: it is left out if no document has a date."""
+    undated = name == "documents" and connection.execute("SELECT count(document_date) = 0 FROM v3_documents").fetchone()
+    return "(SELECT * EXCLUDE (document_date) FROM v3_documents)" if undated and undated[0] else f"v3_{name}"
+
+
 def _csv(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     """Lists are written as JSON."""
     target.mkdir(parents=True, exist_ok=True)
     rows = {}
     for name in TABLES:
-        columns = connection.execute(f"DESCRIBE v3_{name}").fetchall()
+        table = _table(connection, name)
+        columns = connection.execute(f"DESCRIBE FROM {table}").fetchall()
         shown = ", ".join(
             f'to_json("{column}")::VARCHAR AS "{column}"' if "[]" in kind else f'"{column}"'
             for column, kind, *_ in columns
         )
-        rows[name] = _copy(connection, f"SELECT {shown} FROM v3_{name}", target / f"{name}.csv", "FORMAT csv, HEADER")
+        rows[name] = _copy(connection, f"SELECT {shown} FROM {table}", target / f"{name}.csv", "FORMAT csv, HEADER")
     return rows
 
 

@@ -4,6 +4,9 @@ An entity becomes one mention in each of its text units; so does a relationship,
 Merging the mentions restores the entity or relationship, and deleting a text unit deletes its share.
 """
 
+import json
+from collections.abc import Mapping
+from datetime import date
 from typing import NamedTuple
 
 import polars as pl
@@ -14,6 +17,7 @@ from graphrag_assets.interop.repair_texts import Counts, Texts, repair_texts
 from graphrag_assets.interop.source import Source
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.chunking import count_sentences
+from graphrag_assets.pipeline.document_dates import FIELDS, date_of, first_date, front_matter, in_fields, in_name
 from graphrag_assets.pipeline.unit_contexts import joined
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
@@ -105,8 +109,10 @@ def _renamed(frame: pl.DataFrame, ids: pl.DataFrame, column: str) -> pl.DataFram
 
 def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
     hashes = [stable_id("content", *row) for row in documents.select("title", "text", "raw_data").iter_rows()]
+    dates = documents.select("document_date", "raw_data", "text", "title").iter_rows()
     return documents.with_columns(
         batch=pl.lit(batch),
+        document_date=pl.Series([_date(*row) for row in dates], dtype=pl.Date),
         source=pl.concat_str(pl.lit(f"{batch}/"), "title"),
         row_number=pl.lit(None, pl.Int64),
         content_hash=pl.Series(hashes, dtype=pl.String),
@@ -115,6 +121,13 @@ def _documents(documents: pl.DataFrame, batch: str) -> pl.DataFrame:
         language=pl.Series([language_of(text) for text in documents["text"]], dtype=pl.String),
         n_tokens=pl.Series(count_tokens(documents["text"].to_list()), dtype=pl.Int64),
     )
+
+
+def _date(stated: str | None, raw_data: str | None, text: str, title: str) -> date | None:
+    """The document's date: the one it came with, or as it is found in files; its title is the name of its file."""
+    fields = json.loads(raw_data) if raw_data else None
+    given = [in_fields(one, FIELDS) for one in (fields, front_matter(text)) if isinstance(one, Mapping)]
+    return date_of(first_date([stated, *given])) or in_name(title)
 
 
 def _text_units(texts: Texts, batch: str) -> pl.DataFrame:

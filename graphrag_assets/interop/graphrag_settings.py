@@ -28,33 +28,33 @@ _SETTINGS = {
     "input.title_column": "title_column",
     "input.id_column": "id_column",
     "input.encoding": "text_encoding",
-    "extract_claims.description": "claim_description",
+    "input.file_pattern": "file_pattern",
     "extract_graph.max_gleanings": "max_gleanings",
     "cluster_graph.max_cluster_size": "max_cluster_size",
     "cluster_graph.seed": "seed",
     "community_reports.max_length": "report_words",
+    "extract_claims.description": "claim_description",
+    "summarize_descriptions.max_length": "summary_words",
     "community_reports.max_input_length": "report_input_tokens",
     "concurrent_requests": "concurrency",
 }
 """Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`_RENAMED`)."""
 
+_PRUNING = {
+    "min_node_freq": "min_frequency",
+    "min_node_degree": "min_degree",
+    "min_edge_weight_pct": "min_weight_percentile",
+}
 _RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
 
 _ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
 _FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
-_LOCAL = "an option of each question: rag.local(…, {}=…); docs/query.md"
-_GLOBAL = "an option of each question: rag.global_(…, {}=…); docs/query.md"
-_DYNAMIC = "an option of each question: rag.global_(…, dynamic=DynamicOptions({}=…)); docs/query.md"
-_DRIFT = "an option of each question: rag.drift(…, {}=…); docs/query.md"
-_DRIFT_LOCAL = "an option of each question: rag.drift(…, local=LocalOptions({}=…)); docs/query.md"
-_BASIC = "an option of each question: rag.basic(…, {}=…); docs/query.md"
 _PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
 
 _REASONS = {
     "async_mode": "calls are always asynchronous",
     "input.type": "formats are recognized by the names of the files",
     "input.file_type": "formats are recognized by the names of the files",
-    "input.file_pattern": "every file of a known format is read; move other files out of the folder",
     "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
     "input.metadata": "all columns of structured files are kept, in documents.raw_data",
     "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
@@ -72,10 +72,9 @@ _REASONS = {
     "snapshots": "`graphrag-assets export` writes the graph and the vectors",
     "umap": "the map has its own layout",
     "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
-    "prune_graph": _FAST,
+    "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
     "extract_graph_nlp": _FAST,
     "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
-    "summarize_descriptions.max_length": "no setting; the prompt summarize_descriptions says how long",
     "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
     "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
     "embed_text.batch_max_tokens": "no setting; requests are filled up to a fixed size",
@@ -83,44 +82,50 @@ _REASONS = {
     "embed_text.vector_store_id": _ELSEWHERE,
     "*.model_instance_name": "the ledger is not divided; llm_calls has the task of each call",
     "*.strategy": "no counterpart",
-    **{
-        f"local_search.{name}": _LOCAL.format(name)
-        for name in (
-            *("text_unit_prop", "community_prop", "conversation_history_max_turns"),
-            *("top_k_entities", "top_k_relationships", "max_context_tokens"),
-        )
-    },
-    "global_search.max_context_tokens": _GLOBAL.format("max_context_tokens"),
-    "global_search.data_max_tokens": _GLOBAL.format("max_reduce_tokens"),
-    "global_search.map_max_length": _GLOBAL.format("max_map_words"),
-    "global_search.reduce_max_length": _GLOBAL.format("max_reduce_words"),
-    **{
-        f"global_search.dynamic_search_{name}": _DYNAMIC.format(name)
-        for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
-    },
-    "drift_search.data_max_tokens": _DRIFT.format("max_context_tokens"),
-    "drift_search.primer_llm_max_tokens": _DRIFT.format("max_context_tokens"),
-    "drift_search.drift_k_followups": _DRIFT.format("primer_reports"),
-    "drift_search.primer_folds": _DRIFT.format("primer_folds"),
-    "drift_search.n_depth": _DRIFT.format("depth"),
     "drift_search.concurrency": "calls of questions share GRAPHRAG_CONCURRENCY",
-    "drift_search.local_search_text_unit_prop": _DRIFT_LOCAL.format("text_unit_prop"),
-    "drift_search.local_search_community_prop": _DRIFT_LOCAL.format("community_prop"),
-    "drift_search.local_search_top_k_mapped_entities": _DRIFT_LOCAL.format("top_k_entities"),
-    "drift_search.local_search_top_k_relationships": _DRIFT_LOCAL.format("top_k_relationships"),
-    "drift_search.local_search_max_data_tokens": _DRIFT_LOCAL.format("max_context_tokens"),
     **{
         f"drift_search.{name}": _PARAMETER
         for name in (
             *("reduce_max_tokens", "reduce_temperature", "reduce_max_completion_tokens", "local_search_temperature"),
             *("local_search_top_p", "local_search_n", "local_search_llm_max_gen_tokens"),
-            "local_search_llm_max_gen_completion_tokens",
+            *("local_search_llm_max_gen_completion_tokens", "primer_llm_max_tokens"),
         )
     },
-    "basic_search.k": _BASIC.format("k"),
-    "basic_search.max_context_tokens": _BASIC.format("max_context_tokens"),
 }
 """Why a key, or a section, is not translated. The longest one that fits counts; * is any section."""
+
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "local_search": {
+        **{name: name for name in ("text_unit_prop", "community_prop", "conversation_history_max_turns")},
+        **{name: name for name in ("top_k_entities", "top_k_relationships", "max_context_tokens")},
+    },
+    "global_search": {
+        "max_context_tokens": "max_context_tokens",
+        "data_max_tokens": "max_reduce_tokens",
+        "map_max_length": "max_map_words",
+        "reduce_max_length": "max_reduce_words",
+        **{
+            f"dynamic_search_{name}": f"dynamic.{name}"
+            for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
+        },
+    },
+    "drift_search": {
+        "data_max_tokens": "max_context_tokens",
+        "drift_k_followups": "primer_reports",
+        "primer_folds": "primer_folds",
+        "n_depth": "depth",
+        "local_search_text_unit_prop": "local.text_unit_prop",
+        "local_search_community_prop": "local.community_prop",
+        "local_search_top_k_mapped_entities": "local.top_k_entities",
+        "local_search_top_k_relationships": "local.top_k_relationships",
+        "local_search_max_data_tokens": "local.max_context_tokens",
+    },
+    "basic_search": {"k": "k", "max_context_tokens": "max_context_tokens"},
+}
+"""By section, the options of searches that its keys are; they become the setting of the method's defaults.
+
+Options of dynamic selection are none of a search without it: they are left out.
+"""
 
 _REASONS_OF_MODELS = {
     "async_mode": "calls are always asynchronous",
@@ -214,6 +219,7 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
     if types:
         result.set("entity_types", ", ".join(map(str, types)) if isinstance(types, list) else types, "entity_types")
     _translate_workflows(result, leaves)
+    _translate_options(result, leaves)
     leaves.setdefault(("community_reports", "max_length"), 2000)  # GraphRAG's default
     for key, name in _SETTINGS.items():
         value = leaves.pop(tuple(key.split(".")), None)
@@ -227,6 +233,24 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
     if version == 3:
         result.left_out = {_name_in_3(key): reason for key, reason in result.left_out.items()}
     return result
+
+
+def _translate_options(result: Translation, leaves: dict[Key, Any]) -> None:
+    """Defaults for the options of each search method, as JSON."""
+    for section, names in _OPTIONS.items():
+        options: dict[str, Any] = {}
+        for key, name in names.items():
+            value = leaves.pop((section, key), None)
+            part, _, nested = name.rpartition(".")
+            if value is None:
+                continue
+            if part == "dynamic":
+                reason = f"an option of questions with dynamic selection: dynamic=DynamicOptions({nested}={value!r})"
+                result.left_out[f"{section}.{key}"] = reason
+            else:
+                (options.setdefault(part, {}) if part else options)[nested] = value
+        if options:
+            result.set(f"{section.removesuffix('_search')}_options", json.dumps(options), section)
 
 
 def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:
@@ -569,5 +593,8 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
         if result.settings.get("claims") == "model":
             result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
+        for theirs, ours in _PRUNING.items():
+            if (value := leaves.pop(("prune_graph", theirs), None)) is not None:
+                result.set(f"prune_{ours}", value, f"prune_graph.{theirs}")
     elif workflows:
         result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.llm.tasks.iso_dates import iso_date
+from graphrag_assets.iso_dates import iso_date
 from graphrag_assets.text import title_key
 
 UNKNOWN = "UNKNOWN"

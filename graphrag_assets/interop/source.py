@@ -39,6 +39,7 @@ DOCUMENTS: Columns = {
     "title": pl.String,
     "text": pl.String,
     "creation_date": pl.String,
+    "document_date": pl.String,
     "raw_data": pl.String,
     "text_unit_ids": LIST,
 }

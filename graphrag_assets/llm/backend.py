@@ -60,7 +60,7 @@ def with_models(
         def embed(texts: Sequence[str]) -> np.ndarray:
             return wait_for(model.embed(texts, batch=batch, run_id=run_id))
 
-        models = replace(models, embedding_model=settings.embedding_model, embed=embed, meters=(model.usage,))
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
     return replace(models, meters=(meter, *models.meters))
 
 
@@ -109,7 +109,7 @@ def without_sending(
             count(model, texts)
             return np.zeros((len(texts), 1), np.float32)
 
-        models = replace(models, embedding_model=settings.embedding_model, embed=embed)
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed)
     return models
 
 
@@ -153,6 +153,7 @@ def embedding_model(settings: Settings, run_id: str | None = None, keys: Keys = 
         api_key=keys.embedding or _key("GRAPHRAG_EMBEDDING_API_KEY"),
         timeout=settings.request_timeout,
         prices=embedding_prices(settings),
+        parameters=settings.embedding_parameters or "{}",
     )
     return EmbeddingModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, run_id))
 

@@ -44,6 +44,7 @@ from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
 from graphrag_assets.text import count_tokens
 
+_NOTHING = Usage()
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
 _log = logging.getLogger(__name__)
 _refused: dict[tuple[str, str | None], set[str]] = {}  # parameters that each model refuses, learned once per process
@@ -126,7 +127,8 @@ class ChatModel(ModelClient[ChatOptions]):
 
     def _accepted(self, request: ChatRequest) -> dict[str, Any]:
         """The parameters of a request without those that the model refuses; warns of the given ones once."""
-        self._drop(provider.unsupported(self.options.model, self._given), "litellm knows that it is not supported.")
+        unsupported = provider.unsupported(self.options.model, self.options.parameters)
+        self._drop(unsupported, "litellm knows that it is not supported.")
         refused = self._refused
         return {name: value for name, value in self._parameters(request).items() if name not in refused}
 
@@ -183,7 +185,7 @@ class ChatModel(ModelClient[ChatOptions]):
             seconds=time.monotonic() - began - trace.seconds_waiting,
             seconds_waiting=trace.seconds_waiting,
         )
-        self._count_success(request, trace, completion.dropped_records)
+        self._count_success(request, trace, _flaws(completion))
         return completion
 
     async def _attempt(
@@ -300,7 +302,7 @@ class ChatModel(ModelClient[ChatOptions]):
             parsed = structured_output.parse(text, request.response_model)
         except InvalidAnswer:
             return None
-        return Completion(text, parsed.value, usage, from_ledger=True, dropped_records=parsed.dropped_records)
+        return replace(_completion(text, parsed, usage), from_ledger=True)
 
     @property
     def structured_mode(self) -> Structured:
@@ -421,12 +423,12 @@ class ChatModel(ModelClient[ChatOptions]):
         )
 
     def _count_hit(self, request: ChatRequest, completion: Completion, trace: Trace | None = None) -> None:
-        hit = Usage(ledger_hits=1, dropped_records=completion.dropped_records)
+        hit = replace(_flaws(completion), ledger_hits=1)
         self.usage.add(request.task, trace.usage + hit if trace else hit)
 
-    def _count_success(self, request: ChatRequest, trace: Trace, dropped_records: int = 0) -> None:
+    def _count_success(self, request: ChatRequest, trace: Trace, flaws: Usage = _NOTHING) -> None:
         self.limits.breaker.succeeded()
-        self.usage.add(request.task, replace(trace.usage, dropped_records=dropped_records))
+        self.usage.add(request.task, trace.usage + flaws)
 
 
 def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:
@@ -441,10 +443,18 @@ def _read(reply: provider.Reply, request: ChatRequest, usage: Usage) -> _Answer:
         return _Answer(replace(completion, text=""), problem)  # half an answer is not shown to the model again
     except InvalidAnswer as problem:
         return _Answer(completion, problem)
-    completion = replace(completion, parsed=parsed.value, dropped_records=parsed.dropped_records)
+    completion = _completion(reply.text, parsed, usage)
     if parsed.doubtful:
         return _Answer(completion, InvalidAnswer("It is not valid JSON."), True, parsed.kept_records)
     return _Answer(completion)
+
+
+def _completion(text: str, parsed: structured_output.Parsed[Any], usage: Usage) -> Completion:
+    return Completion(text, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
+
+
+def _flaws(completion: Completion) -> Usage:
+    return Usage(dropped_records=completion.dropped_records, guessed_repairs=int(completion.guessed))
 
 
 def _check(reply: provider.Reply) -> None:

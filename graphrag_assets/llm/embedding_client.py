@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.ledger import Entry, Hit, canonical, key_of
+from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
@@ -76,7 +77,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         if vectors:
             self.usage.add(task, Usage(ledger_hits=len(vectors)))
         vendor, name = provider.provider_of(self.options.model)
-        entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
+        entry = Entry("", "embedding", task, vendor, name, self.options.parameters, batch=batch, run_id=run_id)
         while missing := [piece for key, piece in pieces.items() if key not in vectors]:
             vectors |= await self._request_all(missing, entry)
             vectors = self._fitting(vectors)
@@ -91,7 +92,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         """Request the vector of one word, whatever the ledger has; returns its dimensions. Raises as `embed` does."""
         vendor, name = provider.provider_of(self.options.model)
         piece = _Piece(uuid.uuid4().hex, "ready", self.options.encoding)
-        entry = Entry("", "embedding", task, vendor, name, canonical({}), batch=batch, run_id=run_id)
+        entry = Entry("", "embedding", task, vendor, name, self.options.parameters, batch=batch, run_id=run_id)
         return len((await self._answer([piece], entry, Trace()))[piece.key])
 
     async def unpaid(self, texts: Sequence[str]) -> list[int]:
@@ -108,7 +109,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
     def key(self, text: str) -> str:
         """The ledger's key of a text's vector."""
         vendor, name = provider.provider_of(self.options.model)
-        return key_of("embedding", vendor, name, {}, text)
+        return key_of("embedding", vendor, name, json.loads(self.options.parameters), text)
 
     async def _stored(self, keys: Sequence[str]) -> tuple[dict[str, np.ndarray], bool]:
         """The stored vectors by key, without those of another size than the model's; whether there are such."""

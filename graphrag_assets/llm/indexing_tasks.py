@@ -21,8 +21,17 @@ from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, TYPES, ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.extract_graph import (
+    MORE,
+    PROMPT,
+    TYPES,
+    WITH_CLAIMS,
+    ExtractionOptions,
+    extract_text_unit,
+)
+from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARY_TASK
 from graphrag_assets.llm.tasks.summarize_descriptions import (
+    TOGETHER,
     Described,
     SummaryOptions,
     ask_together,
@@ -34,7 +43,7 @@ from graphrag_assets.llm.tasks.summarize_descriptions import (
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
-from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
 
@@ -60,7 +69,7 @@ def with_tasks(
     if choices.extraction == "model":
         models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
     if choices.summaries == "model":
-        models = replace(models, summarize=tasks.summarize)
+        models = replace(models, summarizer=tasks.summarizer, summarize=tasks.summarize)
     if choices.reports == "model":
         models = replace(models, reporter=tasks.reporter, write_reports=tasks.write_reports)
     if settings.text_unit_context == "model":
@@ -86,6 +95,11 @@ class IndexingTasks:
         names = (PROMPT, MORE, TYPES) if options.adds_types else (PROMPT, MORE)
         by_model = self._fingerprint("extraction", names, options, *options.relationship_rules)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
+
+    @property
+    def summarizer(self) -> str:
+        """Fingerprint of summaries of descriptions."""
+        return self._fingerprint("summary", (SUMMARY_TASK, TOGETHER), self.summaries)
 
     @property
     def reporter(self) -> str:
@@ -128,7 +142,12 @@ class IndexingTasks:
     def summaries(self) -> SummaryOptions:
         """Options of the summaries of descriptions."""
         settings = self.settings
-        return SummaryOptions(settings.summary_min_tokens, language=self._language, encoding=settings.tokenizer)
+        return SummaryOptions(
+            settings.summary_min_tokens,
+            max_words=settings.summary_words,
+            language=self._language,
+            encoding=settings.tokenizer,
+        )
 
     @property
     def contexts(self) -> ContextOptions:
@@ -145,10 +164,14 @@ class IndexingTasks:
 
         async def extract_one(unit: TextUnit) -> UnitExtraction:
             origin = Origin(self.batch, unit.id, self.run_id)
-            found = await extract_text_unit(chat, self.prompts, unit.text, options, origin)
+            found = await extract_text_unit(chat, self.prompts, unit.text, options, origin, unit.document_date)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
+        task = WITH_CLAIMS if options.claim_description else PROMPT
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
+            if self.meter and isinstance(found, UnitExtraction):
+                gleanings, invented = int(bool(found.losses.failed_gleaning)), found.losses.invented_claims
+                self.meter.add(task, Usage(failed_gleanings=gleanings, invented_claims=invented))
             yield unit.id, found
 
     def summarize(self, descriptions: pl.DataFrame) -> pl.DataFrame:

@@ -75,6 +75,7 @@ class EmbeddingOptions(ModelOptions):
     """An embedding model and the parameters of its requests.
 
     Attributes:
+        parameters: JSON object of parameters by litellm's names.
         batch_size, batch_bytes: maximum texts per request, and their maximum bytes in UTF-8, which are more than their
             tokens (in English about four times as many).
         item_tokens: longer texts are split and their vectors averaged.
@@ -82,6 +83,7 @@ class EmbeddingOptions(ModelOptions):
             numbers they take three times the bytes and ten times the CPU to read.
     """
 
+    parameters: str = "{}"
     batch_size: int = 64
     batch_bytes: int = 200_000
     item_tokens: int = 8191
@@ -152,8 +154,8 @@ class Completion:
     """A valid answer.
 
     `parsed` is an instance of the request's response model; `dropped_records` counts the invalid records left
-    out of its `Salvaged` lists. `usage`: its tokens and their cost, which is 0 from the ledger. `retries` are all
-    requests after the first, whatever the reason.
+    out of its `Salvaged` lists; `guessed`: it is a repair of broken JSON that may have lost something. `usage`: its
+    tokens and their cost, which is 0 from the ledger. `retries` are all requests after the first, whatever the reason.
     """
 
     text: str
@@ -164,3 +166,4 @@ class Completion:
     seconds: float = 0.0
     seconds_waiting: float = 0.0
     dropped_records: int = 0
+    guessed: bool = False

@@ -12,7 +12,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from typing import Any, Literal
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
-from graphrag_assets.masking import mask
+from graphrag_assets.masking import ReplyMasker, mask, mask_reply
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -82,7 +82,7 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
     choice = response.choices[0]
     return replace(
         reply,
-        text=_text(choice.message.content),
+        text=mask_reply(_text(choice.message.content)),
         finish_reason=choice.finish_reason or "stop",
         refusal=_refusal(choice.message),
         cost_usd=_cost(response, options.model),
@@ -102,8 +102,11 @@ async def open_stream(options: ChatOptions, messages: list[Any], parameters: dic
 
 
 async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]:
-    """The text of each chunk of a stream, with the reply as known so far (without its text)."""
-    reply = Reply()
+    """The text of each chunk of a stream, with the reply as known so far (without its text).
+
+    Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
+    """
+    reply, masker = Reply(), ReplyMasker()
     async for chunk in _chain(first, chunks):
         if (tokens := _tokens(chunk)) != NO_USAGE:
             reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
@@ -113,7 +116,8 @@ async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]
             text = _text(choice.delta.content)
             refusal = reply.refusal or _refusal(choice.delta)
             reply = replace(reply, finish_reason=choice.finish_reason or reply.finish_reason, refusal=refusal)
-        yield text, reply
+        yield masker.feed(text), reply
+    yield masker.feed("", last=True), reply
 
 
 async def _chain(first: Any, rest: Chunks) -> Chunks:
@@ -128,7 +132,10 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     Raises:
         Exception: whatever litellm raises; `failure` classifies it.
     """
-    response = await litellm().aembedding(input=texts, encoding_format=encoding_format, **_address(options))
+    given = json.loads(options.parameters)
+    response = await litellm().aembedding(
+        input=texts, encoding_format=encoding_format, allowed_openai_params=list(given), **given, **_address(options)
+    )
     try:
         rows = {row["index"]: row["embedding"] for row in response.data}
     except (KeyError, TypeError, AttributeError):
@@ -171,12 +178,32 @@ def structured_mode(options: ChatOptions) -> Structured:
     return "json_object" if "response_format" in (module.get_supported_openai_params(options.model) or ()) else "text"
 
 
-def unsupported(model: str, names: Iterable[str]) -> list[str]:
-    """Those of the parameters of OpenAI's protocol that litellm knows the model not to support."""
+@functools.lru_cache(maxsize=64)
+def unsupported(model: str, parameters: str) -> list[str]:
+    """Those of the parameters (JSON) of OpenAI's protocol that litellm would leave out of requests to the model.
+
+    It leaves some out for their value alone: a temperature other than 1 of a reasoning model.
+    """
+    given = {
+        name: value
+        for name, value in json.loads(parameters).items()
+        if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and value is not None
+    }
     supported = litellm().get_supported_openai_params(model)
     if supported is None:
         return []
-    return [name for name in names if name in litellm().OPENAI_CHAT_COMPLETION_PARAMS and name not in supported]
+    _, provider, _, _ = litellm().get_llm_provider(model)
+    name_there = model.removeprefix(f"{provider}/")
+    effort = {name: given[name] for name in ("reasoning_effort",) if name in given}  # "none" allows a temperature
+
+    def translated(more: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = litellm().get_optional_params(name_there, custom_llm_provider=provider, **more)
+        return found
+
+    def has_no_effect(name: str, value: Any) -> bool:
+        return name not in effort and translated({**effort, name: value}) == translated(effort)
+
+    return [name for name, value in given.items() if name not in supported or has_no_effect(name, value)]
 
 
 def known(model: str) -> dict[str, Any] | None:
@@ -205,7 +232,7 @@ def _cost(response: Any, model: str) -> float | None:
 def _refusal(message: Any) -> str | None:
     fields = getattr(message, "provider_specific_fields", None) or {}
     refusal = getattr(message, "refusal", None) or fields.get("refusal")
-    return str(refusal) if refusal else None
+    return mask(str(refusal)) if refusal else None
 
 
 def _tokens(response: Any) -> tuple[int | None, int | None, int]:

@@ -21,6 +21,9 @@ class Usage:
     retries: int = 0
     failures: int = 0
     dropped_records: int = 0
+    guessed_repairs: int = 0
+    invented_claims: int = 0
+    failed_gleanings: int = 0
     seconds_waiting: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":

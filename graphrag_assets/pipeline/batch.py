@@ -11,9 +11,12 @@ from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.formats import Converter
 from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
+from graphrag_assets.records import GLEAN
 
-CONTEXT = ("title", "language")
+_OF_EMBEDDED = ("title", "language")
 """The properties of a document that the embedded default uses."""
+_OF_MODEL = ("document_date",)
+"""Those that a chat model is told."""
 
 
 class BatchFacts(NamedTuple):
@@ -53,8 +56,8 @@ def read_corpus(
 class KnownFacts(NamedTuple):
     """The stored facts of the batch: mentions and claims of text units extracted by the same extractor.
 
-    `text_units` has their id, and the title and language of the document. `losses`: rows of index_errors of those that
-    were extracted with losses.
+    `text_units` has their id, and the title, language and document_date of the document. `losses`: rows of index_errors
+    of those that were extracted with losses.
     """
 
     text_units: pl.DataFrame
@@ -68,12 +71,13 @@ def already_extracted(
     documents: pl.DataFrame, text_units: pl.DataFrame, known: KnownFacts, extractor: str
 ) -> pl.Series:
     """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
-    same = ["id", *(CONTEXT if EXTRACTOR in extractor else ())]
+    by_model = not extractor.startswith(EXTRACTOR)
+    same = ["id", *(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())]
     return _with_context(text_units, documents).join(known.text_units, on=same, how="semi", nulls_equal=True)["id"]
 
 
 def _with_context(text_units: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    context = documents.select(*CONTEXT, document_id="id")
+    context = documents.select(*_OF_EMBEDDED, *_OF_MODEL, document_id="id")
     return text_units.join(context, on="document_id", maintain_order="left")
 
 
@@ -88,12 +92,18 @@ def extract_facts(
 ) -> BatchFacts:
     """The batch's facts. Only text units that `known` lacks are extracted; those that fail stay pending.
 
-    The embedded default uses the document's title and language too: where they changed it extracts a text unit again.
+    A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
-    `left_alone` (rows of index_errors): text units that failed before and are not tried again.
+    The embedded default uses the document's title and language too, a chat model its date: where they changed, a text
+    unit is extracted again.
+
+    `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
     units = _with_context(text_units, documents)
     done_before = already_extracted(documents, text_units, known, extractor)
+    if left_alone is None:
+        unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
+        done_before = done_before.filter(~done_before.is_in(unfinished.implode()))
     failed_before = errors.clear() if left_alone is None else left_alone
     pending = text_units.filter(~pl.col("id").is_in(done_before.implode())).select("id")
     failed_before = failed_before.join(pending, left_on="source", right_on="id", how="semi", maintain_order="left")

@@ -55,10 +55,15 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How the graph is cut: communities of more than `max_cluster_size` entities are split."""
+    """How the graph is cut: communities of more than `max_cluster_size` entities are split.
+
+    `resolution`: of modularity at level 0 (Reichardt and Bornholdt 2006, doi:10.1103/PhysRevE.74.016110); above 1 gives
+    more and smaller communities.
+    """
 
     max_cluster_size: int = 10
     seed: int = 0xDEADBEEF
+    resolution: float = 1.0
 
     def __post_init__(self) -> None:
         if self.max_cluster_size < 2:
@@ -106,7 +111,7 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
             rng.seed(options.seed)
             return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
 
-        labels = leiden(len(ids), edges, weights)
+        labels = leiden(len(ids), edges, weights, options.resolution)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
@@ -291,12 +296,12 @@ def is_better_than_whole(parts: Ints, edges: Ints, weights: Floats) -> bool:
     return bool(parts.max() > 0 and modularity(parts, edges, weights) > 1e-9)
 
 
-def modularity(labels: Ints, edges: Ints, weights: Floats) -> float:
-    """Modularity of the communities `labels` (Newman and Girvan 2004)."""
+def modularity(labels: Ints, edges: Ints, weights: Floats, resolution: float = 1.0) -> float:
+    """Modularity of the communities `labels` (Newman and Girvan 2004) at a resolution."""
     if not len(edges):
         return 0.0
     graph = igraph.Graph(n=len(labels), edges=edges)
-    return float(graph.modularity(labels.tolist(), weights.tolist(), directed=False))
+    return float(graph.modularity(labels.tolist(), weights.tolist(), resolution, directed=False))
 
 
 def leiden(size: int, edges: Ints, weights: Floats, resolution: float = 1.0) -> Ints:

@@ -10,7 +10,17 @@ import polars as pl
 
 from graphrag_assets.ids import with_id
 from graphrag_assets.pipeline.polars_schema import polars_schema
-from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, TextUnit, UnitExtraction
+from graphrag_assets.records import (
+    GLEAN,
+    NO_LOSSES,
+    UNLISTED_TYPES,
+    ClaimRecord,
+    EntityRecord,
+    Losses,
+    RelationshipRecord,
+    TextUnit,
+    UnitExtraction,
+)
 from graphrag_assets.store import schema
 from graphrag_assets.text import title_key
 
@@ -35,7 +45,7 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     """Extract entities, relationships and claims from each text unit.
 
     Args:
-        text_units: id, batch, document_id, text, and title and language of the document.
+        text_units: id, batch, document_id, text, and title, language and document_date of the document.
         extract: from text units to what was found in each, in any order, or the exception that makes the unit a
             failed one.
         extractor: fingerprint of `extract`, stored with each row.
@@ -72,22 +82,53 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
     )
 
 
+_LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
+_GLEAN_AGAIN = "Materialize the batch again: only its failed gleanings are tried again."
+
+
 def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame) -> pl.DataFrame:
     """Rows of index_errors for what the extracted text units lack, a row per unit and kind of loss."""
-    hint = "Nothing has to be done. Add a type to GRAPHRAG_{} to keep what has it."
-    kinds = ("entities", "ENTITY_TYPES"), ("relationships", "RELATIONSHIP_TYPES")
+    lost = [(unit, found.losses) for unit, found in done if found.losses != NO_LOSSES]
+    errors = {
+        GLEAN: [(u, f"The gleaning failed. {one.failed_gleaning}") for u, one in lost if one.failed_gleaning],
+        "dropped_records": [
+            (u, f"{one.dropped_records} records of the wrong form were left out.")
+            for u, one in lost
+            if one.dropped_records
+        ],
+        "guessed_repairs": [
+            (u, f"{one.guessed_repairs} answers in broken JSON were repaired by guessing.")
+            for u, one in lost
+            if one.guessed_repairs
+        ],
+        "invented_claims": [
+            (u, f"{one.invented_claims} claims quote no passage of the text and were left out.")
+            for u, one in lost
+            if one.invented_claims
+        ],
+    }
+    rows = [
+        unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
+        for stage, found in errors.items()
+    ]
+    return pl.concat([*rows, _unlisted(lost, text_units)])
+
+
+def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:
+    """Rows of index_errors for records that were left out because closed lists lack their types."""
+    error = "{} {} of types that are not listed were left out: {}."
+    hint = "Nothing has to be done. Add a type to GRAPHRAG_{}_TYPES to keep what has it."
+    entities = [(unit, one.unlisted_entities) for unit, one in lost if one.unlisted_entities]
+    relationships = [(unit, one.unlisted_relationships) for unit, one in lost if one.unlisted_relationships]
+    kinds = ("entities", "ENTITY", entities), ("relationships", "RELATIONSHIP", relationships)
     return pl.concat(
         unit_errors(
-            [
-                (unit, f"{len(types)} {kind} of types that are not listed were left out: {_counted(types)}.")
-                for unit, found in done
-                if (types := getattr(found.losses, f"unlisted_{kind}"))
-            ],
+            [(unit, error.format(len(types), kind, _counted(types))) for unit, types in found],
             text_units,
-            "unlisted_types",
+            UNLISTED_TYPES,
             hint.format(setting),
         )
-        for kind, setting in kinds
+        for kind, setting, found in kinds
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from graphrag_assets.pipeline.decoding import UnreadableError, decode
+from graphrag_assets.pipeline.document_dates import FIELDS, front_matter, in_fields
 from graphrag_assets.text import unescape
 
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
@@ -33,7 +34,7 @@ LIMITED = (*CONVERTED, "parquet")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How files are read. The three columns are of structured files.
+    """How files are read. The columns are of structured files; `date_column` of front matter, too, empty: `FIELDS`.
 
     `text_encoding` is that of text files which are not UTF-8; empty: detected. `tokenizer` names tiktoken's encoding.
     """
@@ -41,16 +42,22 @@ class LoadOptions:
     text_column: str = "text"
     title_column: str = "title"
     id_column: str = "id"
+    date_column: str = ""
     max_document_bytes: int = 10_000_000
     text_encoding: str = ""
     tokenizer: str = "o200k_base"
+
+    @property
+    def date_fields(self) -> tuple[str, ...]:
+        """The columns, and fields of front matter and metadata, that may hold a document's date."""
+        return (self.date_column,) if self.date_column else FIELDS
 
 
 @dataclass(frozen=True)
 class Record:
     """One document as its file tells it: `title` and `key` (the id column) only if the file has them.
 
-    `encoding` is that of the file's text, if it is a text file.
+    `date` is the date as it is written there; `encoding` is that of the file's text, if it is a text file.
     """
 
     text: str
@@ -59,6 +66,7 @@ class Record:
     key: str | None = None
     raw_data: str | None = None
     encoding: str | None = None
+    date: str | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,8 @@ def _from_text(text: str, file_format: str, options: LoadOptions, convert: Conve
     if not text.strip():
         yield Problem("the file contains only white space", "Delete it, or add text to it.")
     elif is_plain_text(file_format):
-        yield Record(text, _first_heading(text) if file_format == "md" else None)
+        title = _first_heading(text) if file_format == "md" else None
+        yield Record(text, title, date=in_fields(front_matter(text), options.date_fields))
     elif file_format == "html":
         yield _converted(convert(text.encode(), file_format))
     else:
@@ -192,7 +201,7 @@ def _record(number: int, values: dict[str, Any], options: LoadOptions) -> Record
         key = _scalar(values.get(options.id_column))
     except RecursionError:
         return Problem("the row's values are nested too deeply", "Flatten them.", number)
-    return Record(text, title, number, key, raw_data)
+    return Record(text, title, number, key, raw_data, date=in_fields(others, options.date_fields))
 
 
 def _scalar(value: Any) -> str | None:

@@ -102,14 +102,14 @@ def recluster(
         return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
     edges, weights = edge_arrays(ids, relationships)
     with seeded(options.seed):
-        best = leiden(len(ids), edges, weights)
-    fresh_modularity = modularity(best, edges, weights)
+        best = leiden(len(ids), edges, weights, options.resolution)
+    fresh_modularity = modularity(best, edges, weights, options.resolution)
     if not fresh and previous_members.height and previous_edges.height:
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
         before = _levels(known, previous_members)
         levels, parents, n_free = _from_previous(ids, before, edges, change, options, keep_divisions)
-        reached = modularity(levels[0], edges, weights)
+        reached = modularity(levels[0], edges, weights, options.resolution)
         if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
             members = members_frame(ids, levels, parents)
             seen = _edge_frame(ids, edges, change.settled)
@@ -172,7 +172,7 @@ def _from_previous(
     size = len(ids)
     start = previous[0][:size]
     free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
-    labels, n_free = _settle(start, free, edges, change.settled, options.seed)
+    labels, n_free = _settle(start, free, edges, change.settled, options.seed, options.resolution)
     frontiers: dict[int, Flags] = {}
 
     def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
@@ -212,7 +212,9 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     return found
 
 
-def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) -> tuple[Ints, int]:
+def _settle(
+    start: Ints, free: Flags, edges: Ints, weights: Floats, seed: int, resolution: float = 1.0
+) -> tuple[Ints, int]:
     """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
@@ -221,7 +223,7 @@ def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) -
     labels, torn = _pieces(labels, edges)
     free = ever = free | torn
     for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, seed), edges)
+        after, torn = _pieces(_move(labels, free, edges, weights, seed, resolution), edges)
         moved, labels = after != labels, after
         free = torn
         free[edges[moved[edges].any(axis=1)]] = True
@@ -243,14 +245,16 @@ def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int) -> Ints:
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int, resolution: float) -> Ints:
     """`labels` after Leiden has moved the free nodes to where modularity is higher."""
     nodes = np.flatnonzero(free)
     if not len(nodes):
         return labels
     graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
     n_fixed = len(touched) + 1
-    partition = leidenalg.RBConfigurationVertexPartition(graph, start.tolist(), weights=graph_weights)
+    partition = leidenalg.RBConfigurationVertexPartition(
+        graph, start.tolist(), weights=graph_weights, resolution_parameter=resolution
+    )
     optimiser = leidenalg.Optimiser()
     optimiser.set_rng_seed(seed & 0x7FFFFFFF)
     is_fixed = (np.arange(len(start)) < n_fixed).tolist()

@@ -10,6 +10,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.languages import language_of
+from graphrag_assets.pipeline.document_dates import date_of, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
     LoadOptions,
@@ -57,7 +58,8 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
 
     A document's `id` depends on its source and its id column or row number, so it stays when the text is
-    edited; `content_hash` (of title, text and raw_data) then differs.
+    edited; `content_hash` (of title, text and raw_data) then differs. Its date is the one it states, else the one in
+    the file's name; what the column `options.date_column` states without being a date is an error, too.
     """
     documents: list[dict[str, object]] = []
     errors: list[tuple[object, ...]] = []
@@ -67,6 +69,9 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
             if isinstance(item, Problem):
                 errors.append((batch, source, item.row_number, "load", clean(item.error), clean(item.hint)))
                 continue
+            stated = date_of(item.date)
+            if item.date and not stated and options.date_column:
+                errors.append((batch, source, item.row_number, "date", *_no_date(item.date, options.date_column)))
             title = _title(item, source)
             documents.append(
                 {
@@ -77,6 +82,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "title": title,
                     "text": item.text,
                     "creation_date": created,
+                    "document_date": stated or in_name(source),
                     "raw_data": item.raw_data,
                     "content_hash": stable_id("content", title, item.text, item.raw_data),
                     "format": format_of(source),
@@ -118,6 +124,12 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
             yield too_long(size, options.max_document_bytes, item.row_number)
         else:
             yield item
+
+
+def _no_date(stated: str, column: str) -> tuple[str, str]:
+    """Error and hint for a value that is no date."""
+    shown = clean(stated if len(stated) <= 60 else stated[:59] + "…")
+    return f"{column} is {shown!r}, which is no unambiguous date", "Write it as YYYY-MM-DD, such as 1866-07-27."
 
 
 def _title(record: Record, source: str) -> str:

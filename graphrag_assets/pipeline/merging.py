@@ -14,6 +14,7 @@ import polars as pl
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.centrality import summarize as most_central
 from graphrag_assets.ids import with_id
+from graphrag_assets.pipeline.pruning import PruningOptions, prune
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
 
@@ -26,10 +27,12 @@ Summarise = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Graph(NamedTuple):
-    """Merged entities and relationships, without human_readable_ids."""
+    """Merged entities and relationships, without human_readable_ids, and how many were pruned."""
 
     entities: pl.DataFrame
     relationships: pl.DataFrame
+    n_pruned_entities: int = 0
+    n_pruned_relationships: int = 0
 
 
 def merge(
@@ -39,6 +42,7 @@ def merge(
     aliases: pl.DataFrame,
     min_concept_mentions: int = 2,
     summarize: Summarise = most_central,
+    pruning: PruningOptions | None = None,
 ) -> Graph:
     """The graph of all mentions.
 
@@ -49,6 +53,7 @@ def merge(
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
         summarize: from descriptions (key, title, description, n) to one description per key (key, description).
+        pruning: what else is left out; it is not summarized.
 
     Returns:
         entities: id, title, type, description, text_unit_ids, frequency, degree, title_key, types.
@@ -63,8 +68,13 @@ def merge(
     for end in ("source_key", "target_key"):
         pairs = pairs.filter(pl.col(end) != "").join(rare, left_on=end, right_on="title_key", how="anti")
     mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
-    entities = _entities(mentions, summarize)
-    relationships = _relationships(pairs, mentions, int(text_units["n_sentences"].sum() or 0), entities, summarize)
+    undirected = _undirected(pairs)
+    merged = _merged_pairs(undirected, mentions, int(text_units["n_sentences"].sum() or 0))
+    frequencies = mentions.group_by("title_key").agg(frequency=pl.col("text_unit_id").n_unique())
+    kept = prune(frequencies, merged, pruning or PruningOptions())
+    entities = _entities(mentions.join(kept.entities, on="title_key", how="semi"), summarize)
+    undirected, merged = (frame.join(kept.pairs, on=["low", "high"], how="semi") for frame in (undirected, merged))
+    relationships = _relationships(undirected, merged, entities, summarize)
     ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
     degree = ends.value_counts(name="degree").with_columns(pl.col("degree").cast(pl.Int64))
     entities = entities.join(degree, on="id", how="left").with_columns(pl.col("degree").fill_null(0))
@@ -74,7 +84,7 @@ def merge(
         .with_columns(pl.col("combined_degree") + pl.col("other_degree"))
         .drop("other_degree")
     )
-    return Graph(entities.sort("id"), relationships.sort("id"))
+    return Graph(entities.sort("id"), relationships.sort("id"), kept.n_pruned_entities, kept.n_pruned_relationships)
 
 
 def _rare_concepts(mentions: pl.DataFrame, minimum: int) -> pl.DataFrame:
@@ -136,15 +146,18 @@ def _entities(mentions: pl.DataFrame, summarize: Summarise) -> pl.DataFrame:
     return with_id(entities, "kind", "title_key").drop("kind")
 
 
-def _relationships(
-    pairs: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int, entities: pl.DataFrame, summarize: Summarise
-) -> pl.DataFrame:
-    undirected = pairs.with_columns(
+def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:
+    """`pairs` with both keys in order (low, high, together pair), and whether source comes first (forward)."""
+    return pairs.with_columns(
         forward=pl.col("source_key") < pl.col("target_key"),
         low=pl.min_horizontal("source_key", "target_key"),
         high=pl.max_horizontal("source_key", "target_key"),
         counted=_EMBEDDED,
     ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
+
+
+def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
+    """A row per pair: pair, low, high, forward, text_unit_ids, weight."""
     merged = undirected.group_by("pair").agg(
         pl.col("low", "high").first(),
         forward=pl.col("forward").mean() >= 0.5,
@@ -152,11 +165,16 @@ def _relationships(
         together=pl.col("strength").filter("counted").sum(),
         text_unit_ids=pl.col("text_unit_id").unique().sort(),
     )
+    return _with_weight(merged, mentions, n_sentences)
+
+
+def _relationships(
+    undirected: pl.DataFrame, merged: pl.DataFrame, entities: pl.DataFrame, summarize: Summarise
+) -> pl.DataFrame:
     title = pl.format("{} – {}", "low", "high")
     descriptions = undirected.select("description", key="pair", title=title, n=pl.lit(1, pl.Int64))
     relationships = (
-        _with_weight(merged, mentions, n_sentences)
-        .join(_majority_type(undirected, "pair"), on="pair")
+        merged.join(_majority_type(undirected, "pair"), on="pair")
         .join(summarize(descriptions), left_on="pair", right_on="key", how="left")
         .with_columns(pl.col("description").fill_null(""), kind=pl.lit("relationship"))
         .with_columns(

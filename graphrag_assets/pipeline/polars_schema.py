@@ -10,6 +10,7 @@ _TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "BIGINT": pl.Int64,
     "DOUBLE": pl.Float64,
     "BOOLEAN": pl.Boolean,
+    "DATE": pl.Date,
     "VARCHAR[]": pl.List(pl.String),
     "BIGINT[]": pl.List(pl.Int64),
     "STRUCT(summary VARCHAR, explanation VARCHAR)[]": pl.List(

@@ -51,7 +51,9 @@ def community_reports(
     max_tokens: int = 8000,
     encoding: str = "o200k_base",
 ) -> pl.DataFrame:
-    """One report per community; a report whose fingerprint is unchanged is taken from `previous` as it is.
+    """One report per community of two or more; one whose fingerprint is unchanged is taken from `previous` as it is.
+
+    An entity that is alone says no more in a report than by itself: only an imported report is about one.
 
     A report that was imported is kept whatever the reporter is, as long as what it would be written from stays the
     same. It comes without a fingerprint: then it is that of its community as it is now.
@@ -76,7 +78,9 @@ def community_reports(
     done: list[pl.DataFrame] = []
     for level in sorted(communities["level"].unique(), reverse=True):
         at_level = communities.filter(pl.col("level") == level)
-        own = members.filter(pl.col("level") == level).join(at_level, on="community", how="semi")
+        groups = at_level.filter(pl.col("size") > 1)
+        shown_of = at_level if imported.height else groups
+        own = members.filter(pl.col("level") == level).join(shown_of, on="community", how="semi")
         below = (
             members.filter(pl.col("level") == level + 1)
             .join(at_level, on="community", how="anti")
@@ -89,7 +93,7 @@ def community_reports(
         if passages is not None:
             shown = source_contexts(own, below, entities, passages, below_reports, max_tokens, encoding)
             contexts = _shown_in_place(shown, contexts)
-        prepared = _fingerprinted(at_level, contexts.contexts, reporter)
+        prepared = _fingerprinted(groups, contexts.contexts, reporter)
         reused = prepared.join(previous.select(*_WRITTEN, "context_tokens"), on="fingerprint", how="inner")
         if imported.height:
             as_imported = _fingerprinted(at_level, of_graph, schema.IMPORTED)

@@ -22,16 +22,18 @@ METHODS: Mapping[str, SearchMethod[...]] = {
 
 @options_dataclass(frozen=True, kw_only=True)
 class AskOptions(CommonOptions):
-    """All options of `rag.ask`. They apply to the selected method."""
+    """All options of `rag.ask`. They apply to the selected method, whose own defaults stand for those left out."""
 
 
 async def answer(search: Search[Any]) -> Answer:
     """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
     search.choice = chosen = await _choose(search)
-    common = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
-    method = METHODS[chosen.method]
-    search.method, search.options = method.name, method.options(**common, **chosen.options)
-    search.set_form()
+    method, default = METHODS[chosen.method], AskOptions()
+    values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
+    given = {name: value for name, value in values.items() if value != getattr(default, name)}
+    own = search.defaults.get(method.name, {})
+    search.method, search.options = method.name, method.options(**{**own, **chosen.options, **given})
+    await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")
     return await method.answer(search)
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.fetch import sources
+from graphrag_assets.query.context import Context, fill_sections
+from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.local import SOURCES
-from graphrag_assets.query.option_types import Count, Options, PositiveCount
+from graphrag_assets.query.local import CLAIMS, SOURCES
+from graphrag_assets.query.option_types import Count, Options, PositiveCount, Share
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -22,10 +22,13 @@ class BasicOptions(Options):
 
     Args:
         k: maximum number of text units.
+        claims_prop: share of the tokens for the claims made in these text units; 0: no section of claims. What a
+            section does not use goes to the other.
         max_context_tokens: maximum number of tokens of the context.
     """
 
     k: Count = 10
+    claims_prop: Share = 0.0
     max_context_tokens: PositiveCount = 12_000
 
 
@@ -56,8 +59,13 @@ _DEFAULTS = BasicOptions()
 def basic_context(
     reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
 ) -> Context:
-    """The context of a basic search: one section Sources, found by BM25 and vectors."""
+    """The context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
     started = time.perf_counter()
     units = search_texts(reader, "text_unit", question, options.k, scope)
-    section = fill(SOURCES, sources(reader, units, scope), options.max_context_tokens)
-    return Context("basic", question.text, (section,), time.perf_counter() - started)
+    claims = [(CLAIMS.with_dates(reader), claims_in(reader, units), 1.0)] if options.claims_prop else []
+    groups = [
+        (options.claims_prop, claims),
+        (1 - options.claims_prop, [(SOURCES.with_dates(reader), sources(reader, units, scope), 1.0)]),
+    ]
+    sections = fill_sections(groups, options.max_context_tokens, ("Sources", "Claims"))
+    return Context("basic", question.text, sections, time.perf_counter() - started)

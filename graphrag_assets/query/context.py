@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from graphrag_assets.answering import Evidence, Passage
+from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import cut_text, encode, lines
 
 _MAX_CHARACTERS_PER_TOKEN = 12  # avoids counting lines that are far too long; text has 2 to 5
@@ -37,6 +38,15 @@ class Layout:
     def showing(self, shown: Mapping[str, str]) -> "Layout":
         """The layout with other columns, without token counts."""
         return replace(self, shown=shown, counted=None, short_counted=None)
+
+    def with_dates(self, reader: Reader) -> "Layout":
+        """The layout with the dates of documents behind the number, if the publication has any; tokens include them."""
+        number, *others = self.shown.items()
+        return (
+            replace(self, shown=dict([number, ("document_date", "document_date"), *others]))
+            if reader.has_dates
+            else self
+        )
 
     def shortened(self) -> "Layout | None":
         """The layout of rows that do not fit with their full text."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, InstanceOf
+from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Point
@@ -22,8 +22,8 @@ from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import report_rows, reports_to_level
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.scope import size
-from graphrag_assets.query.local import REPORTS, LocalOptions, local_context
-from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed
+from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
+from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.results import Action, Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -42,6 +42,7 @@ class DriftOptions(Options):
         primer_reports: number of reports, the nearest ones, that are read first.
         primer_folds: number of calls that read them.
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all.
+        use_community_summary: read the reports' summaries, not their full content.
         hypothetical_answer: search the reports with an answer invented by the model; it resembles them more than
             the question does.
         depth: number of rounds of follow-up questions.
@@ -57,6 +58,7 @@ class DriftOptions(Options):
     primer_reports: Count = 20
     primer_folds: PositiveCount = 5
     community_level: OptionalCount = None
+    use_community_summary: Flag = False
     hypothetical_answer: Flag = True
     depth: Count = 2
     breadth: Count = 4
@@ -65,7 +67,9 @@ class DriftOptions(Options):
     max_reduce_tokens: PositiveCount = 12_000
     max_reduce_words: PositiveCount = 1000
     seed: Seed = 86
-    local: Annotated[InstanceOf[LocalOptions], Field(description="LocalOptions(…)")] = LocalOptions()
+    local: Annotated[
+        InstanceOf[LocalOptions], BeforeValidator(made_of(LocalOptions)), Field(description="LocalOptions(…)")
+    ] = LocalOptions()
 
     @property
     def makes_hypothesis(self) -> bool:
@@ -87,7 +91,8 @@ class DriftOptions(Options):
         """The options of the local searches, within the limit of this search."""
         limit = min(self.local.max_context_tokens, self.max_context_tokens)
         level = self.local.community_level if self.community_level is None else self.community_level
-        return replace(self.local, max_context_tokens=limit, community_level=level)
+        short = self.use_community_summary or self.local.use_community_summary
+        return replace(self.local, max_context_tokens=limit, community_level=level, use_community_summary=short)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +198,8 @@ def primer_context(
     reports = report_rows(reader, nearest)
     folds = [reports.gather_every(options.folds, offset) for offset in range(options.folds)]
     filled = [fold for fold in folds if fold.height] or folds[:1]  # without any report, a frame without rows
-    sections = tuple(fill(REPORTS, fold, options.max_context_tokens) for fold in filled)
+    layout = reports_layout(options.of_steps)
+    sections = tuple(fill(layout, fold, options.max_context_tokens) for fold in filled)
     return Context("drift", question.text, sections, time.perf_counter() - started)
 
 

@@ -34,11 +34,12 @@ def text_units_of(reader: Reader, entities: list[int], limit: int, scope: Scope 
 
 
 def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """The text units in the order given, with their contexts and the title and the file of their documents."""
+    """The text units in the order given, with their contexts and the title, file and date of their documents."""
     frame = reader.rows(
         f"""
         SELECT t.human_readable_id, t.id, t.context, t.text, t.n_tokens, t.document_id, t.start_char, t.end_char,
-               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language
+               t.line_tokens, d.title AS document_title, d.source, coalesce(d.language, 'und') AS language,
+               {_document_date(reader)}
         FROM text_units t LEFT JOIN documents d ON d.id = t.document_id
         WHERE t.human_readable_id IN (SELECT unnest($units::INT[]))
           AND {scope.allows("text_unit", "t.human_readable_id")}
@@ -46,6 +47,11 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         {"units": units, **scope.parameters("text_unit")},
     )
     return in_order(frame, units)
+
+
+def _document_date(reader: Reader) -> str:
+    """SQL of the date of the document `d`."""
+    return "d.document_date" if reader.has_dates else "NULL::DATE AS document_date"
 
 
 def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -74,7 +80,7 @@ def relationships_around(
     is by weight, or by rank: the sum of both ends' degrees.
 
     Returns:
-        human_readable_id, id, source, target, title, description, weight, in_network, links, combined_degree.
+        human_readable_id, id, source, target, type, description, weight, title, in_network, links, combined_degree.
     """
     touching = _touching(reader, entities, limit_outside, ranking, scope)
     inside: dict[int, int] = {}  # a relationship is found from both of its ends
@@ -91,7 +97,7 @@ def relationship_rows(reader: Reader, chosen: pl.DataFrame, scope: Scope = EVERY
     """The rows of the relationships of `chosen` (human_readable_id and other columns), in its order."""
     details = reader.rows(
         """
-        SELECT human_readable_id, id, source, target, source_number, target_number, description,
+        SELECT human_readable_id, id, source, target, source_number, target_number, type, description,
                round(weight, 2) AS weight, line_tokens
         FROM relationships WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
         """,
@@ -161,7 +167,7 @@ def edges_of(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> 
 def claims_about(reader: Reader, entities: list[int], units: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
     """Claims on the entities, and the claims of the text units whose subject is no entity.
 
-    First those made in the best text units, then by the entities' order.
+    First those made in the best text units, then by the entities' order. With the dates of their documents.
     """
     in_scope = scope.allows("text_unit", "text_unit_number")
     touching = """
@@ -182,15 +188,32 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         """,
         {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
-    details = reader.rows(  # a query of its own, which reads only the texts of these claims
+    return _claims(reader, chosen)
+
+
+def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
+    """The claims made in the text units, in the order of these. With the dates of their documents."""
+    chosen = reader.numbers(
         """
-        SELECT human_readable_id, id, subject_id, object_id, type, status, start_date, end_date, description,
-               text_unit_number, line_tokens
-        FROM covariates WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))
+        SELECT human_readable_id FROM covariates WHERE text_unit_number IN (SELECT unnest($units::INT[]))
+        ORDER BY list_position($units::INT[], text_unit_number), human_readable_id LIMIT $limit
         """,
-        {"numbers": chosen},
+        {"units": units, "limit": MAX_CLAIMS},
     )
-    return in_order(details, chosen)
+    return _claims(reader, chosen)
+
+
+def _claims(reader: Reader, numbers: list[int]) -> pl.DataFrame:
+    details = reader.rows(  # a query of its own, which reads only the texts of these claims
+        f"""
+        SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,
+               c.description, c.text_unit_number, c.line_tokens, {_document_date(reader)}
+        FROM covariates c LEFT JOIN documents d ON d.id = c.document_id
+        WHERE c.human_readable_id IN (SELECT unnest($numbers::INT[]))
+        """,
+        {"numbers": numbers},
+    )
+    return in_order(details, numbers)
 
 
 _REPORT = """
@@ -219,9 +242,9 @@ def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The reports that cover every entity once: those of the communities at `level`, or the deepest above it.
 
-    Membership is level-complete, so the roll-up is a plain filter. If a filter excludes a community's report, those
-    of its largest allowed sub-communities replace it. `occurrence_weight` is the number of distinct text units that
-    name a member, as a share of the maximum.
+    Entities that are alone in their community have none. Membership is level-complete, so the roll-up is a plain
+    filter. If a filter excludes a community's report, those of its largest allowed sub-communities replace it.
+    `occurrence_weight` is the number of distinct text units that name a member, as a share of the maximum.
 
     Returns:
         human_readable_id, id, community, level, title, summary, content, findings, rank, content_tokens,

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Annotated
 
 import polars as pl
-from pydantic import Field, InstanceOf
+from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Passage
@@ -17,7 +17,7 @@ from graphrag_assets.query.context import Context, Layout, Section, fill, lines_
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed
+from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -27,7 +27,7 @@ from graphrag_assets.text import count_tokens
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalOptions(Options):
-    """Options of a global context; names and defaults are GraphRAG's.
+    """Options of a global context; those of GraphRAG have its names and defaults unless something else is said.
 
     Args:
         community_level: 0 is the coarsest.
@@ -36,9 +36,12 @@ class GlobalOptions(Options):
         seed: of the shuffle of reports into batches.
         use_community_summary: read the reports' summaries, not their full content.
         include_community_rank, include_community_weight: show the model these columns.
-        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
-        max_map_words, max_reduce_words: length of the answers that the model is asked for.
-        general_knowledge: the answer may add what the data does not say, marked [LLM: verify].
+        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first
+            (GraphRAG: data_max_tokens).
+        max_map_words, max_reduce_words: length of the answers that the model is asked for (GraphRAG: map_max_length,
+            1000, and reduce_max_length, 2000).
+        general_knowledge: the answer may add what the data does not say, marked [LLM: verify] (GraphRAG:
+            allow_general_knowledge).
         dynamic: select communities by rating their reports from the top down, instead of a level.
     """
 
@@ -53,7 +56,11 @@ class GlobalOptions(Options):
     max_map_words: PositiveCount = 500
     max_reduce_words: PositiveCount = 1000
     general_knowledge: Flag = False
-    dynamic: Annotated[bool | InstanceOf[DynamicOptions], Field(description="True, False or DynamicOptions(…)")] = False
+    dynamic: Annotated[
+        bool | InstanceOf[DynamicOptions],
+        BeforeValidator(made_of(DynamicOptions)),
+        Field(description="True, False or DynamicOptions(…)"),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +95,10 @@ async def answer(search: Search[GlobalSearchOptions]) -> Answer:
     points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
     sections = context.sections
     direct = getattr(search.answerer, "min_direct_score", None)  # optional in custom answerers
-    if batches and direct is not None and not any(point.score >= direct for point in points):
-        # Reports quote little of the text: if no report answers, the text itself is read.
+    of_any_rank = search.options.min_community_rank <= 0
+    if direct is not None and (batches or of_any_rank) and not any(point.score >= direct for point in points):
+        # Reports quote little of the text, and entities without relationships have none: if no report answers, the
+        # text itself is read.
         text = await _nearest_passages(search)
         points += (await search.map("map", search.text, text.evidence)).points
         sections = (*sections, *text.sections)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.answering import Answerer
-from graphrag_assets.errors import QueryError
+from graphrag_assets.errors import QueryError, SettingsError
 from graphrag_assets.query import ask, basic, drift, global_search, local, passages, query_models
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
@@ -45,7 +45,10 @@ class GraphRAG:
 
     Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
 
+    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_… and …_BASIC_OPTIONS have defaults for options.
+
     Raises:
+        SettingsError: one of these is no option, or not allowed.
         StoreError: nothing is published there.
     """
 
@@ -60,15 +63,20 @@ class GraphRAG:
         self.rater = (
             query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
         )
-        self.local = AnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin)
-        self.global_ = AnswerMethod("global", global_search.GlobalSearchOptions, global_search.answer, self._begin)
-        self.drift = AnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin)
-        self.basic = AnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin)
+        self._defaults = defaults = _checked_defaults()
+        self.local = AnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin, defaults["local"])
+        self.global_ = AnswerMethod(
+            "global", global_search.GlobalSearchOptions, global_search.answer, self._begin, defaults["global"]
+        )
+        self.drift = AnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
+        self.basic = AnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
         self.ask = AnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
-        self.alocal = AsyncAnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin)
-        self.aglobal = AsyncAnswerMethod("global", global_search.GlobalSearchOptions, global_search.answer, self._begin)
-        self.adrift = AsyncAnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin)
-        self.abasic = AsyncAnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin)
+        self.alocal = AsyncAnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin, defaults["local"])
+        self.aglobal = AsyncAnswerMethod(
+            "global", global_search.GlobalSearchOptions, global_search.answer, self._begin, defaults["global"]
+        )
+        self.adrift = AsyncAnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
+        self.abasic = AsyncAnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
         self.aask = AsyncAnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
         self.retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
         self.aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
@@ -153,24 +161,37 @@ class GraphRAG:
         streaming: bool = False,
     ) -> Search[Any]:
         """A search, not yet running. Raises QueryError if the question is not allowed."""
-        return Search(method, question, options, self.index, self.answerer, self.rater, steps, streaming)
+        models = self.answerer, self.rater
+        return Search(method, question, options, self.index, *models, steps, streaming, defaults=self._defaults)
 
     def _named(self, method: str, question: str, options: dict[str, Any], streaming: bool) -> Search[Any]:
         if method == "ask":
             return self._begin("ask", ask.answer, question, ask.AskOptions(**options), streaming)
         chosen = _method(method)
-        return self._begin(method, chosen.answer, question, chosen.options(**options), streaming)
+        given = self._defaults[method] | options
+        return self._begin(method, chosen.answer, question, chosen.options(**given), streaming)
 
     def _context(self, method: str, question: str, options: dict[str, Any]) -> Search[Any]:
         chosen = _method(method)
-        return self._begin(method, chosen.context, question, chosen.options(**options))
+        return self._begin(method, chosen.context, question, chosen.options(**self._defaults[method] | options))
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = local.LocalSearchOptions(**{"history": before, **options})
+        given = local.LocalSearchOptions(**{"history": before, **self._defaults["local"], **options})
         return self._begin("local", suggestions.find, asked[-1] if asked else "?", given)
+
+
+def _checked_defaults() -> dict[str, dict[str, Any]]:
+    """The options of the settings by method; raises SettingsError for one that is not allowed."""
+    found = query_models.default_options()
+    for method, options in found.items():
+        try:
+            ask.METHODS[method].options(**options)
+        except QueryError as error:
+            raise SettingsError(f"GRAPHRAG_{method.upper()}_OPTIONS: {error}") from None
+    return found
 
 
 def _method(name: str) -> SearchMethod[...]:

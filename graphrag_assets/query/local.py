@@ -43,7 +43,7 @@ from graphrag_assets.store.publication_reader import Reader
 
 @dataclass(frozen=True, kw_only=True)
 class LocalOptions(Options):
-    """Options of a local context; names and defaults are GraphRAG's.
+    """Options of a local context; those of GraphRAG have its names and defaults unless something else is said.
 
     Args:
         text_unit_prop: share of the tokens for sources. What a section does not use goes to the others, first to the
@@ -57,12 +57,14 @@ class LocalOptions(Options):
             has up to `top_k_entities` more entities, those that the best paths reach.
         include_entity_rank: show each entity's degree, under the heading `rank_description`.
         include_relationship_weight: show each relationship's weight.
-        relationship_ranking_attribute: weight, or rank (combined degree).
+        relationship_ranking_attribute: weight, or rank (combined degree), which is GraphRAG's default.
+        use_community_summary: show the reports' summaries, not their full content.
         include_community_rank: show each report's rank.
         min_community_rank: minimum rank of the reports that are used.
-        community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all.
+        community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all
+            (GraphRAG: 2).
         include_covariates: add a section of claims.
-        return_candidate_context: the frames also have the rows that did not fit.
+        return_candidate_context: the frames also have the rows that did not fit (GraphRAG: False).
     """
 
     text_unit_prop: Share = 0.5
@@ -79,6 +81,7 @@ class LocalOptions(Options):
     relationship_ranking_attribute: Annotated[Literal["weight", "rank"], Field(description="'weight' or 'rank'")] = (
         "weight"
     )
+    use_community_summary: Flag = False
     include_community_rank: Flag = False
     min_community_rank: Number = 0.0
     community_level: OptionalCount = None
@@ -137,6 +140,7 @@ ENTITIES = Layout(
     {
         "id": "human_readable_id",
         "entity": "title",
+        "type": "type",
         "description": "description",
         "number of relationships": "degree",
     },
@@ -150,6 +154,7 @@ RELATIONSHIPS = Layout(
         "id": "human_readable_id",
         "source": "source",
         "target": "target",
+        "type": "type",
         "description": "description",
         "weight": "weight",
         "links": "links",
@@ -164,6 +169,7 @@ CLAIMS = Layout(
         "id": "human_readable_id",
         "entity": "subject_id",
         "object_id": "object_id",
+        "type": "type",
         "status": "status",
         "start_date": "start_date",
         "end_date": "end_date",
@@ -220,12 +226,12 @@ def local_context(
     of_graph = [
         (_entities_layout(options), entity_rows(reader, known, scope), _OF_ENTITIES),
         (_relationships_layout(options), relationships.result()[0], _OF_RELATIONSHIPS if claims else 1.0),
-        *([(CLAIMS, claims.result(), 1.0)] if claims else []),
+        *([(CLAIMS.with_dates(reader), claims.result(), 1.0)] if claims else []),
     ]
     groups = [
-        (options.community_prop, [(_reports_layout(options), _important(reports.result(), options), 1.0)]),
+        (options.community_prop, [(reports_layout(options), _important(reports.result(), options), 1.0)]),
         (graph, of_graph),
-        (options.text_unit_prop, [(SOURCES, texts.result(), 1.0)]),
+        (options.text_unit_prop, [(SOURCES.with_dates(reader), texts.result(), 1.0)]),
     ]
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.return_candidate_context:
@@ -279,8 +285,10 @@ def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:
     return reports.filter(pl.col("rank").fill_null(0) >= options.min_community_rank)
 
 
-def _reports_layout(options: LocalOptions) -> Layout:
-    return RANKED_REPORTS if options.include_community_rank else REPORTS
+def reports_layout(options: LocalOptions) -> Layout:
+    """The columns of reports."""
+    layout = RANKED_REPORTS if options.include_community_rank else REPORTS
+    return layout.shortened() or layout if options.use_community_summary else layout
 
 
 def _entities_layout(options: LocalOptions) -> Layout:

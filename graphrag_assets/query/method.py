@@ -3,7 +3,7 @@
 import functools
 import inspect
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from graphrag_assets.query.results import Answer
@@ -25,16 +25,23 @@ class _Call(Generic[Options, Result]):
         options: the dataclass whose fields are the keyword arguments.
         steps: the function of the search; its docstring is the documentation.
         begin: `GraphRAG._begin`.
+        defaults: values of options that are not given, by name.
     """
 
     prefix = ""
 
     def __init__(
-        self, name: str, options: Callable[Options, Any], steps: Steps[Result], begin: Callable[..., Search[Any]]
+        self,
+        name: str,
+        options: Callable[Options, Any],
+        steps: Steps[Result],
+        begin: Callable[..., Search[Any]],
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
-        self._name, self._options, self._steps, self._begin = name, options, steps, begin
+        self._name, self._steps, self._begin = name, steps, begin
+        self._options: Callable[Options, Any] = functools.partial(options, **defaults or {})
         self.__name__ = self.__qualname__ = self.prefix + name
-        self.__signature__ = _signature(options)
+        self.__signature__ = _with_defaults(_signature(options), defaults or {})
         self.__doc__ = (
             f"{_usage(self.__name__, self.__signature__)}\n\n{inspect.getdoc(steps)}\n\n{_documentation(options)}"
         )
@@ -86,6 +93,11 @@ def _signature(options: Callable[..., Any]) -> inspect.Signature:
     question = inspect.Parameter("question", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
     own = inspect.signature(options).parameters.values()
     return inspect.Signature([question, *(p.replace(annotation=hints[p.name]) for p in own)])
+
+
+def _with_defaults(signature: inspect.Signature, defaults: Mapping[str, Any]) -> inspect.Signature:
+    parameters = signature.parameters.values()
+    return signature.replace(parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in parameters])
 
 
 def _usage(name: str, signature: inspect.Signature) -> str:

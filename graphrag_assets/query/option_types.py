@@ -3,9 +3,11 @@
 pydantic checks the values. `Options` turns its errors into one sentence, built from the description of the field.
 """
 
+import calendar
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -24,6 +26,21 @@ def _as_tuple(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
+def _first_day(given: Any) -> date | None:
+    """The day, or the first one of a month or year."""
+    text = str(given or "")
+    return date.fromisoformat(f"{text}-01-01"[:10] if len(text) in (4, 7) else text) if text else None
+
+
+def _last_day(given: Any) -> date | None:
+    """The day, or the last one of a month or year."""
+    first, length = _first_day(given), len(str(given or ""))
+    if first is None or length == 10:
+        return first
+    month = 12 if length == 4 else first.month
+    return first.replace(month=month, day=calendar.monthrange(first.year, month)[1])
+
+
 Count = Annotated[int, Field(ge=0, le=MAXIMUM, description=f"a whole number from 0 to {MAXIMUM:,}")]
 OptionalCount = Annotated[
     Annotated[int, Field(ge=0, le=MAXIMUM)] | None, Field(description=f"a whole number from 0 to {MAXIMUM:,}, or None")
@@ -36,9 +53,18 @@ Flag = Annotated[bool, Field(description="True or False")]
 Text = Annotated[str, Field(pattern=r"\S", description="a text")]
 OptionalText = Annotated[Annotated[str, Field(pattern=r"\S")] | None, Field(description="a text, or None")]
 Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="a text or a list of texts")]
+_DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
+FirstDay = Annotated[date | None, BeforeValidator(_first_day), _DAY]
+LastDay = Annotated[date | None, BeforeValidator(_last_day), _DAY]
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]
+
+
+def made_of(kind: "type[Options]") -> Callable[[Any], Any]:
+    """Turns a dictionary, as JSON has it, into options of this kind; anything else stays as it is."""
+    return lambda given: kind(**given) if isinstance(given, dict) else given
+
 
 Self = TypeVar("Self", bound="Options")
 

@@ -4,7 +4,9 @@ Clients of providers are imported only if a setting needs them.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,15 @@ def answerer(chat_model: str | None = None) -> Answerer:
     from graphrag_assets.llm.backend import chat_answerer
 
     return chat_answerer(settings)
+
+
+def default_options() -> dict[str, dict[str, Any]]:
+    """The options of the settings GRAPHRAG_LOCAL_OPTIONS, …, by method."""
+    from graphrag_assets.settings import Settings
+
+    settings = Settings.load()
+    methods = ("local", "global", "drift", "basic")
+    return {method: json.loads(getattr(settings, f"{method}_options") or "{}") for method in methods}
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:
@@ -73,9 +84,11 @@ def _check_comparable(index_model: str) -> None:
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
-    if settings.embedding_model != index_model:
+    if settings.embedding_name != index_model:
+        name, other_parameters, _ = index_model.partition("#")
+        parameters = " with the same GRAPHRAG_EMBEDDING_PARAMETERS" if other_parameters else ""
         raise QueryError(
             f"The index was embedded with {index_model}, and GRAPHRAG_EMBEDDING_MODEL is "
-            f"{settings.embedding_model or 'not set'}. Their vectors cannot be compared: set it to {index_model}, "
+            f"{settings.embedding_name or 'not set'}. Their vectors cannot be compared: set it to {name}{parameters}, "
             "or index again with the current one."
         )

@@ -7,7 +7,7 @@ The way of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerSt
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar
@@ -35,7 +35,18 @@ from graphrag_assets.query.context import Context, Section, merged_frames
 from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
 from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
-from graphrag_assets.query.option_types import Count, Flag, OptionalText, Options, PositiveCount, Seconds, Text, Texts
+from graphrag_assets.query.option_types import (
+    Count,
+    FirstDay,
+    Flag,
+    LastDay,
+    OptionalText,
+    Options,
+    PositiveCount,
+    Seconds,
+    Text,
+    Texts,
+)
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -57,7 +68,7 @@ class QuestionOptions(Options):
             `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
             if `conversation_history_user_turns_only`. They also help to find passages.
         filter: limits the search to a part of the index.
-        batches, documents, metadata, entity_types: a filter given as single options.
+        batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
         timeout: seconds after which the search ends with a QueryError that says what was done.
         callbacks: functions to call during the search; see `Callbacks`.
     """
@@ -70,6 +81,9 @@ class QuestionOptions(Options):
     documents: Texts = ()
     metadata: Metadata = ()
     entity_types: Texts = ()
+    relationship_types: Texts = ()
+    as_of: LastDay = None
+    since: FirstDay = None
     timeout: Seconds = None
     callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
 
@@ -113,6 +127,7 @@ class Search(Generic[OptionsOf]):
         text: the original question.
         steps: what `run` does once the publication is open, such as `local.answer`.
         streaming: whether the answer is requested from the model in pieces.
+        defaults: options of the settings by method, for the method that `ask` chooses.
         events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
         question: what retrieval looks for: the text and the earlier questions of the conversation.
         scope: the rows that the filter allows.
@@ -132,6 +147,7 @@ class Search(Generic[OptionsOf]):
     rater: Answerer
     steps: "Callable[[Search[Any]], Awaitable[Any]]"
     streaming: bool = False
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reader: Reader = field(init=False)
     scope: Scope = EVERYTHING
     history: Section | None = None
@@ -164,7 +180,7 @@ class Search(Generic[OptionsOf]):
             async with limit:
                 self.reader = await asyncio.to_thread(self.index.reader)  # the newest publication
                 await asyncio.to_thread(self.reader.check_version)
-                await asyncio.to_thread(self._prepare)
+                await asyncio.to_thread(self.prepare)
                 result = await self.steps(self)
             self.notify(DONE, result)
         except BaseException as error:  # the caller waits for the last event, whatever the error is
@@ -183,7 +199,7 @@ class Search(Generic[OptionsOf]):
         """Report an event."""
         self.events.put_nowait((name, value))
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Look up what the filter allows, and select the turns of the conversation."""
         self.scope = scope_of(self.reader, self.options.combined_filter)
         if isinstance(self.options, CommonOptions):

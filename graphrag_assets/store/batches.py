@@ -23,15 +23,17 @@ def known_facts(working: WorkingDatabase, batch: str, extractor: str) -> dict[st
     """The stored facts of the batch's text units that `extractor` has extracted.
 
     Returns:
-        text_units (id, and title and language of the document) and the tables entity_mentions,
+        text_units (id, and title, language and document_date of the document) and the tables entity_mentions,
         relationship_mentions and covariates.
     """
     scope = "WHERE batch = $batch AND extractor = $extractor"
     parameters = {"batch": batch, "extractor": extractor}
     with working.connect() as connection:
         units = connection.sql(
-            "SELECT t.id, d.title, d.language FROM text_units t JOIN documents d ON d.id = t.document_id "
-            "WHERE t.batch = $batch AND t.extractor = $extractor ORDER BY t.id",
+            """
+            SELECT t.id, d.title, d.language, d.document_date FROM text_units t JOIN documents d ON d.id = t.document_id
+            WHERE t.batch = $batch AND t.extractor = $extractor ORDER BY t.id
+            """,
             params=parameters,
         ).pl()
         facts = {name: connection.sql(f"FROM {name} {scope} ORDER BY id", params=parameters).pl() for name in FACTS}
@@ -204,6 +206,10 @@ _SUMS = (
     "cost_usd",
     "retries",
     "failures",
+    "dropped_records",
+    "guessed_repairs",
+    "invented_claims",
+    "failed_gleanings",
     "seconds_waiting",
 )
 

@@ -73,7 +73,6 @@ class DigestCache:
         """Write the digests used since `load`, if they differ; unused ones are dropped."""
         if self._used == self._known:
             return
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with draft_folder(self.path.parent) as drafts:
             draft = drafts / self.path.name
             draft.write_text(json.dumps({"location": self.location, "batches": self._used}), encoding="utf-8")

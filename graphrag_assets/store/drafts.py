@@ -8,6 +8,8 @@ from tempfile import mkdtemp
 
 from filelock import FileLock, Timeout
 
+from graphrag_assets.errors import StoreError
+
 FOLDER = "drafts"
 _HELD, _LOCK = ".held", ".lock"
 
@@ -19,7 +21,7 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
     A process holds a lock in its folder while it lives: a folder whose lock is free is a leftover.
     """
     drafts = index_folder / FOLDER
-    drafts.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(drafts)
     with _creating(drafts):
         _remove_leftovers(drafts)
         folder = Path(mkdtemp(dir=drafts))
@@ -32,10 +34,37 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder of the index, which only its owner may enter, if it is missing.
+
+    Raises:
+        StoreError: there is a file in its place, or in that of a folder above.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(path for path in (folder, *folder.parents) if path.exists())
+        raise StoreError(
+            f"{file} is a file; the index needs this name for a folder. Move it away and run again."
+        ) from None
+
+
 def move_into_place(draft: Path, place: Path) -> None:
-    """Replace the file at `place` in one step. Only the owner may read it: it holds what the documents say."""
-    draft.chmod(0o600)
+    """Replace the file or link at `place` in one step. Only the owner may read it: it holds what the documents say.
+
+    Raises:
+        StoreError: there is a folder at `place`.
+    """
+    refuse_folder(place)
+    if not draft.is_symlink():
+        draft.chmod(0o600)
     draft.replace(place)
+
+
+def refuse_folder(place: Path) -> None:
+    """Raise StoreError if there is a folder where the index has a file."""
+    if place.is_dir() and not place.is_symlink():
+        raise StoreError(f"{place} is a folder; the index needs this name for a file. Move it away and run again.")
 
 
 def leftovers(index_folder: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from upath import UPath
 
@@ -35,22 +36,21 @@ class SourceFile:
 
     `version` differs when the file may have changed although size and time are the same: on a local disk inode and
     change time, which programs that restore times (rsync -t, cp -p, tar) do not set. `refused`: why the file is not
-    read.
+    read. `folder`: the input folder, whose rules hold for what is read, too.
     """
 
     path: str
     size: int
     modified: datetime
     location: UPath = field(repr=False)
+    folder: "InputFolder" = field(repr=False)
     version: str = ""
     refused: RefusedFileError | None = None
     _hashes: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def read(self) -> bytes:
-        """The file's content. Raises OSError, for a file that is `refused` RefusedFileError."""
-        if self.refused:
-            raise self.refused
-        content = self.location.read_bytes()
+        """The file's content. Raises OSError, for a file that is refused RefusedFileError."""
+        content = b"".join(self._chunks(max(self.size + 1, 2**20)))
         self._hashes[:] = [blake2b(content, digest_size=16).hexdigest()]
         return content
 
@@ -63,11 +63,22 @@ class SourceFile:
             raise self.refused
         if not self._hashes:
             digest = blake2b(digest_size=16)
-            with self.location.open("rb") as stream:
-                while chunk := stream.read(2**20):
-                    digest.update(chunk)
+            for chunk in self._chunks(2**20):
+                digest.update(chunk)
             self._hashes[:] = [digest.hexdigest()]
         return self._hashes[0]
+
+    def _chunks(self, size: int) -> Iterator[bytes]:
+        """The content in chunks of at most `size` bytes, refused once it is too long: the file may have grown."""
+        if self.refused:
+            raise self.refused
+        n_read = 0
+        with self.folder.open(self.location) as stream:
+            while chunk := stream.read(size):
+                n_read += len(chunk)
+                if too_large := self.folder.too_large(n_read):
+                    raise too_large
+                yield chunk
 
 
 @dataclass(frozen=True)
@@ -90,11 +101,13 @@ class InputFolder:
         location: a path or a URL.
         max_file_bytes: larger files are refused.
         outside_links: whether links that lead out of the folder are followed.
+        pattern: regular expression that a file's path below the folder must contain; other files do not count.
     """
 
     location: str
     max_file_bytes: int = 1_000_000_000
     outside_links: bool = False
+    pattern: str = ""
 
     def batches(self) -> list[str]:
         """The names of all batches, sorted. Names that cannot be partition keys are in `unusable_names`."""
@@ -119,7 +132,8 @@ class InputFolder:
         if entry is None:
             return iter(())
         above = frozenset({str(UPath(self.location).resolve())})
-        return iter(sorted(self._walk(entry, _printable(batch), above), key=lambda file: file.path))
+        found = (file for file in self._walk(entry, _printable(batch), above) if re.search(self.pattern, file.path))
+        return iter(sorted(found, key=lambda file: file.path))
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed.
@@ -149,7 +163,11 @@ class InputFolder:
         return root
 
     def _entries(self) -> list[UPath]:
-        return _children(self._root())
+        return [entry for entry in _children(self._root()) if self._counts(entry)]
+
+    def _counts(self, entry: UPath) -> bool:
+        """Whether an entry of the folder can hold files of the pattern."""
+        return bool(re.search(self.pattern, _printable(entry.name))) or entry.is_dir()
 
     def _entry(self, batch: str) -> UPath | None:
         root = self._root()
@@ -164,16 +182,12 @@ class InputFolder:
             raise
         except Exception as error:
             raise InputError(f"The input folder {root} cannot be read: {_first_line(error)}") from error
-        return entry if there else None
+        return entry if there and self._counts(entry) else None
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
         """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
         if self._leads_out(entry):
-            why = RefusedFileError(
-                "it is a link to something outside of the input folder",
-                "Copy it into the input folder, or set GRAPHRAG_OUTSIDE_LINKS=true.",
-            )
-            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, refused=why)
+            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, self, refused=_outside())
         elif not entry.is_dir():
             yield self._source_file(entry, path)
         elif (real := str(entry.resolve())) not in above:
@@ -183,23 +197,68 @@ class InputFolder:
     def _leads_out(self, entry: UPath) -> bool:
         if self.outside_links or not entry.is_symlink():
             return False
-        root = Path(self.location).resolve()
-        target = Path(os.path.realpath(str(entry)))
-        return target != root and root not in target.parents
+        return not self._holds(os.path.realpath(str(entry)))
+
+    def _holds(self, target: str) -> bool:
+        """Whether a path without links is the input folder or something in it."""
+        return Path(target).is_relative_to(Path(self.location).resolve())
+
+    def open(self, location: UPath) -> BinaryIO:
+        """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now.
+
+        Raises:
+            RefusedFileError: it is no regular file, or outside of the input folder.
+            OSError: it cannot be opened.
+        """
+        if not isinstance(location, Path):
+            return location.open("rb")
+        stream = open(location, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)
+        try:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _not_regular()
+            target = os.path.realpath(location)
+            if not self.outside_links and not self._holds(target):
+                raise _outside()
+            if not os.path.samestat(status, os.stat(target)):  # noqa: PTH116
+                raise RefusedFileError("it was replaced while it was opened", "The next run reads it again.")
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def too_large(self, n_bytes: int) -> RefusedFileError | None:
+        """Why a file of so many bytes is not read; None if it is."""
+        if n_bytes <= self.max_file_bytes:
+            return None
+        sizes = f"it has {n_bytes / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
+        return RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
 
     def _source_file(self, location: UPath, path: str) -> SourceFile:
         try:
             status = location.stat()
         except OSError:  # the reader of its content will say why
-            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location)
-        refused = None
+            return SourceFile(path, 0, datetime.fromtimestamp(0, UTC), location, self)
         version = f"{status.st_ino}:{status.st_ctime_ns}" if isinstance(location, Path) else ""
-        if isinstance(location, Path) and not stat.S_ISREG(status.st_mode):
-            refused = RefusedFileError("it is no regular file, but a pipe, a socket or a device", "Remove it.")
-        elif status.st_size > self.max_file_bytes:
-            sizes = f"it has {status.st_size / 1e6:,.0f} MB, the limit is {self.max_file_bytes / 1e6:,.0f} MB"
-            refused = RefusedFileError(sizes, "Split it, or raise GRAPHRAG_MAX_FILE_MB.")
-        return SourceFile(path, status.st_size, _moment(status.st_mtime), location, version, refused)
+        is_special = isinstance(location, Path) and not stat.S_ISREG(status.st_mode)
+        refused = _not_regular() if is_special else self.too_large(status.st_size)
+        return SourceFile(path, status.st_size, _moment(status.st_mtime), location, self, version, refused)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a pipe at its place does not block."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _outside() -> RefusedFileError:
+    return RefusedFileError(
+        "it is a link to something outside of the input folder",
+        "Copy it into the input folder, or set GRAPHRAG_OUTSIDE_LINKS=true.",
+    )
+
+
+def _not_regular() -> RefusedFileError:
+    return RefusedFileError("it is no regular file, but a pipe, a socket or a device", "Remove it.")
 
 
 def _moment(seconds: float) -> datetime:

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from graphrag_assets.store.drafts import draft_folder, move_into_place
+
 POINTER = "CURRENT"
 STABLE_NAME = "graphrag.duckdb"
 FOLDER = "publications"
@@ -36,15 +38,18 @@ def points_to(index_folder: Path, number: int) -> bool:
 
 
 def point_to(index_folder: Path, number: int) -> None:
-    """Make publication `number` the current one: first the pointer file, then the stable name."""
+    """Make publication `number` the current one: first the pointer file, then the stable name.
+
+    Raises:
+        StoreError: a folder has one of their names.
+    """
     target = publication_file(Path(), number)
-    pointer = index_folder / f".{POINTER}.new"
-    with pointer.open("w", encoding="utf-8") as written:
-        written.write(f"{target.as_posix()}\n")
-        written.flush()
-        os.fsync(written.fileno())  # a pointer that is empty after a power cut would point to nothing
-    pointer.replace(index_folder / POINTER)
-    link = index_folder / f".{STABLE_NAME}.new"
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
-    link.replace(index_folder / STABLE_NAME)
+    with draft_folder(index_folder) as drafts:
+        pointer, link = drafts / POINTER, drafts / STABLE_NAME
+        with pointer.open("w", encoding="utf-8") as written:
+            written.write(f"{target.as_posix()}\n")
+            written.flush()
+            os.fsync(written.fileno())  # a pointer that is empty after a power cut would point to nothing
+        link.symlink_to(target)  # which it leads to from its place
+        move_into_place(pointer, index_folder / POINTER)
+        move_into_place(link, index_folder / STABLE_NAME)

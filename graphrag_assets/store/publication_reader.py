@@ -49,6 +49,7 @@ _KEPT_BYTES = 128 * 2**20  # of a kind: 65,000 vectors of 512 numbers, 21,000 of
 
 _TYPES = {
     "BOOLEAN": pl.Boolean,
+    "DATE": pl.Date,
     "INTEGER": pl.Int32,
     "BIGINT": pl.Int64,
     "UBIGINT": pl.UInt64,
@@ -193,6 +194,15 @@ class Reader:
     def _is_current(self) -> bool:
         tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'search'")
         return set(SEARCHED_TABLES) <= set(tables["table_name"])
+
+    @cached_property
+    def has_dates(self) -> bool:
+        """Whether a document has a date; older versions did not publish dates."""
+        known = self.rows(
+            "SELECT 1 FROM duckdb_columns() WHERE database_name = 'published' AND table_name = 'documents' "
+            "AND column_name = 'document_date'"
+        )
+        return known.height > 0 and self.numbers("SELECT count(document_date) FROM documents", {}) != [0]
 
     @cached_property
     def embedding(self) -> tuple[str, int] | None:

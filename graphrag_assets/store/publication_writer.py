@@ -26,7 +26,7 @@ from graphrag_assets.languages import language_of
 from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
@@ -73,7 +73,7 @@ def publish(
     `llm_calls`: the ledger's entries, as `Ledger.frame` returns them; they become the table llm_calls.
     `always`: write a new file even if its content is that of the newest publication.
     """
-    (index_folder / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(index_folder / FOLDER)
     with FileLock(index_folder / "publishing.lock"):  # two at the same time would give two files one number
         fill_languages(working)
         return _publish(working, index_folder, keep, llm_calls, always)

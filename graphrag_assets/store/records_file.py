@@ -11,6 +11,7 @@ import polars as pl
 
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.publication_schema import LLM_CALLS, OPERATIONS
 from graphrag_assets.store.schema import literal
 from graphrag_assets.store.working import WorkingDatabase
@@ -28,7 +29,7 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
     runs = working.read("FROM index_runs ORDER BY committed_at, stage, batch")
     with draft_folder(index_folder) as drafts:
         draft = drafts / RECORDS_FILE
-        with duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
+        with interrupts_raised(), duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
             connection.execute(f"ATTACH {literal(draft)} AS recent (RECOVERY_MODE NO_WAL_WRITES); USE recent")
             connection.execute(_INDEX_RUNS.ddl())
             execute_with(connection, f"INSERT INTO {_INDEX_RUNS.sql_name} BY NAME FROM runs", runs=runs)

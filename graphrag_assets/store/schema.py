@@ -91,6 +91,7 @@ DOCUMENTS = table(
     ("title", "VARCHAR", "Title column, first heading, or file name."),
     ("text", "VARCHAR", "The full text; character spans of text units refer to it."),
     ("creation_date", "VARCHAR", "Time of the file's last change, ISO 8601, UTC."),
+    ("document_date", "DATE", "What the document says its date is, or else its file's name; null if neither does."),
     ("raw_data", "JSON", "The other columns of a structured file's row."),
     ("content_hash", "VARCHAR", "Hash of title, text and raw_data; tells an edit."),
     ("format", "VARCHAR", "File format it was read from."),
@@ -289,7 +290,7 @@ CLUSTERED_EDGES = table(
 
 COMMUNITY_REPORTS = table(
     "community_reports",
-    "One row per community: what its part of the corpus is about, with findings and citations.",
+    "One row per community of two or more: what its part of the corpus is about, with findings and citations.",
     "id",
     ID,
     NUMBER,
@@ -339,7 +340,7 @@ INDEX_ERRORS = table(
     BATCH,
     ("source", "VARCHAR", "File or text unit it concerns."),
     ("row_number", "BIGINT", "Row or line in the file; null when it concerns all of it."),
-    ("stage", "VARCHAR", "load, chunk, extract, unlisted_types, …"),
+    ("stage", "VARCHAR", "load, date, extract, glean, dropped_records, unlisted_types, …"),
     ("error", "VARCHAR", "What is wrong."),
     ("hint", "VARCHAR", "What to do about it."),
     ("first_seen", "TIMESTAMP", "When it was first seen, UTC."),
@@ -381,12 +382,16 @@ INDEX_RUNS = table(
     ("cost_usd", "DOUBLE", "US dollars of the calls paid for."),
     ("retries", "BIGINT", "Requests sent again."),
     ("failures", "BIGINT", "Calls without a usable answer."),
+    ("dropped_records", "BIGINT", "Records of the wrong form that were left out of answers."),
+    ("guessed_repairs", "BIGINT", "Answers in broken JSON whose repair may have lost something."),
+    ("invented_claims", "BIGINT", "Claims left out because the text does not have the passage that they quote."),
+    ("failed_gleanings", "BIGINT", "Gleanings without a usable answer; the next run tries them again."),
     ("seconds_waiting", "DOUBLE", "Seconds that calls waited for limits and retries, summed over calls."),
     (
         "usage",
         "STRUCT(task VARCHAR, calls BIGINT, ledger_hits BIGINT, prompt_tokens BIGINT, cached_tokens BIGINT, "
         "completion_tokens BIGINT, cost_usd DOUBLE, retries BIGINT, failures BIGINT, dropped_records BIGINT, "
-        "seconds_waiting DOUBLE)[]",
+        "guessed_repairs BIGINT, invented_claims BIGINT, failed_gleanings BIGINT, seconds_waiting DOUBLE)[]",
         "The same by task.",
     ),
 )

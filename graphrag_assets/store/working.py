@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
-from graphrag_assets.store.drafts import draft_folder, move_into_place
+from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
@@ -58,7 +58,7 @@ class WorkingDatabase:
         Raises:
             StoreError: another process held it for ten minutes.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         lock = FileLock(self.path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_SECONDS)
         try:
             lock.acquire()
@@ -84,7 +84,7 @@ class WorkingDatabase:
 
         The database itself is not held.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         lock = FileLock(self.path.with_name(f"{stage}.lock"))
         try:
             lock.acquire(blocking=False)
@@ -172,6 +172,7 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             threads = "SET threads = 1" if is_small(path) else "RESET threads"
             connection.execute(f"{threads}; ATTACH {literal(path)} AS {name}; USE {name}")
         except duckdb.IOException as error:
+            refuse_folder(path)
             if _is_damaged(error) or full_disk(error):
                 raise
             raise StoreError(

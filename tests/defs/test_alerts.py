@@ -97,6 +97,7 @@ def test_each_failed_run_is_told_of_once_and_without_keys(broken, webhook, monke
     assert len(webhook.posted) == 1
 
 
+@pytest.mark.extended
 def test_a_failed_check_is_told_of_with_what_should_hold_and_the_cure(project, webhook, monkeypatch):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
     project.index_all()

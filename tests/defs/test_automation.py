@@ -104,6 +104,7 @@ def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(at_rest):
     assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
 
 
+@pytest.mark.extended
 def test_content_that_comes_back_is_indexed_again(at_rest):
     for text in ("Robert Halpin sailed from Valentia.", TEXT.replace("Field", "Canning")):
         at_rest.write("b/text.txt", text)
@@ -180,6 +181,7 @@ def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
     assert asked(tick(watched)) == []  # it waits before it tries b again
 
 
+@pytest.mark.extended
 def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monkeypatch):
     import graphrag_assets.indexing.merge_graph as graph
 
@@ -278,6 +280,7 @@ def test_requests_are_found_again_by_their_tag(watched):
     assert all(request.tags[IndexNames().request_tag] in request.run_key for request in result.run_requests)
 
 
+@pytest.mark.extended
 def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     from upath import UPath
 

@@ -59,6 +59,7 @@ def test_documents_with_the_same_text_are_two_documents_with_separate_units(mess
     assert twins == [(2, 2)]
 
 
+@pytest.mark.extended
 def test_repaired_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
     mess.index_all()
     seen = "SELECT source, first_seen FROM index_errors ORDER BY source"

@@ -148,6 +148,9 @@ def test_entities_and_claims_are_chosen_separately(
         ("REPORT_PARAMETERS", '{"seed": 7}', {"CommunityReport"}),
         ("REPORT_MODEL", "openai/other", {"CommunityReport"}),
         ("QUERY_MODEL", "openai/other", set()),
+        ("CLAIM_DESCRIPTION", "prices", {"ExtractGraphWithClaims", "CommunityReport"}),
+        ("PRUNE_MIN_FREQUENCY", "2", {"CommunityReport"}),
+        ("CLUSTER_RESOLUTION", "2.5", {"CommunityReport"}),
         ("CHAT_PARAMETERS", '{"service_tier": "flex"}', set()),
     ],
 )
@@ -157,7 +160,7 @@ def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch,
     indexed.index_all()
     assert tasks(server) - {"ModelCheck"} <= asked
     assert "REPORT" not in setting or tasks(server) - {"ModelCheck"} == asked
-    assert contents(indexed)["entity_mentions"] == mentions
+    assert (contents(indexed)["entity_mentions"] == mentions) == (setting != "CLAIM_DESCRIPTION")
 
 
 def test_status_and_plan_name_the_method(modelled, monkeypatch):
@@ -219,3 +222,36 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
     assert chat_model(settings, use="report").options.base_url is None
     assert chat_model(settings, use="report").options.api_key is None
     assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]
+
+
+def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
+    settings = {"CLAIM_DESCRIPTION": "prices of anchors", "SUMMARY_WORDS": 77, "SUMMARY_MIN_TOKENS": 0}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", str(value))
+    modelled.index_all()
+    prompts = {task: [str(r.body["messages"]) for r in server.chats if r.task == task] for task in tasks(server)}
+    assert all("Which ones: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
+    assert prompts["Summaries"]
+    assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
+
+
+def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monkeypatch):
+    for path, text in BATCHES.items():
+        project.write(path, text)
+    project.index_all()
+    whole = contents(project)
+    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_DEGREE", "3")
+    project.index_all()
+    pruned = contents(project)
+    assert 0 < len(pruned["entities"]) < len(whole["entities"])
+    assert pruned["entity_mentions"] == whole["entity_mentions"]
+    path, text = next(iter(BATCHES.items()))
+    project.write(path, text + " Ada Lovelace met Charles Babbage in London.")
+    project.index_all()
+    project.write(path, text)
+    project.index_all()
+    assert contents(project)["entities"] == pruned["entities"]
+    monkeypatch.delenv("GRAPHRAG_PRUNE_MIN_DEGREE")
+    project.index_all()
+    assert contents(project)["entities"] == whole["entities"]
+    assert contents(project)["relationships"] == whole["relationships"]

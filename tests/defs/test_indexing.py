@@ -46,6 +46,7 @@ def contents(project, *but):
     }
 
 
+@pytest.mark.extended
 def test_a_folder_becomes_graphrags_seven_tables(cables):
     cables.run_all()
     counts = {
@@ -123,6 +124,7 @@ def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
     assert [path.name for path in (indexed.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
 
 
+@pytest.mark.extended
 def test_deleting_a_document_gives_the_index_that_never_had_it(indexed, tmp_path, monkeypatch):
     assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
     (indexed.input / "one" / "money.txt").unlink()

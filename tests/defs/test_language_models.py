@@ -7,6 +7,8 @@ import shutil
 import dagster as dg
 import pytest
 
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store import schema
@@ -18,6 +20,11 @@ BATCHES = {
     "one/a.md": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
     "one/b.md": "William Thomson invented the mirror galvanometer. Cyrus Field met William Thomson in Valentia.",
     "two/c.md": "The Great Eastern reached Newfoundland. Robert Halpin and James Anderson were honoured in London.",
+}
+MANY = {
+    f"{name}/ship.md": f"Captain {name.title()} Anderson commanded the {name.title()} Eastern. {name.title()} Field "
+    f"sailed with Samuel Canning to {name.title()} Valentia. Robert Halpin met {name.title()} Field in London."
+    for name in ("john", "james", "henry", "william", "george", "edward")
 }
 TABLES = [table.name for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES)]
 
@@ -94,6 +101,7 @@ def contents(project):
     return {name: project.index.working.read(f"SELECT * FROM {name} ORDER BY ALL").to_dicts() for name in TABLES}
 
 
+@pytest.mark.extended
 def test_every_stage_is_made_by_the_models(dagster_index):
     tasks = {task for (task,) in dagster_index.sql("SELECT DISTINCT task FROM llm_calls")}
     assert tasks >= {"extract_all", "extract_all_continue", "community_report"}
@@ -153,6 +161,36 @@ def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
         indexed.index_all()
         assert any(request.fault for request in faulty.requests)
     assert contents(indexed) == clean
+
+
+def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(indexed, tmp_path, monkeypatch):
+    clean = contents(indexed)
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "other"))
+    indexed.root = tmp_path / "other"
+    with running() as faulty:
+        use(monkeypatch, faulty)
+        regular = faulty.content
+        faulty.content = lambda body: "no JSON" if is_gleaning_of(body) else regular(body)
+        indexed.index_all()
+        stored = "SELECT source, stage FROM index_errors ORDER BY source"
+        failed = indexed.index.working.read(stored)
+        assert set(failed["stage"]) == {"glean"}
+        assert failed["source"].to_list() == sorted(row["id"] for row in clean["text_units"])
+        counted = "SELECT sum(failed_gleanings), sum(list_sum([u.failed_gleanings FOR u IN usage])) FROM index_runs"
+        assert indexed.index.working.read(counted).row(0) == (failed.height, failed.height)
+        faulty.content = regular
+        faulty.requests.clear()
+        indexed.index_all()
+        assert [is_gleaning_of(request.body) for request in faulty.chats[: failed.height]] == [True] * failed.height
+        assert indexed.index.working.read(stored).is_empty()
+    after = contents(indexed)
+    for table in schema.BATCH_TABLES:
+        assert after[table.name] == clean[table.name]
+
+
+def is_gleaning_of(body):
+    return "<listed" in str(body["messages"])
 
 
 def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
@@ -346,6 +384,7 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
         GraphRAG().local("Who commanded the Great Eastern?")
 
 
+@pytest.mark.extended
 def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
@@ -360,3 +399,41 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypa
     monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
     modelled.run("refresh_changed")
     assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("task", "summary_min_tokens", "budget"),
+    [("Summaries", "0", "4"), ("CommunityReport", "500", "2")],
+)
+def test_nothing_is_published_when_the_budget_ends_in_a_global_stage(
+    modelled, server, shared_folder, monkeypatch, task, summary_min_tokens, budget
+):
+    project = copy_index(modelled, shared_folder, MANY)
+    tables = ("documents", "entities", "relationships", "community_reports")
+    published = {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables}
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", summary_min_tokens)
+    for path, text in MANY.items():
+        project.write(path, text + " Daniel Gooch sent the first message to the Queen.")
+    extract_changed(project)  # their calls are free
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
+    monkeypatch.setenv("GRAPHRAG_BUDGET_USD", budget)
+    server.requests.clear()
+    printed = " ".join(run_command("index", status=1).split())
+    assert "The budget is used up, so nothing was published." in printed
+    answered = [request for request in server.chats if request.task != "ModelCheck"]
+    assert answered  # it ended among them
+    assert {request.task for request in answered} == {task}
+    assert {name: project.sql(f"FROM {name} ORDER BY ALL") for name in tables} == published
+    monkeypatch.delenv("GRAPHRAG_BUDGET_USD")
+    run_command("index")
+    assert project.sql("SELECT count(*) FROM documents WHERE text LIKE '%Gooch%'") == [(len(MANY),)]
+    sent = [str(request.body) for request in server.chats if request.task != "ModelCheck"]
+    assert len(sent) == len(set(sent)) > len(answered)  # no answer was paid for twice
+
+
+def extract_changed(project):
+    for batch in scan_input(project.index).due:
+        own, run_id = project.index.with_run_options(batch), "extraction"
+        index_batch(own, batch, own.models(batch, run_id), run_id)

@@ -65,6 +65,7 @@ def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(do
             GraphRAG().basic(QUESTION)
 
 
+@pytest.mark.extended
 def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_with, monkeypatch):
     documents = start_with(BATCHES)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
@@ -73,6 +74,7 @@ def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_wi
     assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
 
 
+@pytest.mark.extended
 def test_changed_model_embeds_everything_again_with_a_warning(documents, monkeypatch, tmp_path, caplog):
     folder = write_export(tmp_path / "colors")
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")

@@ -68,6 +68,7 @@ def test_every_asset_links_to_its_code(asset):
     assert lines[reference.line_number - 1].strip().startswith(("@dg.multi_asset", "@dg.asset"))
 
 
+@pytest.mark.extended
 def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):
     def numbers() -> dict[str, dict[str, type]]:
         return {
@@ -88,7 +89,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
         "rows_deleted",
         "seconds",
         "failed_text_units",
-        "losses",
+        "unlisted_types",
         *(f"llm/{name}" for name in _USAGE),
     }
     project.run_all()
@@ -100,6 +101,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
     assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
 
 
+@pytest.mark.extended
 def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
     project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
     project.run_all()

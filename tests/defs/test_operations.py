@@ -34,6 +34,7 @@ def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(
     assert event.metadata["dagster/row_count"].value == project.sql("SELECT count(*) FROM entities")[0][0]
 
 
+@pytest.mark.extended
 def test_refresh_changed_touches_what_changed_alone(cables):
     def runs_of(batch):
         return cables.index.working.read(
@@ -49,6 +50,7 @@ def test_refresh_changed_touches_what_changed_alone(cables):
     assert (runs_of("a"), runs_of("b")) == (2, 3)
 
 
+@pytest.mark.extended
 def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
     import graphrag_assets.indexing.index_batch as batch_index
 
@@ -86,6 +88,7 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
     assert len(attempts) == 1
 
 
+@pytest.mark.extended
 def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     from graphrag_assets.embedded import extractor
 

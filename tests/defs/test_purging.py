@@ -149,6 +149,7 @@ def test_a_purge_names_the_files_in_which_it_finds_words_of_removed_texts(delete
     assert "copy.duckdb: kept, index/notes.txt, page.html." in " ".join(purge().split())
 
 
+@pytest.mark.extended
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(deleted):
     highest = deleted.index.working.read(
         "SELECT max(human_readable_id) FROM numbers WHERE table_name = 'entities'"
@@ -193,6 +194,7 @@ def remember(instance: dg.DagsterInstance) -> None:
     )
 
 
+@pytest.mark.extended
 def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted, monkeypatch):
     remember(deleted.instance)
     assert "dagster/schedules/schedules.db: rows" in places(deleted.root)
@@ -206,6 +208,7 @@ def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted,
     assert places(deleted.root) == set()
 
 
+@pytest.mark.extended
 def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
@@ -247,10 +250,14 @@ def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
     assert "made with other models" in purge(status=1)
     monkeypatch.delenv("GRAPHRAG_CHAT_MODEL")
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/test-chat")
+    assert "made with other models" in purge(status=1)
+    monkeypatch.delenv("GRAPHRAG_SUMMARY_MODEL")
     with deleted.index.working.exclusive("knowledge_graph"):
         assert "A run that holds knowledge_graph is under way" in purge(status=1)
 
 
+@pytest.mark.extended
 def test_a_shared_ledger_is_purged_only_when_asked_for(deleted, monkeypatch, tmp_path):
     from graphrag_assets.llm.ledger import Entry, Ledger
 

@@ -16,6 +16,7 @@ from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 from tests.conftest import Project
 from tests.defs.test_language_models import use
+from tests.openai_content import content_for
 from tests.openai_server import running
 
 CHAT_KEY, EMBEDDING_KEY = "plantedchatsecret/0123456789", "plantedembeddingsecret+0123456789"
@@ -57,6 +58,7 @@ def everything(project: Project) -> dict[str, str]:
     return found
 
 
+@pytest.mark.extended
 def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     project, server = recorded
     caplog.set_level("INFO")
@@ -76,6 +78,21 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     assert any(place.startswith("dagster/") for place in places)
     secret = re.compile("plantedchatsecret|plantedembeddingsecret")
     assert [place for place, content in places.items() if secret.search(content)] == []
+
+
+def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
+    project, server = recorded
+    server.content = lambda body: content_for(body).replace("commanded", f"commanded {CHAT_KEY}")
+    project.write("one/a.md", TEXT)
+    project.index_all()
+    for table, column in (("entity_mentions", "description"), ("community_reports", "full_content")):
+        assert project.index.working.read(f"SELECT count(*) FROM {table} WHERE {column} LIKE '%commanded …%'").item()
+    rag = GraphRAG(project.root / "index")
+    answers = [rag.local("Who commanded the Great Eastern?").answer]
+    answers.append("".join(rag.local.stream("Who commanded the ship Great Eastern?")))
+    assert all("commanded …" in answer for answer in answers)
+    places = everything(project) | {"answers": "\n".join(answers)}
+    assert [place for place, content in places.items() if "plantedchatsecret" in content] == []
 
 
 def test_the_search_finds_a_secret_where_there_is_one(recorded):
@@ -130,6 +147,7 @@ def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
         index.models().embed(["a text that was not embedded yet"])
 
 
+@pytest.mark.extended
 def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
     project, server = recorded
     project.write("one/a.md", TEXT)

@@ -78,6 +78,7 @@ def test_edit_of_one_sentence_keeps_nearly_all_communities_and_reports(project):
     assert len(set(before.items()) & set(communities(project).items())) < kept
 
 
+@pytest.mark.extended
 def test_new_document_keeps_the_communities_of_the_others(small):
     before = communities(small)
     small.write("batch-9/new.txt", "Xaver Quint met Yves Quorn in Quebec. Yves Quorn wrote to Xaver Quint in Quebec.")

@@ -210,6 +210,7 @@ def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the
     assert len({passage for _, _, passage in parts}) == len(asked)
 
 
+@pytest.mark.extended
 def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modelled_index, server):
     found = rows(modelled_index, *FACTS, "text_units", "embeddings")
     modelled_index.index_all()
@@ -220,6 +221,7 @@ def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger
     assert rows(modelled_index, *FACTS, "text_units", "embeddings") == found
 
 
+@pytest.mark.extended
 def test_switching_embeds_again_and_never_extracts_again(heading_index, server, monkeypatch):
     facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
@@ -238,6 +240,7 @@ def test_switching_embeds_again_and_never_extracts_again(heading_index, server, 
     assert rows(heading_index, *FACTS) == facts
 
 
+@pytest.mark.extended
 def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modelled, server):
     modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
     modelled.index_all()
@@ -249,6 +252,7 @@ def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(mod
     assert asked["ExtractGraphWithClaims"] == 2  # one text unit, with a gleaning
 
 
+@pytest.mark.extended
 def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
     answer = server.content
@@ -274,6 +278,7 @@ def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(mo
     assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
+@pytest.mark.extended
 def test_preview_counts_contexts(modelled, server):
     plan = plan_index(modelled.index)
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
@@ -287,6 +292,7 @@ def test_preview_counts_contexts(modelled, server):
     assert plan_index(modelled.index).costs["calls"].sum() == 0
 
 
+@pytest.mark.extended
 def test_purge_keeps_the_answers_that_contexts_depend_on(modelled_index, server):
     modelled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
     modelled_index.index_all()
@@ -308,6 +314,7 @@ def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):
         Settings.load()
 
 
+@pytest.mark.extended
 def test_context_option_of_a_run_stays_with_its_batches(heading_index):
     ops = {"index_selected": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
     heading_index.run("refresh_changed", ops=ops)

@@ -49,6 +49,7 @@ def test_every_asset_has_a_code_version_and_a_data_version(indexed):
         assert version(indexed, asset, "a" if asset in BATCH_ASSETS else None), asset
 
 
+@pytest.mark.extended
 def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     before = {asset: version(indexed, asset) for asset in GLOBAL_ASSETS}
     indexed.run("index_batches", "a")
@@ -56,6 +57,7 @@ def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     assert {asset: version(indexed, asset) for asset in GLOBAL_ASSETS} == before
 
 
+@pytest.mark.extended
 def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     before = {batch: version(indexed, "entity_mentions", batch) for batch in ("a", "b")}
     entities = version(indexed, "entities")
@@ -66,6 +68,7 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     assert version(indexed, "entities") != entities
 
 
+@pytest.mark.extended
 def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
     notice(indexed)
@@ -81,6 +84,7 @@ def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
 
 
+@pytest.mark.extended
 def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_own(indexed, monkeypatch):
     from graphrag_assets.indexing import publish
 
@@ -92,6 +96,7 @@ def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_o
     assert len(calls) == 1
 
 
+@pytest.mark.extended
 def test_the_files_of_a_batch_are_read_once(indexed, monkeypatch):
     from graphrag_assets.store.input_folder import SourceFile
 

@@ -64,6 +64,7 @@ def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path)
     assert again.bytes == sample_page.stat().st_size
 
 
+@pytest.mark.extended
 def test_publication_writes_the_page_and_links_it_in_its_metadata(project):
     project.write("a/anderson.txt", ANDERSON)
     result = project.run_all()
@@ -89,6 +90,7 @@ def test_a_page_that_cannot_be_written_stops_no_publication(project, caplog):
     assert "graphrag-assets explore" in caplog.text
 
 
+@pytest.mark.extended
 def test_page_after_a_purge_contains_nothing_deleted(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/secret.txt", SECRET)

@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.publication_files import current_number, kept_publications
+from graphrag_assets.store.publication_files import current_number, kept_publications, point_to
 from graphrag_assets.store.publications import list_publications, roll_back
 from tests.conftest import Project, build_once, default_settings
 
@@ -145,6 +145,7 @@ def test_a_damaged_publication_by_hand_is_left_for_the_newest(published):
     assert current_number(index) == 2
 
 
+@pytest.mark.extended
 def test_bad_files_that_come_and_go_are_published(published):
     published.write("one/broken.docx", b"not a document")
     published.index_all()
@@ -174,3 +175,15 @@ def test_a_reader_that_meets_a_deleted_file_opens_the_next(published, monkeypatc
     with GraphRAG(index) as rag:
         assert rag.sql("SELECT count(*) FROM documents").item() == 2
     assert [path.name for path in opened] == ["graphrag-2.duckdb", "graphrag-3.duckdb"]
+
+
+@pytest.mark.parametrize("name", ["CURRENT", "graphrag.duckdb"])
+def test_a_folder_in_the_place_of_a_pointer_is_one_sentence(tmp_path, name):
+    (tmp_path / name / "something").mkdir(parents=True)
+    with pytest.raises(StoreError, match=rf"{name} is a folder; .* Move it away and run again\."):
+        point_to(tmp_path, 1)
+    (tmp_path / name).rename(tmp_path / "away")
+    point_to(tmp_path, 1)
+    assert current_number(tmp_path) == 1
+    assert (tmp_path / "graphrag.duckdb").readlink() == Path("publications/graphrag-1.duckdb")
+    assert not [path for path in (tmp_path / "drafts").iterdir() if path.is_dir()]

@@ -44,3 +44,18 @@ def test_a_working_database_of_a_newer_version_names_it(project, tmp_path):
     moved = WorkingDatabase(project.index.database.rename(tmp_path / "newer.duckdb"))
     with pytest.raises(StoreError, match=r"was made by version 9\.1\.0 of graphrag-assets; this is .* Install"):
         moved.read("FROM documents")
+
+
+def test_a_folder_in_the_place_of_the_working_database_is_one_sentence(project):
+    project.index.database.mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"working\.duckdb is a folder; .* Move it away and run again\."):
+        project.index.working.read("FROM documents")
+
+
+@pytest.mark.parametrize("name", ["index", "index/publications", "index/drafts"])
+def test_a_file_in_the_place_of_a_folder_is_one_sentence(project, name):
+    (project.root / name).parent.mkdir(exist_ok=True)
+    (project.root / name).write_text("in the way")
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
+    with pytest.raises(StoreError, match=rf"{name} is a file; .* Move it away and run again\."):
+        project.index_all()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,12 +14,21 @@ from graphrag_assets.errors import DiskFullError, masked_errors
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.store import schema
 from tests.conftest import Project
+from tests.defs.test_language_models import use
+from tests.openai_content import content_for
+from tests.openai_server import running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
 DOCUMENTS = {
     "a/one.txt": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
     "b/two.txt": "William Thomson read the signals. Cyrus Field met William Thomson in Valentia.",
 }
+FREE = (8, 50, 100, 200, 400, 800, 1600, 3200, 100_000)
+"""Kilobytes that each run finds free."""
+FULL = re.compile(
+    r"The disk is full: (scan_input|index_batch of '[ab]'|knowledge_graph|detect_communities|write_community_reports"
+    r"|embed_texts|publication) could not write\. Free space and run again: what was committed stays"
+)
 TABLES = [table.name for table in schema.GLOBAL_TABLES if table.name != "community_history"]
 
 
@@ -40,6 +50,14 @@ def resize(folder: Path, kilobytes: int) -> None:
     subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(folder)], check=True)
 
 
+def committed(project: Project) -> set[str]:
+    """The stages that have committed; none while the disk is too full even to look."""
+    with contextlib.suppress(DiskFullError), masked_errors():
+        return set(project.index.working.read("SELECT stage FROM index_runs")["stage"])
+    return set()
+
+
+@pytest.mark.extended
 def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_with, tmp_path, monkeypatch):
     expected = start_with(DOCUMENTS)
     disk, said, stages = tmp_path / "disk", [], set()
@@ -47,20 +65,53 @@ def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_wit
         monkeypatch.setenv("GRAPHRAG_DATA", str(disk))
         monkeypatch.setenv("GRAPHRAG_INPUT", str(expected.input))
         project = Project(disk, expected.instance)
-        for kilobytes in (8, 50, 100, 200, 400, 800, 1600, 3200, 100_000):  # free ones
+        for kilobytes in FREE:
             resize(disk, shutil.disk_usage(disk).used // 1024 + kilobytes)
             try:
-                with masked_errors():
-                    stages |= set(project.index.working.read("SELECT stage FROM index_runs")["stage"])
-                    project.index_all()
+                project.index_all()
             except DiskFullError as error:
                 said.append(str(error))
+                stages |= committed(project)
         assert len(said) >= 3
-        assert all("The disk is full. Free space and run again" in line for line in said)
-        assert "index_batch" in stages  # what was committed has stayed
+        assert all(FULL.match(line) for line in said), said
+        assert len({FULL.match(line)[1] for line in said}) >= 3, said
+        assert "index_batch" in stages  # what was committed before a disk was full
         assert failed_blocking_checks(project.index) == []
         for name in TABLES:
             query = f"SELECT * FROM {name} ORDER BY ALL"
             assert project.index.working.read(query).equals(expected.index.working.read(query)), name
         assert project.sql("SELECT count(*) FROM documents") == [(2,)]
         assert not [path for path in (disk / "index" / "drafts").iterdir() if path.is_dir()]
+
+
+@pytest.mark.extended
+def test_no_paid_answer_is_lost_when_the_disk_is_full(project, tmp_path, monkeypatch):
+    """Answers are in the ledger when they are used; those in flight when the disk is full are paid for again."""
+    disk, said, in_flight, asked = tmp_path / "disk", [], 2, []
+
+    def fill_disk(body):
+        asked.append(body)
+        if len(asked) == 6:
+            resize(disk, shutil.disk_usage(disk).used // 1024)
+        return content_for(body)
+
+    with small_disk(disk), running(content=fill_disk) as server:
+        use(monkeypatch, server)
+        monkeypatch.setenv("GRAPHRAG_DATA", str(disk))
+        monkeypatch.setenv("GRAPHRAG_INPUT", str(project.input))
+        monkeypatch.setenv("GRAPHRAG_CONCURRENCY", str(in_flight))
+        for name in ("Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch"):
+            project.write(f"a/{name}.txt", f"{name} sailed with the Great Eastern to Newfoundland.")
+        indexing = Project(disk, project.instance)
+        for kilobytes in (100_000, 50, 400, 1600, 100_000):
+            resize(disk, shutil.disk_usage(disk).used // 1024 + kilobytes)
+            try:
+                indexing.index_all()
+            except DiskFullError as error:
+                said.append(str(error))
+        assert "The ledger" in said[0]
+        assert all(FULL.match(line) for line in said), said
+        sent = [str(request.body) for request in server.requests if request.task != "ModelCheck"]
+        assert len(sent) - len(set(sent)) <= in_flight * sum("The ledger" in line for line in said)
+        assert failed_blocking_checks(indexing.index) == []
+        assert indexing.sql("SELECT count(*) FROM documents") == [(5,)]

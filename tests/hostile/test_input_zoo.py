@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from graphrag_assets.errors import InputError, SettingsError
-from graphrag_assets.indexing.scan import scan
+from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
 from tests.conftest import Project, repository
@@ -192,3 +192,13 @@ def test_settings_of_encodings_that_cannot_be_meant_are_refused(monkeypatch, nam
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=message):
         Settings.load()
+
+
+@pytest.mark.parametrize("refused", ["..", "missing", "s3://no-bucket/no-folder"])
+def test_a_folder_that_is_refused_does_not_replace_the_one_of_the_index(start_with, monkeypatch, refused):
+    project = start_with({"one/a.txt": TEXT})
+    monkeypatch.setenv("GRAPHRAG_INPUT", refused if "://" in refused else str(project.input / refused))
+    with pytest.raises(InputError):
+        scan_input(project.index, replace=True)
+    monkeypatch.delenv("GRAPHRAG_INPUT")
+    assert scan_input(project.index).due == []

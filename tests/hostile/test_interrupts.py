@@ -10,12 +10,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.working import WorkingDatabase
 from tests.openai_server import running
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_a_batch_ends_the_command_with_its_status(tmp_path: Path, sent: signal.Signals) -> None:
     for name in ("one", "two"):
@@ -92,3 +95,21 @@ def test_an_interrupt_whose_rollback_fails_stays_an_interrupt(tmp_path: Path) ->
     with pytest.raises(KeyboardInterrupt), working.transaction() as connection:
         interrupted_without_transaction(connection)
     assert working.read("SELECT 1 AS n").item() == 1
+
+
+def test_records_that_cannot_be_written_hide_neither_a_publication_nor_an_interrupt(project, caplog) -> None:
+    project.write("one/a.md", "Cyrus Field met William Thomson in Valentia.")
+    (project.root / "index" / "records.duckdb" / "in the way").mkdir(parents=True)
+    project.index_all()
+    assert current_number(project.root / "index") == 1
+    assert (project.root / "index" / "explorer.html").exists()  # which is written after them
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_run(project.index)
+    assert caplog.text.count("The records of runs and of model calls are not shown to readers yet") == 2
+
+
+def interrupted_run(index: Index) -> None:
+    try:
+        raise KeyboardInterrupt
+    finally:
+        publish_records(index)

@@ -4,6 +4,8 @@ import os
 import re
 import shlex
 
+import pytest
+
 from tests.cli import run_command
 from tests.interop.test_real_indexes import ROWS, name_of
 from tests.test_docs import ROOT, blocks
@@ -11,6 +13,7 @@ from tests.test_docs import ROOT, blocks
 GUIDE = "docs/interop.md"
 
 
+@pytest.mark.extended
 def test_commands_of_the_guide_print_the_output_it_shows(sample_index, tmp_path, monkeypatch):
     (tmp_path / "graph").mkdir()
     for name, rows in zip(("entities", "relationships"), blocks(GUIDE, "csv"), strict=True):

@@ -1,5 +1,6 @@
 """Settings of GraphRAG 2 and 3 in terms of this project's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from graphrag_assets.errors import InputError
 from graphrag_assets.interop.graphrag_prompts import translate_prompt
 from graphrag_assets.interop.graphrag_settings import Translation, translate
+from graphrag_assets.query.ask import METHODS
 
 FILES = Path(__file__).parents[1] / "data" / "graphrag-settings"
 OLD, NEW = Path("/old"), Path("/new")
@@ -35,6 +37,7 @@ SAME = {
     "max_gleanings": "1",
     "claims": "off",
     "claim_description": "Any claims or facts that could be relevant to information discovery.",
+    "summary_words": "500",
     "max_cluster_size": "10",
     "report_words": "2000",
     "report_input_tokens": "8000",
@@ -137,6 +140,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "chunk_size": "1200",
         "chunk_overlap": "100",
         "report_words": "900",
+        "local_options": '{"top_k_entities": 20}',
     }
     assert found.variables == {
         "GRAPHRAG_CHAT_API_KEY": "${KEY}",
@@ -151,9 +155,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "models.spare",
         "models.default_embedding_model.api_version",
         "extract_claims.model_id",
-        "local_search.top_k_entities",
     }
-    assert "rag.local(…, top_k_entities=…)" in found.left_out["local_search.top_k_entities"]
 
 
 def test_models_limits_and_storage_of_graphrag_3():
@@ -174,6 +176,7 @@ def test_models_limits_and_storage_of_graphrag_3():
         input_storage: {type: blob, container_name: docs, base_dir: in, connection_string: "${CONNECTION}"}
         workflows: [load_input_documents, extract_graph_nlp]
         cluster_graph: {max_cluster_size: 1, use_lcc: true, seed: 42}
+        prune_graph: {min_node_freq: 3, min_edge_weight_pct: 20, remove_ego_nodes: true}
         """
     )
     assert found.settings == {
@@ -193,6 +196,9 @@ def test_models_limits_and_storage_of_graphrag_3():
         "title_column": "name",
         "id_column": "number",
         "text_encoding": "windows-1252",
+        "file_pattern": "x$",
+        "prune_min_frequency": "3",
+        "prune_min_weight_percentile": "20",
         "seed": "42",
         "report_words": "2000",
     }
@@ -200,7 +206,12 @@ def test_models_limits_and_storage_of_graphrag_3():
     assert found.left_out.keys() >= {
         *(f"{model}.call_args.{name}" for name in ("timeout", "api_secret", "top_k")),
         *(f"{model}.{name}" for name in ("retry.type", "rate_limit.type")),
-        *("chunking.encoding_model", "input.file_pattern", "input_storage.type", "input_storage.connection_string"),
+        *(
+            "chunking.encoding_model",
+            "prune_graph.remove_ego_nodes",
+            "input_storage.type",
+            "input_storage.connection_string",
+        ),
         *("cluster_graph.max_cluster_size", "cluster_graph.use_lcc"),
     }
     assert "greater than or equal to 2" in found.left_out["cluster_graph.max_cluster_size"]
@@ -237,3 +248,23 @@ def test_other_prompts_are_to_be_carried_over_by_hand(key, text, reason):
     found = translate_prompt(key, text)
     assert isinstance(found, str)
     assert reason in found
+
+
+def test_defaults_of_searches_become_options_that_the_methods_take():
+    sections = {
+        "local_search": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
+        "global_search": {"data_max_tokens": 9000, "map_max_length": 800, "dynamic_search_threshold": 2},
+        "drift_search": {"n_depth": 3, "local_search_text_unit_prop": 0.9, "local_search_community_prop": 0.1},
+        "basic_search": {"k": 20, "max_context_tokens": 8000},
+    }
+    found = translated(json.dumps({"models": {}, **sections}))
+    options = {method: json.loads(found.settings[f"{method}_options"]) for method in METHODS}
+    assert options == {
+        "local": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
+        "global": {"max_reduce_tokens": 9000, "max_map_words": 800},
+        "drift": {"depth": 3, "local": {"text_unit_prop": 0.9, "community_prop": 0.1}},
+        "basic": {"k": 20, "max_context_tokens": 8000},
+    }
+    assert "DynamicOptions(threshold=2)" in found.left_out["global_search.dynamic_search_threshold"]
+    for method, given in options.items():
+        METHODS[method].options(**given)

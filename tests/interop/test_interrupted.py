@@ -66,6 +66,7 @@ def test_removed_import_is_imported_again_without_a_run_between(imported, small,
     assert contents(imported) == contents(small)
 
 
+@pytest.mark.extended
 def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
     text = "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning."
     project = start_with({"mine.md": text})
@@ -77,6 +78,7 @@ def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
     assert failed_blocking_checks(project.index) == []
 
 
+@pytest.mark.extended
 def test_commands_report_an_unfinished_import(project, monkeypatch):
     folder = write_small_index(project.root / "small")
     interrupt(monkeypatch, "write_structure", lambda: import_index(project.index, folder))

@@ -58,6 +58,7 @@ def test_findings_are_read_from_texts_or_counted(tmp_path):
     assert +source.left_out == {("community_reports", "unreadable findings, left out"): 2}
 
 
+@pytest.mark.extended
 def test_a_csv_export_is_imported_with_its_findings(project, small, tmp_path):
     export("csv", tmp_path / "csv", small.root / "index")
     again = import_index(project.index, tmp_path / "csv", "again")

@@ -81,6 +81,30 @@ def test_a_parameter_that_litellm_knows_to_be_unsupported_is_not_sent(lab, caplo
     assert sum("refuses top_p" in record.message for record in caplog.records) == 1
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [({"temperature": 0.3}, False), ({"temperature": 1.0}, True), ({"temperature": 0.3, "seed": None}, False)],
+)
+def test_a_value_that_litellm_leaves_out_gives_one_warning(lab, caplog, given, sent):
+    chat = lab.chat(model="openai/gpt-5-mini", parameters=json.dumps(given))
+    run(chat.complete(ask("one")))
+    run(chat.complete(ask("two")))
+    assert ["temperature" in request.body for request in lab.server.chats] == [sent, sent]
+    assert sum("refuses temperature" in record.message for record in caplog.records) == (not sent)
+
+
+def test_parameters_of_embeddings_are_sent_and_part_of_the_ledger_s_key(lab):
+    parameters = '{"dimensions": 4, "truncate": "END"}'
+    run(lab.embedding(parameters=parameters).embed(["one"]))
+    (sent,) = lab.server.embeddings
+    assert (sent.body["dimensions"], sent.body["truncate"]) == (4, "END")
+    run(lab.embedding(parameters=parameters).embed(["one"]))
+    assert len(lab.server.embeddings) == 1
+    run(lab.embedding().embed(["one"]))
+    assert len(lab.server.embeddings) == 2
+    assert "dimensions" not in lab.server.embeddings[1].body
+
+
 def test_another_rejection_is_raised(lab):
     lab.server.fail_next("400")
     with pytest.raises(RequestRejected, match="Scripted answer 400"):

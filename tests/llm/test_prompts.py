@@ -36,6 +36,7 @@ TINY = {
     "main_question": "What came of it?",
     "follow_ups": 3,
     "count": 4,
+    "document_date": "1866-07-27",
     "kinds": "- fact: particular things",
     "language": None,
 }
@@ -90,13 +91,13 @@ def test_the_extraction_prompt_in_full():
     system, user = Prompts().render(
         "extract_graph", text=DATA, entity_types="person, ship", other_types=True, claim_description=None, language=None
     )
-    assert "- type: one of: person, ship; where none fits, a short general noun of your own.\n" in system["content"]
+    assert "- type: one of: person, ship; where none fits, a short general noun.\n" in system["content"]
     assert "write types and descriptions in the language of the document.\n" in system["content"]
-    assert system["content"].endswith('"description":"…","strength":5}]}')
+    assert system["content"].endswith("on one line and nothing else; a list without records is empty.")
     assert user["content"] == f'<document id="d5542fbf">\n{DATA}\n</document d5542fbf>'
 
 
-@pytest.mark.parametrize(("claims", "limit"), [(None, 430), (CLAIM_DESCRIPTION, 700)])
+@pytest.mark.parametrize(("claims", "limit"), [(None, 345), (CLAIM_DESCRIPTION, 525)])
 def test_the_extraction_prompt_is_short(claims: str | None, limit: int):
     given = values("extract_graph", text="", other_types=True, claim_description=claims)
     messages = Prompts().render("extract_graph", **given)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import date
 
 import polars as pl
 import pytest
@@ -14,8 +15,9 @@ UNITS = pl.DataFrame(
     {"id": ["u1", "u2"], "batch": "b", "document_id": "d", "text": ["one", "two"], "extractor": None},
     schema_overrides={"extractor": pl.String},
 )
-DOCUMENTS = pl.DataFrame({"id": ["d"], "title": ["Ada"], "language": ["en"]})
-WITH_DOCUMENT = UNITS.with_columns(title=pl.lit("Ada"), language=pl.lit("en"))
+OF_DOCUMENT = {"title": pl.lit("Ada"), "language": pl.lit("en"), "document_date": pl.lit(None, pl.Date)}
+DOCUMENTS = pl.DataFrame({"id": ["d"]}).with_columns(**OF_DOCUMENT)
+WITH_DOCUMENT = UNITS.with_columns(**OF_DOCUMENT)
 
 
 def records(text: str) -> UnitExtraction:
@@ -87,7 +89,7 @@ def test_only_text_units_that_are_not_known_are_extracted():
     known = extract_text_units(WITH_DOCUMENT.head(1), fixed, "x")
     gone = extract_text_units(WITH_DOCUMENT.head(1).with_columns(id=pl.lit("u0")), fixed, "x")
     facts = KnownFacts(
-        pl.DataFrame({"id": ["u0", "u1"], "title": "Ada", "language": "en"}),
+        pl.DataFrame({"id": ["u0", "u1"]}).with_columns(**OF_DOCUMENT),
         pl.concat([known.entity_mentions, gone.entity_mentions]),
         known.relationship_mentions,
         known.covariates,
@@ -105,28 +107,73 @@ def test_only_text_units_that_are_not_known_are_extracted():
     assert batch.text_units["extractor"].to_list() == ["x", "x"]
 
 
+def with_losses(text: str) -> UnitExtraction:
+    return replace(
+        records(text), losses=Losses("InvalidAnswer: no JSON", 3, 1, 2) if text == "one" else Losses(guessed_repairs=1)
+    )
+
+
+def test_what_an_extraction_lacks_is_a_row_of_its_unit_and_kind():
+    found = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
+    assert found.errors.is_empty()
+    assert found.losses.select("source", "stage", "error").sort("source", "stage").rows() == [
+        ("u1", "dropped_records", "3 records of the wrong form were left out."),
+        ("u1", "glean", "The gleaning failed. InvalidAnswer: no JSON"),
+        ("u1", "guessed_repairs", "1 answers in broken JSON were repaired by guessing."),
+        ("u1", "invented_claims", "2 claims quote no passage of the text and were left out."),
+        ("u2", "guessed_repairs", "1 answers in broken JSON were repaired by guessing."),
+    ]
+
+
+@pytest.mark.parametrize(("left_alone", "expected"), [(False, ["one"]), (True, [])])
+def test_only_a_failed_gleaning_extracts_a_known_unit_again(left_alone, expected):
+    first = extract_text_units(WITH_DOCUMENT, each(with_losses), "x")
+    known = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *first[:3], first.losses)
+    asked: list[str] = []
+
+    def recovered(text: str) -> UnitExtraction:
+        asked.append(text)
+        return records(text)
+
+    alone = first.errors if left_alone else None
+    batch = extract_facts(DOCUMENTS, UNITS, first.errors, known, each(recovered), "x", alone)
+    assert asked == expected
+    assert batch.entity_mentions.sort("id").equals(first.entity_mentions)
+    assert batch.text_units["extractor"].to_list() == ["x", "x"]
+    assert set(batch.errors["source"]) == ({"u1", "u2"} if left_alone else {"u2"})
+
+
 @pytest.mark.parametrize(
-    ("extractor", "title", "expected"),
-    [(EXTRACTOR, "Ada", []), (EXTRACTOR, "Ben", ["one", "two"]), ("a model", "Ben", [])],
+    ("extractor", "changed", "expected"),
+    [
+        (EXTRACTOR, {"title": "Ada"}, []),
+        (EXTRACTOR, {"title": "Ben"}, ["one", "two"]),
+        (EXTRACTOR, {"document_date": date(1866, 7, 27)}, []),
+        ("a model", {"title": "Ben"}, []),
+        ("a model", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
+        (f"a model+{EXTRACTOR}", {"title": "Ben"}, ["one", "two"]),
+        (f"a model+{EXTRACTOR}", {"document_date": date(1866, 7, 27)}, ["one", "two"]),
+        (f"{EXTRACTOR}+off", {"document_date": date(1866, 7, 27)}, []),
+    ],
 )
-def test_another_title_extracts_again_where_the_extractor_reads_it(extractor, title, expected):
+def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_change(extractor, changed, expected):
     known = extract_text_units(WITH_DOCUMENT, fixed, extractor)
-    documents = WITH_DOCUMENT.select("id", "title", "language")
-    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates, known.losses)
+    documents = WITH_DOCUMENT.select("id", *OF_DOCUMENT)
+    facts = KnownFacts(documents, *known[:3], known.losses)
     asked: list[str] = []
 
     def recording(text: str) -> UnitExtraction:
         asked.append(text)
         return records(text)
 
-    renamed = DOCUMENTS.with_columns(title=pl.lit(title))
-    batch = extract_facts(renamed, UNITS, known.errors, facts, each(recording), extractor)
+    edited = DOCUMENTS.with_columns(**{name: pl.lit(value) for name, value in changed.items()})
+    batch = extract_facts(edited, UNITS, known.errors, facts, each(recording), extractor)
     assert asked == expected
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
 def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
-    left_out = Losses(("FESTIVAL", "SHIP", "SHIP"), ("MET",))
+    left_out = Losses(unlisted_entities=("FESTIVAL", "SHIP", "SHIP"), unlisted_relationships=("MET",))
     known = extract_text_units(WITH_DOCUMENT, each(lambda text: replace(records(text), losses=left_out)), "x")
     assert known.errors.is_empty()
     rows = known.losses.filter(source="u1").select("stage", "error", "hint").rows()
@@ -142,8 +189,7 @@ def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
             "Nothing has to be done. Add a type to GRAPHRAG_RELATIONSHIP_TYPES to keep what has it.",
         ),
     ]
-    documents = WITH_DOCUMENT.select("id", "title", "language")
-    facts = KnownFacts(documents, known.entity_mentions, known.relationship_mentions, known.covariates, known.losses)
+    facts = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *known[:3], known.losses)
     batch = extract_facts(DOCUMENTS, UNITS.head(1), known.errors, facts, fixed, "x")
     assert batch.errors["source"].to_list() == ["u1", "u1"]
     assert batch.text_units["extractor"].to_list() == ["x"]

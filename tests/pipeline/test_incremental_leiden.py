@@ -388,3 +388,18 @@ def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_sa
     )
     assert kept > 0.95 > 0.8 > kept_from_scratch
     assert found.modularity > 0.999 * found.fresh_modularity
+
+
+def test_a_new_resolution_applies_immediately() -> None:
+    ring = [clique(range(start, start + 4)) for start in range(0, 32, 4)]
+    bridges = {(start, (start + 4) % 32) if start < 28 else (0, 28): 2.0 for start in range(0, 32, 4)}
+    graph = graph_of({pair: weight for each in ring for pair, weight in each.items()} | bridges)
+    coarse, fine = ClusterOptions(40, resolution=0.3), ClusterOptions(40, resolution=3.0)
+    fewer, more = first(graph, coarse), first(graph, fine)
+    assert (
+        len(groups(fewer.members)) < len(groups(first(graph, ClusterOptions(40)).members)) <= len(groups(more.members))
+    )
+    assert groups(more.members) == {named(*range(start, start + 4)) for start in range(0, 32, 4)}
+    assert_frame_equal(then(fewer, graph, fine).members, more.members)
+    assert_frame_equal(then(more, graph, coarse).members, fewer.members)
+    assert then(fewer, graph, coarse).n_free == 0

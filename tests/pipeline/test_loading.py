@@ -96,6 +96,7 @@ def test_a_text_file_is_one_document(tmp_path: Path) -> None:
         "title": "Great Eastern",
         "text": "She sailed.\n  She came back.\n",
         "creation_date": "2001-09-09T01:46:40+00:00",
+        "document_date": None,
         "raw_data": None,
         "content_hash": stable_id("content", "Great Eastern", "She sailed.\n  She came back.\n", None),
         "format": "txt",

@@ -16,6 +16,7 @@ from graphrag_assets.pipeline.report_updates import (
     stale_reports,
 )
 from graphrag_assets.records import ReportMaterial, ReportRecord
+from graphrag_assets.store.schema import IMPORTED
 from graphrag_assets.text import count_tokens
 
 
@@ -87,15 +88,25 @@ def counting(written: list[int]):
     return write
 
 
-def test_every_community_has_a_report_and_the_deepest_level_is_written_first(written):
+def test_every_community_of_two_or_more_has_a_report_and_the_deepest_level_is_written_first(written):
     reports = community_reports(graph(), empty_reports(), counting(written), "w")
-    assert written == [2, 1]
+    assert written == [1, 1]
     assert reports.select("community", "level", "parent", "size", "title").rows() == [
         (0, 0, -1, 3, "Ben, Ada and Cork"),
         (1, 1, 0, 2, "Ben and Ada"),
-        (2, 1, 0, 1, "Cork"),
     ]
     assert "Ben went to Cork. [Data: Relationships (1)]" in reports["full_content"][0]
+
+
+@pytest.mark.parametrize(("model", "kept"), [("w", [0, 1]), (IMPORTED, [0, 1, 2])])
+def test_only_an_imported_report_on_an_entity_that_is_alone_stays(model, kept):
+    reports = community_reports(graph(), empty_reports(), write_reports, "w")
+    alone = reports[1:].with_columns(
+        id=pl.lit("alone"), community=pl.lit(2, pl.Int64), model=pl.lit(model), fingerprint=pl.lit(None, pl.String)
+    )
+    again = community_reports(graph(), pl.concat([reports, alone]), write_reports, "w")
+    assert again["community"].to_list() == kept
+    assert community_reports(graph(), again, write_reports, "w").equals(again)
 
 
 def test_unchanged_reports_are_kept_without_writing(written):
@@ -108,7 +119,7 @@ def test_unchanged_reports_are_kept_without_writing(written):
 def test_a_changed_description_rewrites_the_reports_of_its_communities_only(written):
     first = community_reports(graph(), empty_reports(), write_reports, "w")
     second = community_reports(graph("Ada was last."), first, counting(written), "w")
-    assert sum(written) == 2  # {a, b} and the whole; {c} stays
+    assert sum(written) == 2  # {a, b} and the whole; {c} is alone and has none
     changed = first.join(second, on="community", suffix="_new").filter(
         pl.col("fingerprint") != pl.col("fingerprint_new")
     )
@@ -126,20 +137,20 @@ def test_the_tokens_of_a_context_are_counted_when_its_report_is_written(monkeypa
     assert sorted(first["context_tokens"].to_list()) == sorted(count_tokens(contexts))
     monkeypatch.setattr(reports, "count_tokens", lambda texts, _: [-1 for _ in texts])
     again = community_reports(graph("Ada was last."), first, write_reports, "r")
-    assert again["context_tokens"].to_list() == [-1, -1, first["context_tokens"][2]]
+    assert again["context_tokens"].to_list() == [-1, -1]
 
 
 def test_another_reporter_rewrites_all(written):
     first = community_reports(graph(), empty_reports(), write_reports, "w")
     community_reports(graph(), first, counting(written), "other")
-    assert sum(written) == 3
+    assert sum(written) == 2
 
 
 def test_reports_written_from_other_inputs_are_stale():
     reports = community_reports(graph(), empty_reports(), write_reports, "w")
     assert stale_reports(graph(), reports, "w").to_list() == []
     assert stale_reports(graph("Ada was last."), reports, "w").to_list() == [0, 1]
-    assert stale_reports(graph(), reports.filter(pl.col("community") != 2), "w").to_list() == [2]
+    assert stale_reports(graph(), reports.filter(pl.col("community") != 1), "w").to_list() == [1]
 
 
 def standing_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
@@ -157,7 +168,7 @@ def test_a_report_that_another_writer_stood_in_for_makes_none_stale():
 
     reports = community_reports(graph("Ada was first. " * 16), empty_reports(), write, "w", tight)
     assert "-----Reports-----" in seen[-1]
-    assert reports["model"].to_list() == ["w", "stand-in", "stand-in"]
+    assert reports["model"].to_list() == ["w", "stand-in"]
     assert stale_reports(graph("Ada was first. " * 16), reports, "w", tight).to_list() == []
     assert stale_reports(graph("Ada was last. " * 16), reports, "w", tight).to_list() == [0, 1]
 

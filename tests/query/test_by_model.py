@@ -90,6 +90,7 @@ def hasty(server: OpenAIServer, index_file: Path, tmp_path: Path) -> GraphRAG:
     return rag_of(server, index_file, tmp_path, max_retries=0)
 
 
+@pytest.mark.extended
 def test_failed_part_of_a_global_search_is_reported_and_keeps_the_others(hasty: GraphRAG, server) -> None:
     whole = hasty.global_(QUESTION, **SMALL)
     parts = whole.usage["map"].calls

@@ -114,3 +114,8 @@ def test_errors_are_one_line(index_file: Path) -> None:
         assert result.exit_code == 1
         assert said in result.output
         assert "Traceback" not in result.output
+
+
+def test_types_of_relationships_reach_the_search(index_file: Path) -> None:
+    printed = query(index_file, "local", QUESTION, "--relationship-type", "MET").output
+    assert "The filter names the relationship type 'MET', which the index does not have." in printed

@@ -28,10 +28,12 @@ def index(sample_index, monkeypatch):
     return sample_index.root / "index"
 
 
+@pytest.mark.extended
 def test_streamed_answers_of_the_guide_are_real(index) -> None:
     assert examples.embedded(index) == examples.shown(), AGAIN
 
 
+@pytest.mark.extended
 def test_python_of_the_guide_prints_the_output_it_shows(index, capsys) -> None:
     names: dict[str, object] = {}
     for code in blocks("docs/query.md", "python"):

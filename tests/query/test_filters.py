@@ -5,11 +5,14 @@ has to be what the other holds.
 """
 
 import json
+import shutil
 from collections.abc import Callable
+from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -42,6 +45,7 @@ DOCUMENTS = {
     "sale": ("money", {"year": "1866", "tags": ["money"]}),
     "secret": ("money", {"year": "1866", "sealed": True, "a/b~c": 7}),
 }
+DATES = {"voyage": date(1858, 8, 5), "sale": date(1866, 1, 31), "secret": None}
 
 # document, text
 UNITS = [
@@ -70,15 +74,15 @@ ENTITY_MENTIONS = [
 ]
 ALIASES = [("secret", "hudson the bribed", "hudson")]
 
-# text unit, source, target, description, strength
+# text unit, source, target, description, strength, type
 RELATIONSHIP_MENTIONS = [
-    (0, "Niagara", "Agamemnon", "They met.", 3.0),
-    (0, "Hudson", "Niagara", "Hudson commanded the Niagara.", 5.0),
-    (1, "Hudson", "Valentia", "Hudson landed at Valentia.", 2.0),
-    (2, "Gooch", "Agamemnon", "Gooch bought the Agamemnon.", 4.0),
-    (3, "HUDSON THE BRIBED", "Niagara", "Hudson hid the zanzibar bribe in the Niagara.", 9.0),
-    (3, "Gooch", "HUDSON THE BRIBED", "Gooch bribed Hudson for zanzibar.", 8.0),
-    (4, "Moriarty", "Gooch", "The zanzibar spy paid Gooch.", 7.0),
+    (0, "Niagara", "Agamemnon", "They met.", 3.0, "MET"),
+    (0, "Hudson", "Niagara", "Hudson commanded the Niagara.", 5.0, "COMMANDED"),
+    (1, "Hudson", "Valentia", "Hudson landed at Valentia.", 2.0, "VISITED"),
+    (2, "Gooch", "Agamemnon", "Gooch bought the Agamemnon.", 4.0, "BOUGHT"),
+    (3, "HUDSON THE BRIBED", "Niagara", "Hudson hid the zanzibar bribe in the Niagara.", 9.0, "BRIBED"),
+    (3, "Gooch", "HUDSON THE BRIBED", "Gooch bribed Hudson for zanzibar.", 8.0, "BRIBED"),
+    (4, "Moriarty", "Gooch", "The zanzibar spy paid Gooch.", 7.0, "PAID"),
 ]
 
 # text unit, subject, description
@@ -127,6 +131,7 @@ def write(folder: Path, documents: list[str]) -> Path:
                 "title": [d.title() for d in documents],
                 "source": [f"{DOCUMENTS[d][0]}/{d}.txt" for d in documents],
                 "batch": [DOCUMENTS[d][0] for d in documents],
+                "document_date": [DATES[d] for d in documents],
                 "raw_data": [json.dumps(DOCUMENTS[d][1]) for d in documents],
                 "text": ["".join(t for _, own, t in units if own == d) for d in documents],
             }
@@ -145,8 +150,8 @@ def write(folder: Path, documents: list[str]) -> Path:
             title_key=key("title"), n_sentences=pl.lit(1, pl.Int64)
         ),
         schema.RELATIONSHIP_MENTIONS: mentions(
-            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength"
-        ).with_columns(source_key=key("source"), target_key=key("target"), type=pl.lit("")),
+            RELATIONSHIP_MENTIONS, "source", "target", "description", "strength", "type"
+        ).with_columns(source_key=key("source"), target_key=key("target")),
         schema.COVARIATES: mentions(CLAIMS, "subject_id", "description").with_columns(
             subject_key=key("subject_id"), object_id=pl.lit("NONE"), object_key=pl.lit("none"), status=pl.lit("TRUE")
         ),
@@ -249,7 +254,7 @@ def test_relationships_are_those_of_an_index_of_the_allowed_documents(whole, ind
     def shown(reader: Reader, scope: Any = EVERYTHING) -> list[tuple]:
         found = relationships_around(reader, numbers(reader, "entities", scope), 100, scope=scope)
         ends = pl.concat_list(pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target"))
-        columns = [ends.list.join(" "), "description", "weight", "combined_degree", "in_network", "links"]
+        columns = [ends.list.join(" "), "type", "description", "weight", "combined_degree", "in_network", "links"]
         return sorted(found.select(columns).rows())
 
     assert shown(whole, scope) == shown(part)
@@ -378,6 +383,14 @@ def test_the_type_of_an_entity_is_the_one_that_the_allowed_text_gives(whole: Rea
         (Filter(metadata={"a/b~c": 7}), ["secret"]),
         (Filter(batches="money", metadata={"year": 1866}, documents="Sale"), ["sale"]),
         (Filter(batches="ships", documents="Sale"), []),
+        (Filter(as_of="1858-08-05"), ["voyage"]),
+        (Filter(as_of=date(1858, 8, 4)), []),
+        (Filter(as_of="1866-01"), ["sale", "voyage"]),
+        (Filter(as_of="1866"), ["sale", "voyage"]),
+        (Filter(since="1866-01-31"), ["sale"]),
+        (Filter(since="1858-08", as_of="1858"), ["voyage"]),
+        (Filter(since="1858", documents="Sale"), ["sale"]),
+        (Filter(since="1867"), []),
     ],
 )
 def test_documents_are_chosen_by_batch_name_and_metadata(whole: Reader, filter: Filter, documents: list[str]) -> None:
@@ -397,6 +410,7 @@ def test_a_filter_that_leaves_nothing_gives_empty_contexts(whole: Reader) -> Non
         (Filter(batches="shops"), r"batch 'shops', which the index does not have\. The index has: ships, money"),
         (Filter(documents="Voyages"), r"document 'Voyages'.* The index has: Voyage, "),
         (Filter(entity_types="ship"), r"entity type 'ship'"),
+        (Filter(relationship_types="MEET"), r"relationship type 'MEET'.* The index has: "),
         (Filter(metadata={"yeer": 1866}), r"metadata key 'yeer'.* The index has: year, "),
         (Filter(metadata={"year": 1867}), r"value of 'year' in the metadata 1867.* The index has: 1866, 1858"),
         (Filter(metadata={"sealed": 1}), r"value of 'sealed' in the metadata 1"),
@@ -415,6 +429,8 @@ def test_unknown_value_is_an_error_that_lists_known_values(whole: Reader, filter
         {"metadata": ["year"]},
         {"metadata": {"year": None}},
         {"metadata": {"year": []}},
+        {"as_of": "last week"},
+        {"since": "1858-8-5"},
     ],
 )
 def test_a_filter_of_another_kind_is_refused(given: dict[str, Any]) -> None:
@@ -444,3 +460,74 @@ def test_text_that_looks_like_sql_is_just_a_value(whole: Reader) -> None:
         ):
             with pytest.raises(QueryError, match="does not have"):
                 scope_of(whole, filter)
+
+
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
+def test_every_method_takes_dates(whole: Reader, method: str) -> None:
+    with GraphRAG(whole.path) as rag:
+        early = rag.context(method, "Who commanded the Niagara?", as_of="1858")
+        assert "Gooch" not in early.text
+        assert early.text == rag.context(method, "Who commanded the Niagara?", documents="voyage").text
+
+
+def test_sources_and_claims_show_the_dates_of_documents(whole: Reader, index_of: Callable[..., Reader]) -> None:
+    with GraphRAG(whole.path) as rag, GraphRAG(index_of("secret").path) as undated:
+        text = rag.context("local", "Who commanded the Niagara?").text
+        assert "id|document_date|context|text\n" in text
+        assert "id|document_date|entity|object_id" in text
+        assert "|1858-08-05|Voyage|The Niagara met" in text
+        assert "document_date" not in undated.context("local", "Who commanded the Niagara?").text
+
+
+def test_dates_are_refused_where_no_document_has_one(index_of: Callable[..., Reader]) -> None:
+    with pytest.raises(QueryError, match=r"no document of the index has one.* GRAPHRAG_DATE_COLUMN"):
+        scope_of(index_of("secret"), Filter(since="1858"))
+
+
+def test_publications_of_older_versions_have_no_dates(whole: Reader, tmp_path: Path) -> None:
+    older = tmp_path / "graphrag.duckdb"
+    shutil.copyfile(whole.path, older)
+    with duckdb.connect(str(older)) as connection:
+        connection.execute("ALTER TABLE documents DROP COLUMN document_date")
+    with GraphRAG(older) as rag:
+        assert "document_date" not in rag.context("local", "Who commanded the Niagara?").text
+        with pytest.raises(QueryError, match="no document of the index has one"):
+            rag.basic("Who commanded the Niagara?", since="1858")
+
+
+def test_types_limit_relationships_but_neither_entities_nor_text(whole: Reader) -> None:
+    scope = scope_of(whole, Filter(relationship_types=["BRIBED", "MET"]))
+    entities = numbers(whole, "entities", scope)
+    assert entities == numbers(whole, "entities")
+    found = relationships_around(whole, entities, 100, scope=scope)
+    assert sorted(found["type"]) == ["BRIBED", "BRIBED", "MET"]  # of BRIBED and COMMANDED, the first by name
+    assert found["combined_degree"].to_list() == [4, 3, 3]  # of these relationships alone
+    assert scope.allowed("text_unit") is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "types", "shown"),
+    [
+        ({}, "COMMANDED", ["BRIBED"]),  # the pair has both types, and most mentions, or the first by name, one
+        ({"documents": "voyage"}, "COMMANDED", ["COMMANDED"]),
+        ({"documents": "voyage"}, "BRIBED", []),
+        ({"as_of": "1857"}, "COMMANDED", []),
+        ({"entity_types": "SHIP"}, "MET", ["MET"]),
+    ],
+)
+def test_a_relationship_is_allowed_if_an_allowed_text_gives_it_the_type(
+    whole: Reader, limits: dict[str, Any], types: str, shown: list[str]
+) -> None:
+    scope = scope_of(whole, Filter(**limits, relationship_types=types))
+    found = relationships_around(whole, numbers(whole, "entities", scope), 100, scope=scope)
+    assert found["type"].to_list() == shown
+
+
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
+def test_every_method_takes_types_of_relationships(whole: Reader, method: str) -> None:
+    with GraphRAG(whole.path) as rag:
+        assert "Gooch bought" not in "".join(
+            section.text
+            for section in rag.context(method, "What did Gooch buy?", relationship_types="MET").sections
+            if section.name == "Relationships"
+        )

@@ -103,3 +103,13 @@ def test_without_any_report_the_frame_of_reports_is_empty(tmp_path: Path, method
     assert context.frames["reports"].is_empty()
     assert {"human_readable_id", "title", "rank", "in_context"} <= set(context.frames["reports"].columns)
     assert GraphRAG(path).search(method, "What happened?").answer
+
+
+def test_an_index_of_entities_that_are_alone_is_answered_from_the_text(start_with) -> None:
+    project = start_with({"a.md": "The Agamemnon was a ship of the line.", "b.md": "The Niagara was a frigate."})
+    assert project.sql("SELECT max(size) FROM communities") == [(1,)]
+    assert project.sql("SELECT count(*) FROM community_reports") == [(0,)]
+    assert project.sql("SELECT DISTINCT kind FROM embeddings ORDER BY 1") == [("entity",), ("text_unit",)]
+    rag = GraphRAG(project.root / "index")
+    for options in ({}, {"dynamic": True}):
+        assert "frigate" in rag.global_("What was the Niagara?", **options).answer

@@ -233,7 +233,7 @@ def test_global_search_without_a_report_of_the_rank_answers_that_it_cannot(rag: 
         ("global", {"seed": "x"}, r"seed is 'x'; it must be a whole number\."),
         ("drift", {"primer_folds": 0}, r"primer_folds is 0"),
         ("drift", {"max_calls": True}, r"max_calls is True"),
-        ("drift", {"local": {"top_k_entities": 3}}, r"local is .*LocalOptions"),
+        ("drift", {"local": 3}, r"local is .*LocalOptions"),
         ("basic", {"k": 10**30}, r"k is 10+; .* to 1,000,000,000"),
     ],
 )

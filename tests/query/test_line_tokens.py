@@ -14,15 +14,17 @@ TABLES = {
     "Entities": ("entities", ENTITIES),
     "Relationships": ("(SELECT * REPLACE (round(weight, 2) AS weight), 1 + number % 999 AS links FROM "
                       "(SELECT *, human_readable_id AS number FROM relationships))", RELATIONSHIPS),
-    "Claims": ("covariates", CLAIMS),
-    "Sources": ("text_units", SOURCES),
+    "Claims": ("(SELECT c.*, document_date FROM covariates c JOIN documents d ON d.id = c.document_id)", CLAIMS),
+    "Sources": ("(SELECT t.*, document_date FROM text_units t JOIN documents d ON d.id = t.document_id)", SOURCES),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("section", TABLES)
 def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project, section: str):
     table, layout = TABLES[section]
-    rows = GraphRAG(sample_index.root / "index").sql(f"SELECT * FROM {table}")
+    reader = GraphRAG(sample_index.root / "index").index.reader()
+    rows = reader.query(f"SELECT * FROM {table}")
+    layout = layout.with_dates(reader) if section in ("Claims", "Sources") else layout
     assert rows.height > 10
     assert rows["line_tokens"].to_list() == count_tokens(lines_of(layout, rows))
     if layout.short_counted in rows.columns:

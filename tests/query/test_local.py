@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import METHODS, GraphRAG
+from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Layout, fill
+from graphrag_assets.query.drift import DriftOptions, primer_context
+from graphrag_assets.query.filters import EVERYTHING
+from graphrag_assets.query.global_search import GlobalOptions
 from graphrag_assets.query.local import (
     LocalOptions,
     claims_about,
@@ -40,7 +44,7 @@ def test_sections_come_in_the_order_of_graphrag_with_its_headings(reader: Reader
         "Claims",
         "Sources",
     ]
-    assert "-----Entities-----\nid|entity|description|number of relationships\n1|Niagara|" in context.text
+    assert "-----Entities-----\nid|entity|type|description|number of relationships\n1|Niagara|" in context.text
     assert "-----Sources-----\nid|context|text\n0|Document 0|The Agamemnon and the Niagara met" in context.text
 
 
@@ -168,12 +172,12 @@ def test_columns_can_be_left_out_or_named(reader: Reader) -> None:
         include_covariates=False,
     )
     text = local_context(reader, QUESTION, options).text
-    assert "-----Entities-----\nid|entity|description\n" in text
-    assert "-----Relationships-----\nid|source|target|description|links\n" in text
+    assert "-----Entities-----\nid|entity|type|description\n" in text
+    assert "-----Relationships-----\nid|source|target|type|description|links\n" in text
     assert "-----Reports-----\nid|title|rank|content\n0|Agamemnon, Niagara" in text
     assert "-----Claims-----" not in text
     named = local_context(reader, QUESTION, LocalOptions(rank_description="ties")).text
-    assert "id|entity|description|ties\n1|Niagara|The Niagara was an American frigate.|2\n" in named
+    assert "id|entity|type|description|ties\n1|Niagara|THING|The Niagara was an American frigate.|2\n" in named
 
 
 def test_reports_below_the_minimum_rank_are_not_used(reader: Reader) -> None:
@@ -220,7 +224,7 @@ def test_several_hops_reach_beyond_the_neighbors(reader: Reader) -> None:
     assert reached(2) == {"William Hudson", "Niagara", "Agamemnon"}
     assert reached(4) >= {"Valentia", "Great Eastern"}
     far = local_context(reader, Question("Whom did William Hudson meet?"), LocalOptions(top_k_entities=1, hops=3))
-    assert "id|source|target|description|weight|hop\n" in far.text
+    assert "id|source|target|type|description|weight|hop\n" in far.text
     assert far.frames["relationships"]["hop"].to_list() == sorted(far.frames["relationships"]["hop"])
     assert numbers(far.frames["entities"])[0] == HUDSON
     assert numbers(far.frames["entities"]) == [HUDSON, NIAGARA]
@@ -276,3 +280,61 @@ def test_sql_in_questions_names_and_filters_stays_text(rag: GraphRAG, method: st
     with pytest.raises(QueryError):
         rag.local("Who?", exclude_entity_names=text)
     assert all(rag.sql(f"SELECT * FROM {table}").equals(before[table]) for table in tables)
+
+
+def test_reports_can_be_read_as_their_summaries(reader: Reader) -> None:
+    whole, short = (
+        local_context(reader, QUESTION, LocalOptions(use_community_summary=use), EVERYTHING).sections[0]
+        for use in (False, True)
+    )
+    rows = short.frame.filter("in_context")
+    assert [passage.text for passage in short.passages] == rows["summary"].to_list()
+    assert [passage.text for passage in whole.passages] == whole.frame.filter("in_context")["full_content"].to_list()
+    primer = primer_context(reader, QUESTION, DriftOptions(use_community_summary=True)).sections[0]
+    assert {passage.text for passage in primer.passages} <= set(primer.frame["summary"])
+
+
+def test_options_shared_with_graphrag_have_its_defaults() -> None:
+    of_graphrag = {
+        "text_unit_prop": 0.5,
+        "community_prop": 0.15,
+        "top_k_entities": 10,
+        "top_k_relationships": 10,
+        "max_context_tokens": 12_000,
+        "include_entity_rank": True,
+        "rank_description": "number of relationships",
+        "include_relationship_weight": True,
+        "relationship_ranking_attribute": "rank",
+        "use_community_summary": False,
+        "include_community_rank": False,
+        "min_community_rank": 0,
+        "return_candidate_context": False,
+    }
+    options = LocalOptions()
+    others = {name for name, value in of_graphrag.items() if getattr(options, name) != value}
+    assert others == {"relationship_ranking_attribute", "return_candidate_context"}  # the docstring says so
+    of_graphrag = {
+        "community_level": 2,
+        "min_community_rank": 0,
+        "max_context_tokens": 12_000,
+        "use_community_summary": False,
+        "include_community_rank": True,
+        "include_community_weight": True,
+        "max_reduce_tokens": 12_000,
+        "general_knowledge": False,
+        "dynamic": False,
+    }
+    assert {name for name, value in of_graphrag.items() if getattr(GlobalOptions(), name) != value} == set()
+
+
+@pytest.mark.parametrize("budget", [40, 120, 2000])
+def test_basic_search_reads_the_claims_of_its_passages_within_their_share(reader: Reader, budget: int) -> None:
+    options = BasicOptions(k=4, claims_prop=0.3, max_context_tokens=budget)
+    context = basic_context(reader, Question("What was sold for £25,000?"), options)
+    found = {section.name: section for section in context.sections}
+    assert context.tokens <= budget
+    assert set(found["Claims"].frame["text_unit_number"]) <= set(found["Sources"].frame["human_readable_id"])
+    if budget == 2000:
+        assert "The Great Eastern was sold for £25,000 to new owners." in found["Claims"].text
+    without = basic_context(reader, Question("What was sold for £25,000?"), BasicOptions(k=4))
+    assert [section.name for section in without.sections] == ["Sources"]

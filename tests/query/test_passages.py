@@ -107,6 +107,7 @@ def news(tmp_path_factory):
         yield project, made
 
 
+@pytest.mark.extended
 def test_ranking_without_links_between_passages_is_that_of_the_text(news: tuple[Project, object]):
     project, made = news
     assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]
@@ -153,7 +154,7 @@ def test_an_empty_ranking_is_an_empty_frame(rag):
     [
         ({"method": "best"}, "method is 'best'; it must be 'graph' or 'text' or 'words' or 'vectors'"),
         ({"k": 0}, "k is 0; it must be a whole number from 1"),
-        ({"depth": 2}, "Unknown search option depth. The options are: batches, callbacks, conversation"),
+        ({"depth": 2}, "Unknown search option depth. The options are: as_of, batches, callbacks, conversation"),
         ({"max_context_tokens": 100}, "Unknown search option max_context_tokens"),
         ({"documents": "Nowhere"}, "Nowhere"),
     ],

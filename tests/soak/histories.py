@@ -19,7 +19,7 @@ from graphrag_assets.interop.importer import import_index
 from graphrag_assets.store.imports import unfinished
 from tests.comparison import index_all, index_at
 from tests.hostile.history import IMPORTED, IndexHistory
-from tests.kills import embedding_key, stored_answers, unstored
+from tests.kills import asked, embedding_key, stored_answers, unstored
 from tests.openai_server import OpenAIServer, running
 from tests.soak.command import ENDED, KILLED
 from tests.soak.summary import SECRETS, Summary, run_command
@@ -113,7 +113,7 @@ class ProcessHistory(IndexHistory):
 
     def account(self, operation: str, was_killed: bool, before: set[tuple[str, str]]) -> None:
         """Requests are paid once: only those in flight at a kill are lost."""
-        sent = list(self.server.requests)
+        sent = asked(self.server)
         lost = unstored(sent, before, stored_answers(self.index_folder))
         known = {key for kind, key in before if kind == "embedding"}
         repeated = sum(

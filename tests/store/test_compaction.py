@@ -29,6 +29,7 @@ def documents(revision: int, n: int = 4000) -> pl.DataFrame:
             "title": f"revision {revision}",
             "text": texts,
             "creation_date": "2026-01-01",
+            "document_date": None,
             "raw_data": None,
             "encoding": None,
             "content_hash": "h",

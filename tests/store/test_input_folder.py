@@ -9,7 +9,7 @@ import pytest
 from upath import UPath
 
 from graphrag_assets.errors import InputError, RefusedFileError
-from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 
 def write(root: Path, *paths: str) -> InputFolder:
@@ -203,3 +203,65 @@ def test_a_time_that_no_calendar_has_is_a_time(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "stat", stat)
     (file,) = folder.files("a")
     assert file.modified.year in (1, 9999)
+
+
+def into_a_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def into_a_link_that_leads_out(file: Path) -> None:
+    (file.parents[2] / "secret.txt").write_text("secret")
+    file.symlink_to(file.parents[2] / "secret.txt")
+
+
+def into_a_file_that_is_too_large(file: Path) -> None:
+    file.write_bytes(b"x" * 101)
+
+
+def into_a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+SWAPS = {
+    into_a_pipe: "no regular file",
+    into_a_link_that_leads_out: "outside of the input folder",
+    into_a_file_that_is_too_large: "the limit is",
+    into_a_folder: "Is a directory",
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS, ids=lambda swap: swap.__name__)
+@pytest.mark.parametrize("use", [SourceFile.read, SourceFile.content_hash])
+def test_a_file_that_is_swapped_after_it_was_listed_is_refused(tmp_path: Path, swap, use) -> None:
+    write(tmp_path / "input", "b/x.md")
+    (listed,) = InputFolder(str(tmp_path / "input"), max_file_bytes=100).files("b")
+    (tmp_path / "input/b/x.md").unlink()
+    swap(tmp_path / "input/b/x.md")
+    with pytest.raises(OSError, match=SWAPS[swap]):
+        use(listed)
+
+
+def test_a_folder_that_is_swapped_for_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "input", "b/c/x.md")
+    write(tmp_path, "private/x.md")
+    (listed,) = InputFolder(str(tmp_path / "input")).files("b")
+    (tmp_path / "input/b/c").rename(tmp_path / "elsewhere")
+    (tmp_path / "input/b/c").symlink_to(tmp_path / "private")
+    with pytest.raises(RefusedFileError, match="outside of the input folder"):
+        listed.read()
+
+
+def test_a_file_that_has_grown_since_it_was_listed_is_read_whole(tmp_path: Path) -> None:
+    (listed,) = write(tmp_path, "b/x.md").files("b")
+    (tmp_path / "b/x.md").write_bytes(b"x" * 1000)
+    assert listed.read() == b"x" * 1000
+
+
+def test_only_files_of_the_pattern_count(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "a.md", "b/x.txt", "b/txt/y.md", "c/z.md")
+    folder = InputFolder(str(tmp_path), pattern=r"\.txt$")
+    assert folder.batches() == ["a.txt", "b", "c"]
+    assert [paths(folder, batch) for batch in folder.batches()] == [["a.txt"], ["b/x.txt"], []]
+    assert not folder.has("a.md")
+    assert paths(folder, "a.md") == []
+    assert folder.digest("b") != InputFolder(str(tmp_path)).digest("b")

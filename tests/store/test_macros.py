@@ -319,6 +319,7 @@ def test_null_is_the_default_and_less_than_nothing_is_nothing(index):
     assert prepared == index.execute("FROM search_text('cable')").fetchall()
 
 
+@pytest.mark.extended
 def test_claims_are_found_by_their_words(index):
     texts = "SELECT human_readable_id, subject_id || ' ' || description FROM covariates ORDER BY id LIMIT 20"
     for number, text in index.execute(texts).fetchall():
@@ -341,3 +342,12 @@ def test_claims_are_found_by_their_words(index):
 )
 def test_a_title_that_is_no_text_is_that_of_no_entity(index, call):
     assert index.execute(f"FROM {call}").fetchall() == []
+
+
+@pytest.mark.parametrize("macro", ["neighbors('Cyrus Field')", "path_between('Cyrus Field', 'William Thomson')"])
+def test_steps_in_the_graph_have_the_type_of_their_relationship(index, macro):
+    steps = index.execute(
+        f"SELECT relationship_type, r.type FROM {macro} s JOIN relationships r ON r.human_readable_id = s.relationship"
+    ).fetchall()
+    assert steps
+    assert all(shown == own for shown, own in steps)

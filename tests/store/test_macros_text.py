@@ -139,6 +139,7 @@ def foreign(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.extended
 def test_search_finds_texts_in_any_language(foreign):
     reader = CurrentPublication(foreign).reader()
     for number, question in enumerate(FOREIGN.values()):

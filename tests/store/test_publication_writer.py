@@ -43,6 +43,7 @@ DOCUMENTS = pl.DataFrame(
         "title": "d",
         "text": "Ada met Ben. Ben met Eve.",
         "creation_date": "2026-01-01",
+        "document_date": None,
         "raw_data": None,
         "encoding": None,
         "content_hash": "h",
@@ -263,6 +264,7 @@ def _publish(path: Path, folder: Path) -> None:
     publish(WorkingDatabase(path), folder)
 
 
+@pytest.mark.extended
 def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     context = multiprocessing.get_context("spawn")
     publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]

@@ -143,6 +143,7 @@ def _commit_batches(path: Path, name: str, commits: int) -> None:
             replace_batch(connection, schema.TEXT_UNITS, f"{name}-{i}", text_units(f"{name}-{i}", "x", "y"))
 
 
+@pytest.mark.extended
 def test_writers_in_many_processes_queue_and_lose_nothing(working):
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_commit_batches, args=(working.path, f"w{n}", 5)) for n in range(4)]

@@ -30,7 +30,7 @@ WITH units AS (
     FROM text_units t JOIN unit_names n ON n.number = t.human_readable_id GROUP BY ALL
 )
 SELECT n.id, d.human_readable_id, d.title, d.text, coalesce(u.text_unit_ids, []) AS text_unit_ids, d.creation_date,
-       d.raw_data::VARCHAR AS raw_data
+       d.raw_data::VARCHAR AS raw_data, d.document_date::VARCHAR AS document_date
 FROM documents d
 JOIN kept_documents k ON k.number = d.human_readable_id
 JOIN names n ON n.table_name = 'documents' AND n.number = d.human_readable_id

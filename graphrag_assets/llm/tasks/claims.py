@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from graphrag_assets.iso_dates import period
 from graphrag_assets.llm.tasks.answer_forms import Form, Text, as_text
-from graphrag_assets.llm.tasks.iso_dates import period
 from graphrag_assets.records import ClaimRecord
 from graphrag_assets.text import sentences, title_key
 
@@ -52,14 +52,15 @@ class ExtractedClaim(Form):
     source_text: Text = ""
 
 
-def claim_records(claims: Iterable[ExtractedClaim], text: str) -> list[ClaimRecord]:
-    """The claims, each once.
+def claim_records(claims: Iterable[ExtractedClaim], text: str) -> tuple[list[ClaimRecord], int]:
+    """The claims, each once, and the number of invented ones.
 
     A claim without a subject, without a statement, or without a similar passage in `text` (invented by the model)
     is dropped. `source_text` is always a literal part of `text`.
     """
     source = SourceText(text)
     records: dict[tuple[str, str, str, str], ClaimRecord] = {}
+    n_invented = 0
     for claim in claims:
         subject, object_ = (" ".join(name.split()) for name in (claim.subject, claim.object))
         stated = claim.source_text or claim.description
@@ -67,6 +68,7 @@ def claim_records(claims: Iterable[ExtractedClaim], text: str) -> list[ClaimReco
             continue
         quoted = source.find(stated)
         if quoted is None:
+            n_invented += 1
             continue
         start, end = period(claim.start_date, claim.end_date)
         record = ClaimRecord(
@@ -83,7 +85,7 @@ def claim_records(claims: Iterable[ExtractedClaim], text: str) -> list[ClaimReco
         known = records.setdefault(key, record)
         if len(record.description) > len(known.description):
             records[key] = replace(known, description=record.description)
-    return list(records.values())
+    return list(records.values()), n_invented
 
 
 # A word, or a single character of the scripts that put no spaces between words.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
@@ -21,6 +22,8 @@ PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
 TYPES = "extract_graph_types"
 """The template of what is added to the first one for wanted relationship types and closed lists of types."""
+DATE = "extract_graph_date"
+"""The template of what is added for documents with a date."""
 WITH_CLAIMS = "extract_all"
 """The task in the ledger with claims, whose answers are longer."""
 ENTITY_TYPES = ("organization", "person", "geo", "event")
@@ -97,9 +100,16 @@ class ExtractGraphWithClaims(ExtractGraph):
 
 
 async def extract_text_unit(
-    chat: Chat, prompts: Prompts, text: str, options: ExtractionOptions = _DEFAULTS, origin: Origin = NOWHERE
+    chat: Chat,
+    prompts: Prompts,
+    text: str,
+    options: ExtractionOptions = _DEFAULTS,
+    origin: Origin = NOWHERE,
+    document_date: date | None = None,
 ) -> UnitExtraction:
     """What `text` says: its entities and relationships, and its claims if the options want them.
+
+    Relative dates in it refer to `document_date`, if there is one.
 
     Raises:
         Exception: what `chat` raises, except for gleanings: these keep the answers before them.
@@ -115,6 +125,10 @@ async def extract_text_unit(
     )
     if options.adds_types:
         messages = _with_types(messages, prompts, options)
+    if document_date:
+        (dated,) = prompts.render(DATE, document_date=document_date)
+        *before, last = messages
+        messages = (*before, Message(role=last["role"], content=f"{last['content']}\n\n{dated['content']}"))
 
     def asking_for_more(answers: Sequence[ExtractGraph]) -> str:
         (message,) = prompts.render(MORE, listed=listed(answers), claim_description=claims)
@@ -122,11 +136,18 @@ async def extract_text_unit(
 
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
-    answers = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
+    answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
     found = graph_records(answers, options)
     unwanted = _entities(answers, options).unwanted
-    claims_found = (one for one in _claims(answers) if title_key(_name(one.subject)) not in unwanted)
-    return replace(found, claims=claim_records(claims_found, text))
+    wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
+    stated, n_invented = claim_records(wanted, text)
+    losses = replace(
+        losses,
+        invented_claims=n_invented,
+        unlisted_entities=found.losses.unlisted_entities,
+        unlisted_relationships=found.losses.unlisted_relationships,
+    )
+    return replace(found, claims=stated, losses=losses)
 
 
 def _with_types(messages: Sequence[Message], prompts: Prompts, options: ExtractionOptions) -> tuple[Message, ...]:
@@ -171,7 +192,11 @@ def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = 
     entities = _entities(answers, options)
     found = (record for answer in answers for record in answer.relationships)
     relationships, unlisted = _relationships(found, entities.unwanted, options)
-    return UnitExtraction(entities.records, relationships, losses=Losses(entities.unlisted, unlisted))
+    return UnitExtraction(
+        entities.records,
+        relationships,
+        losses=Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted),
+    )
 
 
 class _Entities(NamedTuple):

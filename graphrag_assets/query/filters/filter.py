@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query.filters.scope import EVERYTHING, Scope, size
-from graphrag_assets.query.option_types import Options, Texts
+from graphrag_assets.query.option_types import FirstDay, LastDay, Options, Texts
 from graphrag_assets.store.publication_reader import Reader
 
 Value = str | int | float | bool
@@ -49,8 +50,12 @@ class Filter(Options):
         batches: names of batches.
         documents: ids, titles or sources of documents.
         entity_types: types of entities.
+        relationship_types: types of relationships; one is enough where a relationship has several (column `types`).
         metadata: for a key of `documents.raw_data` the value it must have, or several of which one is enough. If
             raw_data has a list, one of its elements is enough.
+        as_of: the latest date of documents, included; of a month (1866-07) or a year, its last day. Documents without a
+            date are excluded.
+        since: the earliest date of documents, included; likewise, the first day.
     """
 
     noun: ClassVar[str] = "filter"
@@ -58,14 +63,17 @@ class Filter(Options):
     batches: Texts = ()
     documents: Texts = ()
     entity_types: Texts = ()
+    relationship_types: Texts = ()
     metadata: Metadata = ()
+    as_of: LastDay = None
+    since: FirstDay = None
 
 
 def scope_of(reader: Reader, filter: Filter | None) -> Scope:
     """The rows that `filter` allows in the publication of `reader`; kept with the reader for the next question.
 
     Raises:
-        QueryError: the index has no such batch, document or type, or no such key or value of metadata.
+        QueryError: the index has no such batch, document or type, no such key or value of metadata, or no dates.
     """
     if filter is None or filter == Filter():
         return EVERYTHING
@@ -73,8 +81,10 @@ def scope_of(reader: Reader, filter: Filter | None) -> Scope:
     kept = reader.scopes.get(key)
     if isinstance(kept, Scope):
         return kept
-    _check_types(reader, filter.entity_types)
-    scope = Scope(reader, _allowed_units(reader, filter), tuple(filter.entity_types))
+    _check_types(reader, "entity", "entities", filter.entity_types)
+    _check_types(reader, "relationship", "relationship_mentions", filter.relationship_types)
+    types = tuple(filter.entity_types), tuple(filter.relationship_types)
+    scope = Scope(reader, _allowed_units(reader, filter), *types)
     while len(reader.scopes) >= _MAX_SCOPES:
         reader.scopes.pop(next(iter(reader.scopes)), None)
     reader.scopes[key] = scope
@@ -86,6 +96,7 @@ def _allowed_units(reader: Reader, filter: Filter) -> np.ndarray | None:
         *([_of_batches(reader, filter.batches)] if filter.batches else []),
         *([_of_names(reader, filter.documents)] if filter.documents else []),
         *(_of_metadata(reader, key, values) for key, values in _pairs(filter.metadata)),
+        *([_of_dates(reader, filter.since, filter.as_of)] if filter.since or filter.as_of else []),
     ]
     if not chosen:
         return None
@@ -143,6 +154,20 @@ def _of_metadata(reader: Reader, key: str, values: Sequence[Value]) -> set[str]:
     return {id for id, value in rows.iter_rows() if not wanted.isdisjoint(given[value])}
 
 
+def _of_dates(reader: Reader, since: date | None, as_of: date | None) -> set[str]:
+    if not reader.has_dates:
+        raise QueryError(
+            "The filter has a date, but no document of the index has one. Dates are read from front matter, columns, "
+            "metadata and names of files; see GRAPHRAG_DATE_COLUMN."
+        )
+    rows = reader.rows(
+        "SELECT id FROM documents WHERE document_date BETWEEN coalesce($since, DATE '0001-01-01') "
+        "AND coalesce($as_of, DATE '9999-12-31')",
+        {"since": since, "as_of": as_of},
+    )
+    return set(rows["id"])
+
+
 def _alternatives(value: str) -> set[str]:
     """A JSON value of raw_data in the form in which values are compared; the elements of a list."""
     parsed = json.loads(value)
@@ -156,10 +181,10 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _check_types(reader: Reader, types: Sequence[str]) -> None:
-    existing = reader.rows("SELECT DISTINCT type FROM entities").to_series().to_list() if types else []
+def _check_types(reader: Reader, kind: str, table: str, types: Sequence[str]) -> None:
+    existing = reader.rows(f"SELECT DISTINCT type FROM {table} WHERE type <> ''")["type"].to_list() if types else []
     if unknown := [one for one in types if one not in existing]:
-        raise _no_such("entity type", unknown, existing)
+        raise _no_such(f"{kind} type", unknown, existing)
 
 
 def _no_such(what: str, unknown: Sequence[Any], existing: Sequence[Any]) -> QueryError:

@@ -45,7 +45,9 @@ def redact_entities(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.Dat
 
 
 def redact_relationships(scope: Scope, reader: Reader, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` (human_readable_id, source, target, source_number, target_number, description, weight), likewise."""
+    """`frame` (human_readable_id, source, target, source_number, target_number, type, description, weight),
+    likewise.
+    """
     if not scope.limits_text or frame.is_empty():
         return frame
     frame = frame.drop("line_tokens", strict=False)
@@ -72,9 +74,7 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
     )
     counted = mentions.group_by("number", "title").agg(pl.col("n_sentences").sum())
     titles = _first(counted.sort("number", pl.col("n_sentences").neg(), "title"), "title")
-    generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
-    counted = mentions.group_by("number", "type").len()
-    types = _first(counted.sort("number", generic, pl.col("len").cast(pl.Int64).neg(), "type"), "type")
+    types = _main_types(mentions)
     described = mentions.join(titles.rename({"title": "shown"}), on="number").select(
         key="number", title="shown", description=pl.col("description").fill_null(""), n=pl.lit(1, pl.Int64)
     )
@@ -88,15 +88,22 @@ def _rebuilt_entities(scope: Scope, reader: Reader, numbers: list[int]) -> pl.Da
     )
 
 
+def _main_types(mentions: pl.DataFrame) -> pl.DataFrame:
+    """number, type: the one that most mentions give."""
+    generic = pl.col("type").is_in(["", "UNKNOWN", "CONCEPT", "NAME"])
+    counted = mentions.with_columns(pl.col("type").fill_null("")).group_by("number", "type").len()
+    return _first(counted.sort("number", generic, pl.col("len").cast(pl.Int64).neg(), "type"), "type")
+
+
 def _first(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     return frame.group_by("number", maintain_order=True).agg(pl.col(column).first())
 
 
 def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> pl.DataFrame:
-    """human_readable_id, description from the mentions in the scope."""
+    """human_readable_id, type, description from the mentions in the scope."""
     mentions = reader.rows(
         f"""
-        SELECT relationship_number AS key, source || ' – ' || target AS title, description, 1::BIGINT AS n
+        SELECT relationship_number AS number, type, source || ' – ' || target AS title, description, 1::BIGINT AS n
         FROM relationship_mentions
         WHERE relationship_number IN (SELECT unnest($numbers::INT[]))
           AND {scope.allows("text_unit", "text_unit_number")}
@@ -104,7 +111,9 @@ def _rebuilt_relationships(scope: Scope, reader: Reader, numbers: list[int]) -> 
         """,
         {"numbers": numbers, **scope.parameters("text_unit")},
     )
-    return summarize(mentions.with_columns(pl.col("description").fill_null(""))).rename({"key": "human_readable_id"})
+    described = mentions.select(pl.col("description").fill_null(""), "title", "n", key="number")
+    types = _main_types(mentions)
+    return types.join(summarize(described), left_on="number", right_on="key").rename({"number": "human_readable_id"})
 
 
 def _replaced(frame: pl.DataFrame, rebuilt: pl.DataFrame, numbers: Iterable[int]) -> pl.DataFrame:

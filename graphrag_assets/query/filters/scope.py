@@ -23,15 +23,17 @@ class Scope:
     Attributes:
         units: booleans by number of the text unit, true if it is allowed; None: all are.
         types: types of allowed entities; empty: all.
+        relationship_types: types that a mention of an allowed relationship has; empty: all.
     """
 
     reader: Reader | None = None
     units: np.ndarray | None = None
     types: tuple[str, ...] = ()
+    relationship_types: tuple[str, ...] = ()
 
     @property
     def is_everything(self) -> bool:
-        return self.units is None and not self.types
+        return self.units is None and not self.types and not self.relationship_types
 
     @property
     def limits_text(self) -> bool:
@@ -145,13 +147,11 @@ class Scope:
 
     @cached_property
     def _entities(self) -> np.ndarray | None:
-        if self.is_everything:
+        if self.units is None and not self.types:
             return None
         allowed = np.zeros(self._size("entity"), bool)
         if self.units is None:
-            query = "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))"
-            allowed[self._found(query, types=self.types)] = True
-            return allowed
+            return self._of_type
         named = self._found(
             f"SELECT DISTINCT entity FROM search.entity_text_units WHERE {self.allows('text_unit', 'text_unit')}",
             "text_unit",
@@ -165,11 +165,13 @@ class Scope:
     def _of_type(self) -> np.ndarray:
         """The entities that have one of the types according to the text units in the scope."""
         of_type = np.zeros(self._size("entity"), bool)
-        whole = self._whole_entities
         published = self._found(
             "SELECT human_readable_id FROM entities WHERE type IN (SELECT unnest($types::VARCHAR[]))", types=self.types
         )
         of_type[published] = True
+        whole = self._whole_entities
+        if whole is None:
+            return of_type
         of_type &= whole
         mentioned = self._found(
             f"""
@@ -184,12 +186,12 @@ class Scope:
             "text_unit",
             types=self.types,
         )
-        of_type[mentioned[~whole[mentioned]]] = True  # type: ignore[index]
+        of_type[mentioned[~whole[mentioned]]] = True
         return of_type
 
     @cached_property
     def _relationships(self) -> np.ndarray | None:
-        """The relationships with both ends in the scope, and stated in a text unit of it."""
+        """The relationships of an allowed type with both ends in the scope, and stated in a text unit of it."""
         if self.is_everything:
             return None
         allowed = np.zeros(self._size("relationship"), bool)
@@ -201,6 +203,15 @@ class Scope:
             query = f"SELECT DISTINCT relationship FROM search.relationship_text_units WHERE {in_scope}"
             stated[self._found(query, "text_unit")] = True
             allowed &= stated
+        if self.relationship_types:
+            query = f"""
+                SELECT DISTINCT relationship_number FROM relationship_mentions
+                WHERE type IN (SELECT unnest($types::VARCHAR[])) AND relationship_number IS NOT NULL
+                  AND {self.allows("text_unit", "text_unit_number")}
+            """
+            typed = np.zeros_like(allowed)
+            typed[self._found(query, "text_unit", types=self.relationship_types)] = True
+            allowed &= typed
         return allowed
 
     @cached_property

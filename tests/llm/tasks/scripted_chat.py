@@ -32,7 +32,7 @@ class ScriptedChat:
         if request.response_model is None:
             return Completion(said, usage=usage)
         parsed = parse(said, request.response_model)
-        return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records)
+        return Completion(said, parsed.value, usage, dropped_records=parsed.dropped_records, guessed=parsed.doubtful)
 
     @property
     def tasks(self) -> list[str]:

@@ -19,7 +19,7 @@ def claim(**more: object) -> dict[str, object]:
 
 
 def records(*claims: dict[str, object], text: str = TEXT):
-    return claim_records(map(ExtractedClaim.model_validate, claims), text)
+    return claim_records(map(ExtractedClaim.model_validate, claims), text)[0]
 
 
 def test_claim_with_all_fields():

@@ -4,10 +4,12 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
+from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import schema_text
 from graphrag_assets.llm.tasks.chat_protocol import Origin
@@ -104,9 +106,19 @@ def test_gleaning_ends_with_the_first_round_that_finds_nothing():
 
 
 @pytest.mark.parametrize("failure", [InvalidAnswer("no JSON"), RetriesExhausted("503"), "not JSON at all"])
-def test_a_failed_gleaning_keeps_the_first_answer(failure: Said):
+def test_a_failed_gleaning_keeps_the_first_answer_and_is_a_loss(failure: Said):
     unit, _ = extract([FIRST, failure])
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
+    assert unit.losses.failed_gleaning.startswith(type(failure).__name__ if isinstance(failure, Exception) else "Inv")
+
+
+def test_what_the_answers_lack_is_counted_over_all_rounds():
+    invented = claim("Scrooge", "Marley was alive, and rode a horse to the sea.")
+    first = with_claims(answer([entity("A"), {"type": "X"}]), invented)
+    guessed = '{"entities": [{"name" "B"}, 7], "relationships": []}'  # no colon
+    unit, _ = extract([first, guessed], CLAIMS)
+    assert unit.losses == Losses("", 2, 1, 1)
+    assert extract([FIRST, MORE])[0].losses == Losses()
 
 
 @pytest.mark.parametrize("stop", [BudgetExceeded("spent"), CircuitOpen("wrong key")])
@@ -219,7 +231,7 @@ def test_types_of_closed_lists_are_recognized_by_their_words_and_others_are_drop
         ("Marley", "WORK_FOR"),
         ("Fred", ""),
     ]
-    assert found.losses == Losses(("FESTIVAL",), ("WORKED_WITH",))
+    assert found.losses == Losses(unlisted_entities=("FESTIVAL",), unlisted_relationships=("WORKED_WITH",))
 
 
 def test_preferred_relationship_types_drop_nothing():
@@ -269,7 +281,7 @@ def test_claims_come_with_the_graph_in_the_same_requests():
     assert [e.title for e in unit.entities] == ["Scrooge", "Marley"]
     assert chat.tasks == ["extract_all", "extract_all_continue"]
     first, second = (request.messages for request in chat.requests)
-    assert "Which ones: Posts and partners.\n" in first[0]["content"]
+    assert "someone may want to check: Posts and partners.\n" in first[0]["content"]
     assert "\nClaim: Bob Cratchit was his clerk.\n</listed" in second[1]["content"]
 
 
@@ -290,3 +302,18 @@ def test_answer_without_the_list_of_claims_is_valid():
     unit, _ = extract([FIRST, MORE], CLAIMS)
     assert len(unit.entities) == 3
     assert unit.claims == []
+
+
+def test_a_documents_date_follows_the_document_and_its_request_is_otherwise_the_same():
+    def requests(document_date: date | None) -> list[ChatRequest]:
+        chat = ScriptedChat([FIRST, MORE])
+        asyncio.run(extract_text_unit(chat, PROMPTS, TEXT, DEFAULTS, document_date=document_date))
+        return chat.requests
+
+    plain, dated = requests(None), requests(date(1843, 12, 19))
+    for without, one in zip(plain, dated, strict=True):
+        assert one.messages[0] == without.messages[0]
+        assert "1843-12-19" not in str(without.messages)
+    document = plain[0].messages[1]["content"]
+    assert dated[0].messages[1]["content"].startswith(f"{document}\n\nThe document is dated 1843-12-19.")
+    assert dated[1].messages[1]["content"].startswith(dated[0].messages[1]["content"])

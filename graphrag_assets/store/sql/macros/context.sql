@@ -37,7 +37,8 @@ WITH given AS MATERIALIZED (
     WHERE e.human_readable_id IN (SELECT o.entity FROM chosen o)
     UNION ALL
     SELECT 2, 'Relationships', t.place, r.human_readable_id,
-           r.source || ' – ' || r.target || ': ' || coalesce(r.description, ''), NULL, false
+           r.source || ' – ' || r.target || coalesce(' (' || nullif(r.type, '') || ')', '') || ': '
+           || coalesce(r.description, ''), NULL, false
     FROM ties t JOIN relationships r ON r.human_readable_id = t.relationship
     WHERE r.human_readable_id IN (SELECT o.relationship FROM ties o)
     UNION ALL
@@ -52,9 +53,12 @@ WITH given AS MATERIALIZED (
     WHERE r.community IN (SELECT o.community FROM groups o)
     UNION ALL
     SELECT 5, 'Sources', row_number() OVER (ORDER BY u.place, u.n_relationships DESC, u.text_unit),
-           t.human_readable_id, concat_ws(chr(10), nullif(t.context, ''), t.text),
-           t.n_tokens + coalesce(estimated_tokens(nullif(t.context, '') || chr(10)), 0), false
+           t.human_readable_id,
+           concat_ws(chr(10), d.document_date, nullif(t.context, ''), t.text),
+           t.n_tokens + coalesce(estimated_tokens(nullif(concat_ws(chr(10), d.document_date, nullif(t.context, '')), '')
+                                                  || chr(10)), 0), false
     FROM units u JOIN text_units t ON t.human_readable_id = u.text_unit
+    LEFT JOIN documents d ON d.id = t.document_id
     WHERE t.human_readable_id IN (SELECT o.text_unit FROM units o)
 ), lines AS MATERIALIZED (
     SELECT row_number() OVER (ORDER BY c.part, c.place, c.is_summary) AS place, c.section, c.number, c.is_summary,

@@ -28,7 +28,7 @@ WITH h0 AS MATERIALIZED (
     SELECT n.human_readable_id, n.title, n.type, n.degree FROM entities n
     WHERE n.human_readable_id IN (SELECT m.entity FROM met m UNION SELECT m.best.via FROM met m)
 )
-SELECT m.hop, e.title, e.type, e.degree, v.title AS via, m.best.weight AS weight, r.description,
+SELECT m.hop, e.title, e.type, e.degree, v.title AS via, r.type AS relationship_type, m.best.weight AS weight, r.description,
        e.human_readable_id, m.best.relationship AS relationship
 FROM met m
 JOIN named e ON e.human_readable_id = m.entity
@@ -114,7 +114,7 @@ WITH f0 AS MATERIALIZED (
            unnest(range(1, len(m.there.relationships) + len(m.back.relationships) + 1)) AS step
     FROM m6 m
 )
-SELECT s.step, n.title AS "from", r.description, t.title AS "to", r.weight, s.relationship
+SELECT s.step, n.title AS "from", r.type AS relationship_type, r.description, t.title AS "to", r.weight, s.relationship
 FROM steps s
 JOIN relationships r ON r.human_readable_id = s.relationship
 JOIN entities n ON n.human_readable_id = s.near

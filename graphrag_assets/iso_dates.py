@@ -1,4 +1,4 @@
-"""Dates as models write them, converted to ISO 8601 with the precision that is certain."""
+"""Dates as people and models write them, converted to ISO 8601 with the precision that is certain."""
 
 import calendar
 import re

@@ -1,12 +1,14 @@
-"""Settings of extraction on the wire: their words reach the prompt, and concern the stage they are for alone."""
+"""Settings of extraction, summaries and reports on the wire: their words reach the prompt of their stage alone."""
 
+import polars as pl
 import pytest
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.llm.indexing_tasks import IndexingTasks
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.records import TextUnit
+from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT
+from graphrag_assets.records import ReportMaterial, TextUnit
 from graphrag_assets.settings import Settings
 
 UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")
@@ -25,9 +27,9 @@ def prompt(lab, **settings) -> str:
 
 
 def test_extraction_asks_for_the_claims_described(lab):
-    assert f"Which ones: {CLAIM_DESCRIPTION}" in prompt(lab)
+    assert f"may want to check: {CLAIM_DESCRIPTION}\n" in prompt(lab)
     words = prompt(lab, claim_description=" losses of money ", entity_types="company, ship")
-    assert "Which ones: losses of money\n" in words
+    assert "may want to check: losses of money\n" in words
     assert "one of: company, ship" in words
     assert CLAIM_DESCRIPTION not in words
 
@@ -49,9 +51,9 @@ def test_extraction_asks_for_the_relationship_types_wanted(lab):
 
 
 def test_extraction_asks_for_the_entity_types_of_a_closed_list_alone(lab):
-    assert "a short general noun of your own" in prompt(lab)
+    assert "a short general noun" in prompt(lab)
     words = prompt(lab, strict_entity_types=True)
-    assert "a short general noun of your own" not in words
+    assert "a short general noun" not in words
     assert words.endswith(
         "The types of entities above are a closed list: leave out every entity that none of them fits."
     )
@@ -83,25 +85,40 @@ def test_claims_that_are_off_are_not_described(lab):
     assert "losses of money" not in prompt(lab, claims="off", claim_description="losses of money")
 
 
+def test_summaries_and_reports_have_at_most_the_words_set(lab):
+    texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
+    described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
+    tasks = tasks_with(lab.chat(), summary_words=70, report_words=900, summary_min_tokens=0)
+    tasks.summarize(described)
+    tasks.write_reports([ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")])
+    summary, report = (request.body["messages"][0]["content"] for request in lab.server.chats)
+    assert "At most 70 words" in summary
+    assert "900 words" in report
+
+
 @pytest.mark.parametrize(
-    ("settings", "extractions", "reports"),
+    ("settings", "changed"),
     [
-        ({"claim_description": "losses of money"}, True, False),
-        ({"claim_description": "losses of money", "claims": "off"}, False, False),
-        (RELATIONS, True, False),
-        ({"strict_entity_types": True}, True, False),
+        ({"claim_description": "losses of money"}, ["extractor"]),
+        ({"claim_description": "losses of money", "claims": "off"}, []),
+        (RELATIONS, ["extractor"]),
+        ({"strict_entity_types": True}, ["extractor"]),
+        ({"summary_words": 70}, ["summarizer"]),
+        ({"report_words": 900}, ["reporter"]),
     ],
 )
-def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, extractions, reports):
+def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, changed):
     before, after = tasks_with(claims=settings.get("claims", "")), tasks_with(**settings)
-    assert (before.extractor != after.extractor) == extractions
-    assert (before.reporter != after.reporter) == reports
+    stages = ("extractor", "summarizer", "reporter")
+    assert [name for name in stages if getattr(before, name) != getattr(after, name)] == changed
 
 
 def test_preferred_and_strict_types_are_different_extractions():
     assert tasks_with(**RELATIONS).extractor != tasks_with(**STRICT).extractor
 
 
-def test_fingerprints_of_the_defaults_stay_as_they_were():
+def test_types_that_are_not_set_leave_fingerprints_as_they_are_without_these_settings():
     tasks = tasks_with()
-    assert (tasks.extractor, tasks.reporter) == ("openai/test-model#9155bc51", "openai/test-model#54a38b44")
+    options = tasks.extraction
+    assert "relationship" not in repr(options)
+    assert tasks.extractor == tasks._fingerprint("extraction", (PROMPT, MORE), options)

@@ -1,0 +1,69 @@
+"""The date of a document: as its file states it, or as its name does."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from graphrag_assets.iso_dates import iso_date
+
+FIELDS = ("document_date", "date")
+"""Columns, fields of front matter and of metadata that hold the date, unless a setting names another one."""
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
+_IN_NAME = re.compile(r"(?<!\d)(?:(\d{4})([-_.])(\d\d)\2(\d\d)|((?:19|20)\d\d)(\d\d)(\d\d))(?!\d)")
+
+
+def date_of(stated: str | None) -> date | None:
+    """The day that a text states; None if it states none for certain, as 03/04/2021 does.
+
+    A year or a month alone, in digits, is its first day.
+
+    >>> date_of("Sat, 03 Apr 2021 10:00:00 GMT"), date_of("1866-07")
+    (datetime.date(2021, 4, 3), datetime.date(1866, 7, 1))
+    """
+    text = (stated or "").strip()
+    found = iso_date(text) or ""
+    if _YEAR_OR_MONTH.fullmatch(text) and found == text:
+        found = f"{found}-01-01"[:10]
+    return date.fromisoformat(found) if len(found) == len("YYYY-MM-DD") else None
+
+
+def first_date(stated: Iterable[object]) -> str | None:
+    """The first of the values that states a date, else the first value at all, as texts."""
+    given = [text for value in stated if isinstance(value, str | int | date) and (text := str(value).strip())]
+    return next((text for text in given if date_of(text)), given[0] if given else None)
+
+
+def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """The date in fields of these names, else in those of the field `metadata`."""
+    metadata = fields.get("metadata")
+    places = [fields, *([metadata] if isinstance(metadata, Mapping) else [])]
+    return first_date(place.get(name) for place in places for name in names)
+
+
+def front_matter(text: str) -> dict[str, Any]:
+    """The fields of the YAML between lines of `---` that a text begins with; none if it is no YAML mapping."""
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        return {}
+    try:
+        fields = yaml.load(found[1], Loader=yaml.BaseLoader)  # values stay texts: 2021-02-30 would be an error
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def in_name(path: str) -> date | None:
+    """The first date in a file's name: 2021-04-03, 2021_04_03, 2021.04.03 or 20210403."""
+    for found in _IN_NAME.finditer(PurePosixPath(path).name):
+        year, _, month, day, *compact = found.groups()
+        try:
+            return date.fromisoformat("-".join(compact if year is None else (year, month, day)))
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,126 @@
+"""Which dates are read, and where from."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_assets.pipeline.document_dates import date_of, front_matter, in_name
+from tests.pipeline.test_loading import load
+
+DAY = date(2021, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "2021-04-03",
+        "2021-04-03T23:30:00-08:00",  # the day as it is written
+        "2021-04-03 10:00:00+00:00",
+        "20210403",
+        "2021/4/3",
+        "3 April 2021",
+        "Apr. 3rd, 2021",
+        "Sat, 03 Apr 2021 10:00:00 GMT",
+        "3.4.2021",
+    ],
+)
+def test_common_forms_of_a_date_are_read(stated: str) -> None:
+    assert date_of(stated) == DAY
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("13/04/2021", date(2021, 4, 13)),
+        ("04/13/2021", date(2021, 4, 13)),
+        ("04/04/2021", date(2021, 4, 4)),
+        ("03/04/2021", None),
+        ("1866", date(1866, 1, 1)),
+        ("1866-07", date(1866, 7, 1)),
+        *((text, None) for text in ("1866-13", "2021-02-30", "3 Apr 21", "1617408000", "yesterday", "50 BC", "", None)),
+    ],
+)
+def test_what_is_ambiguous_or_impossible_is_no_date(stated: str | None, expected: date | None) -> None:
+    assert date_of(stated) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2021-04-03-notes.md", DAY),
+        ("minutes_20210403.txt", DAY),
+        ("a.2021_04_03.txt", DAY),
+        ("20211345 then 2021.04.03.txt", DAY),
+        ("99999999.txt", None),
+        ("120210403.txt", None),
+        ("2021-04.txt", None),
+        ("2021-04-03/notes.txt", None),
+    ],
+)
+def test_a_date_in_the_name_of_a_file_is_read(name: str, expected: date | None) -> None:
+    assert in_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("---\ndate: 2021-02-30\ntags: [a]\n---\nText", {"date": "2021-02-30", "tags": ["a"]}),
+        ("---\ndate: 1\n...\n", {"date": "1"}),
+        ("---\nonly words\n---\n", {}),
+        ("---\na: [\n---\n", {}),
+        ("Text\n---\ndate: 1\n---\n", {}),
+    ],
+)
+def test_front_matter_is_the_yaml_that_a_text_begins_with(text: str, fields: dict) -> None:
+    assert front_matter(text) == fields
+
+
+def dates(root: Path, files: dict[str, str | bytes], **options: str) -> list[date | None]:
+    return load(root, files, **options).documents["document_date"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.md": "---\ndate: 2021-04-03\n---\n# A\n"}, DAY),
+        ({"a.txt": "---\nDate: x\ndocument_date: 3 April 2021\n---\nText"}, DAY),
+        ({"2020-01-01.md": "---\ndate: 2021-04-03\n---\n# A\n"}, DAY),
+        ({"2021-04-03.md": "---\ndate: soon\n---\n# A\n"}, DAY),
+        ({"a.csv": "text,date\nIt held.,3.4.2021\n"}, DAY),
+        ({"a.csv": "text,date,document_date\nIt held.,2020-01-01,2021-04-03\n"}, DAY),
+        ({"a.csv": "text,date\nIt held.,03/04/2021\n"}, None),
+        ({"2021-04-03.csv": "text,date\nIt held.,\n"}, DAY),
+        ({"a.jsonl": json.dumps({"text": "It held.", "metadata": {"date": "2021-04-03"}})}, DAY),
+        ({"a.jsonl": json.dumps({"text": "It held.", "date": True})}, None),
+        ({"a.txt": "It held."}, None),
+    ],
+)
+def test_the_first_place_with_a_date_gives_it(tmp_path: Path, files: dict, expected: date | None) -> None:
+    assert dates(tmp_path, files) == [expected]
+
+
+def test_columns_of_parquet_files_may_be_dates(tmp_path: Path) -> None:
+    pl.DataFrame({"text": ["It held."], "date": [DAY]}).write_parquet(tmp_path / "a.parquet")
+    assert dates(tmp_path, {"a.parquet": (tmp_path / "a.parquet").read_bytes()}) == [DAY]
+
+
+@pytest.mark.parametrize(
+    "meta",
+    ['property="article:published_time" content="2021-04-03T10:00:00Z"', 'NAME="DC.Date" content="3 April 2021"'],
+)
+def test_meta_tags_of_a_web_page_have_its_date(tmp_path: Path, meta: str) -> None:
+    pytest.importorskip("markitdown")
+    page = f'<html><head><meta name="date" content="soon"><meta {meta}></head><body><p>It held.</p></body></html>'
+    assert dates(tmp_path, {"a.html": page}) == [DAY]
+
+
+def test_a_named_column_without_a_date_is_an_error_and_the_document_is_indexed(tmp_path: Path) -> None:
+    rows = "text,sent,date\nOne.,2021-04-03,2020-01-01\nTwo.,03/04/2021,2020-01-01\nThree.,,2020-01-01\n"
+    loaded = load(tmp_path, {"a.csv": rows}, date_column="sent")
+    assert loaded.documents["document_date"].to_list() == [DAY, None, None]
+    assert loaded.errors.select("row_number", "stage", "error").rows() == [
+        (2, "date", "sent is '03/04/2021', which is no unambiguous date")
+    ]

@@ -53,7 +53,9 @@ class ClaimRecord:
 
 GLEAN = "glean"
 """Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
-LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims")
+UNLISTED_TYPES = "unlisted_types"
+"""Stage of the index_errors rows of text units with records whose types a closed list lacks."""
+LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", UNLISTED_TYPES)
 """Stages of the index_errors rows of text units that were extracted with losses."""
 
 
@@ -63,13 +65,16 @@ class Losses:
 
     `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
-    quotation is not in the text.
+    quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
+    records left out; a type occurs as often as records had it.
     """
 
     failed_gleaning: str = ""
     dropped_records: int = 0
     guessed_repairs: int = 0
     invented_claims: int = 0
+    unlisted_entities: tuple[str, ...] = ()
+    unlisted_relationships: tuple[str, ...] = ()
 
 
 NO_LOSSES = Losses()

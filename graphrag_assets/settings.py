@@ -100,6 +100,10 @@ SearchOptions = Annotated[str, BeforeValidator(_options)]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
 def _problem(name: str, value: object, message: str) -> str:
     """What is wrong with a setting. Parameters are not shown: people put keys there."""
     shown = "" if name.endswith("_parameters") else f"={value!r}"
@@ -129,8 +133,8 @@ class Settings(BaseSettings):
     )
     metadata_columns: str = Field(
         "",
-        description="Columns of structured files, separated by commas, that are put before the text of each text unit, in "
-        "its context and in what a chat model extracts from; they do not count as its tokens.",
+        description="Columns of structured files, separated by commas, that are put before the text of each text unit: "
+        "in its context and in what a chat model extracts from. They do not count as its tokens.",
     )
     settle_seconds: float = Field(
         5.0, ge=0, description="The sensor waits until the files of a batch are this many seconds old."
@@ -246,8 +250,23 @@ class Settings(BaseSettings):
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )
+    strict_entity_types: bool = Field(
+        False,
+        description="Whether the chat model's entities of other types than GRAPHRAG_ENTITY_TYPES are left out, and "
+        "counted in index_errors.",
+    )
+    relationship_types: str = Field(
+        "", description="Relationship types that the chat model is to prefer, separated by commas; unset: any."
+    )
+    strict_relationship_types: bool = Field(
+        False,
+        description="Whether the chat model's relationships of other types than GRAPHRAG_RELATIONSHIP_TYPES are left "
+        "out, and counted in index_errors.",
+    )
     claim_description: str = Field(
-        "", description="What counts as a claim, in words for the chat model; unset: the words of the built-in prompt."
+        "",
+        description="What counts as a claim, in words for the chat model; unset: the words of the built-in prompt. "
+        "Claims are about entities of GRAPHRAG_ENTITY_TYPES.",
     )
     max_gleanings: int = Field(1, ge=0, description="Rounds in which the chat model is asked for what it missed.")
     language: str = Field("", description="Output language of the chat model; unset: the language of the documents.")
@@ -341,6 +360,13 @@ class Settings(BaseSettings):
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=model needs a chat model to write contexts: set GRAPHRAG_CHAT_MODEL, or "
                 "GRAPHRAG_TEXT_UNIT_CONTEXT=headings, which needs none."
             )
+        for types in ("entity_types", "relationship_types"):
+            if getattr(settings, f"strict_{types}") and not _listed(getattr(settings, types)):
+                name = types.upper()
+                raise SettingsError(
+                    f"GRAPHRAG_STRICT_{name}=true needs GRAPHRAG_{name}, which names none: set it, or unset "
+                    f"GRAPHRAG_STRICT_{name}."
+                )
         settings._check_choices()
         return settings
 
@@ -421,7 +447,12 @@ class Settings(BaseSettings):
     @cached_property
     def entity_type_list(self) -> tuple[str, ...]:
         """The entity types, one by one."""
-        return tuple(kind.strip() for kind in self.entity_types.split(",") if kind.strip())
+        return _listed(self.entity_types)
+
+    @cached_property
+    def relationship_type_list(self) -> tuple[str, ...]:
+        """The relationship types that are wanted, one by one."""
+        return _listed(self.relationship_types)
 
     @cached_property
     def metadata_column_list(self) -> tuple[str, ...]:

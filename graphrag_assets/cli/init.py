@@ -36,7 +36,8 @@ GROUPS = {
         *("extraction_model", "summary_model", "report_model", "query_model", "structured_output"),
     ),
     "What models are asked for": (
-        *("entity_types", "max_gleanings", "claims", "claim_description", "language", "summary_words", "report_words"),
+        *("entity_types", "strict_entity_types", "relationship_types", "strict_relationship_types", "max_gleanings"),
+        *("claims", "claim_description", "language", "summary_words", "report_words"),
         *("report_input_tokens", "prompts_dir"),
     ),
     "Limits": (

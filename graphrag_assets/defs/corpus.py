@@ -26,6 +26,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.pipeline.unit_contexts import STAGE
+from graphrag_assets.records import LOSS_STAGES, UNLISTED_TYPES
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {
@@ -95,17 +96,19 @@ def index_batch(names: IndexNames) -> dg.AssetsDefinition:
 def batch_metadata(names: IndexNames, batch: str, indexed: stage.IndexedBatch, seconds: float) -> Metadata:
     """Metadata of the tables that were written for a batch."""
     failed, without_context, undated = (pl.col("stage") == stage for stage in ("extract", STAGE, "date"))
+    skipped = ~(failed | without_context | undated | pl.col("stage").is_in(LOSS_STAGES))
     done = indexed.frames["text_units"].filter(pl.col("extractor").str.starts_with(EXTRACTOR))["document_id"]
     documents = indexed.frames["documents"]
     note = without_names(documents.filter(pl.col("id").is_in(done.implode()))["language"])
     more = {
         "documents": {
-            **errors_metadata(names, "skipped", indexed.errors.filter(~failed & ~without_context & ~undated), batch),
+            **errors_metadata(names, "skipped", indexed.errors.filter(skipped), batch),
             **errors_metadata(names, "unreadable_dates", indexed.errors.filter(undated), batch),
         },
         "text_units": errors_metadata(names, "failed_contexts", indexed.errors.filter(without_context), batch),
         "entity_mentions": {
             **errors_metadata(names, "failed_text_units", indexed.errors.filter(failed), batch),
+            **errors_metadata(names, UNLISTED_TYPES, indexed.errors.filter(stage=UNLISTED_TYPES), batch),
             **usage_metadata(indexed.usage),
             **({"without_names": note} if note else {}),
         },

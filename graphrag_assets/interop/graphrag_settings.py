@@ -14,150 +14,13 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 
 from graphrag_assets.errors import InputError
+from graphrag_assets.interop import counterparts
 from graphrag_assets.settings import Parameters, Settings
 
 Key = tuple[str, ...]
 
 REFERENCE = re.compile(r"\$\{(\w+)\}")
 _SHORT_REFERENCE = re.compile(r"(?<!\$)\$([A-Za-z_]\w*)")
-
-_SETTINGS = {
-    "chunks.size": "chunk_size",
-    "chunks.overlap": "chunk_overlap",
-    "input.text_column": "text_column",
-    "input.title_column": "title_column",
-    "input.id_column": "id_column",
-    "input.encoding": "text_encoding",
-    "input.file_pattern": "file_pattern",
-    "extract_graph.max_gleanings": "max_gleanings",
-    "cluster_graph.max_cluster_size": "max_cluster_size",
-    "cluster_graph.seed": "seed",
-    "community_reports.max_length": "report_words",
-    "extract_claims.description": "claim_description",
-    "summarize_descriptions.max_length": "summary_words",
-    "community_reports.max_input_length": "report_input_tokens",
-    "concurrent_requests": "concurrency",
-}
-"""Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`_RENAMED`)."""
-
-_PRUNING = {
-    "min_node_freq": "min_frequency",
-    "min_node_degree": "min_degree",
-    "min_edge_weight_pct": "min_weight_percentile",
-}
-_RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
-
-_ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
-_FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
-_PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
-
-_REASONS = {
-    "async_mode": "calls are always asynchronous",
-    "input.type": "formats are recognized by the names of the files",
-    "input.file_type": "formats are recognized by the names of the files",
-    "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
-    "input.metadata": "all columns of structured files are kept, in documents.raw_data; GRAPHRAG_METADATA_COLUMNS puts "
-    "some before the text",
-    "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
-    "chunks.prepend_metadata": "set GRAPHRAG_METADATA_COLUMNS to the columns",
-    "chunks.chunk_size_includes_metadata": "metadata does not count as tokens of a text unit",
-    "output": _ELSEWHERE,
-    "outputs": _ELSEWHERE,
-    "update_index_output": _ELSEWHERE,
-    "update_output_storage": _ELSEWHERE,
-    "table_provider": _ELSEWHERE,
-    "vector_store": _ELSEWHERE,
-    "cache": "the ledger keeps all answers; GRAPHRAG_LEDGER_URL moves it to another database",
-    "reporting": "logs are Dagster's, and errors are rows of index_errors",
-    "root_dir": "paths are relative to the folder that a command is started in",
-    "snapshots": "`graphrag-assets export` writes the graph and the vectors",
-    "umap": "the map has its own layout",
-    "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
-    "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
-    "extract_graph_nlp": _FAST,
-    "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
-    "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
-    "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
-    "embed_text.batch_max_tokens": "no setting; requests are filled up to a fixed size",
-    "embed_text.names": "text units, entities and reports are all embedded",
-    "embed_text.vector_store_id": _ELSEWHERE,
-    "*.model_instance_name": "the ledger is not divided; llm_calls has the task of each call",
-    "*.strategy": "no counterpart",
-    "drift_search.concurrency": "calls of questions share GRAPHRAG_CONCURRENCY",
-    **{
-        f"drift_search.{name}": _PARAMETER
-        for name in (
-            *("reduce_max_tokens", "reduce_temperature", "reduce_max_completion_tokens", "local_search_temperature"),
-            *("local_search_top_p", "local_search_n", "local_search_llm_max_gen_tokens"),
-            *("local_search_llm_max_gen_completion_tokens", "primer_llm_max_tokens"),
-        )
-    },
-}
-"""Why a key, or a section, is not translated. The longest one that fits counts; * is any section."""
-
-_OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "local_search": {
-        **{name: name for name in ("text_unit_prop", "community_prop", "conversation_history_max_turns")},
-        **{name: name for name in ("top_k_entities", "top_k_relationships", "max_context_tokens")},
-    },
-    "global_search": {
-        "max_context_tokens": "max_context_tokens",
-        "data_max_tokens": "max_reduce_tokens",
-        "map_max_length": "max_map_words",
-        "reduce_max_length": "max_reduce_words",
-        **{
-            f"dynamic_search_{name}": f"dynamic.{name}"
-            for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
-        },
-    },
-    "drift_search": {
-        "data_max_tokens": "max_context_tokens",
-        "drift_k_followups": "primer_reports",
-        "primer_folds": "primer_folds",
-        "n_depth": "depth",
-        "local_search_text_unit_prop": "local.text_unit_prop",
-        "local_search_community_prop": "local.community_prop",
-        "local_search_top_k_mapped_entities": "local.top_k_entities",
-        "local_search_top_k_relationships": "local.top_k_relationships",
-        "local_search_max_data_tokens": "local.max_context_tokens",
-    },
-    "basic_search": {"k": "k", "max_context_tokens": "max_context_tokens"},
-}
-"""By section, the options of searches that its keys are; they become the setting of the method's defaults.
-
-Options of dynamic selection are none of a search without it: they are left out.
-"""
-
-_REASONS_OF_MODELS = {
-    "async_mode": "calls are always asynchronous",
-    "retry": "retries wait exponentially with jitter, or as long as the server says",
-    "retry_strategy": "retries wait exponentially with jitter, or as long as the server says",
-    "max_retry_wait": "a retry waits at most 60 seconds, or as long as the server says",
-    "rate_limit": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
-    "rate_limit_strategy": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
-    "metrics": "calls, tokens, seconds and dollars are rows of llm_calls",
-    "encoding_model": "GRAPHRAG_TOKENIZER counts the tokens of all models",
-    "audience": "set the variables of litellm for Azure, such as AZURE_AD_TOKEN",
-    "proxy": "set HTTPS_PROXY in the environment",
-    "responses": "for tests only",
-    "mock_responses": "for tests only",
-}
-_PARAMETERS_OF_MODELS = (
-    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty"),
-    "reasoning_effort",
-)
-_TYPES = {
-    **{"openai_chat": "openai", "openai_embedding": "openai"},
-    **{"azure_openai_chat": "azure", "azure_openai_embedding": "azure"},
-}
-_USES = {
-    "chat": "extract_graph",
-    "summary": "summarize_descriptions",
-    "report": "community_reports",
-    "query": "local_search",
-}
-"""Which section's model is used for what."""
-_SAME_USE = {"extract_claims": "chat", "global_search": "query", "drift_search": "query", "basic_search": "query"}
 
 
 @dataclass
@@ -222,7 +85,7 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
     _translate_workflows(result, leaves)
     _translate_options(result, leaves)
     leaves.setdefault(("community_reports", "max_length"), 2000)  # GraphRAG's default
-    for key, name in _SETTINGS.items():
+    for key, name in counterparts.SETTINGS.items():
         value = leaves.pop(tuple(key.split(".")), None)
         if value is not None and (name, str(value).lower()) != ("text_encoding", "utf-8"):
             result.set(name, value, key)
@@ -238,7 +101,7 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
 
 def _translate_options(result: Translation, leaves: dict[Key, Any]) -> None:
     """Defaults for the options of each search method, as JSON."""
-    for section, names in _OPTIONS.items():
+    for section, names in counterparts.OPTIONS.items():
         options: dict[str, Any] = {}
         for key, name in names.items():
             value = leaves.pop((section, key), None)
@@ -264,11 +127,11 @@ def _leaves(config: object, key: Key = ()) -> Iterator[tuple[Key, Any]]:
 
 
 def _renamed(key: Key) -> Key:
-    return (*_RENAMED.get(key[0], key[:1]), *key[1:])
+    return (*counterparts.RENAMED.get(key[0], key[:1]), *key[1:])
 
 
 def _name_in_3(key: str) -> str:
-    for new, old in _RENAMED.items():
+    for new, old in counterparts.RENAMED.items():
         if f"{key}.".startswith(f"{'.'.join(old)}."):
             return new + key.removeprefix(".".join(old))
     return key
@@ -285,8 +148,8 @@ def _take(leaves: dict[Key, Any], section: str) -> dict[str, dict[Key, Any]]:
 def _reason(key: Key) -> str:
     for length in range(len(key), 0, -1):
         for name in (".".join(key[:length]), ".".join(("*", *key[1:length]))):
-            if name in _REASONS:
-                return _REASONS[name]
+            if name in counterparts.REASONS:
+                return counterparts.REASONS[name]
     return "not known: no setting of GraphRAG 2.7 or 3.3, or one without a counterpart"
 
 
@@ -324,10 +187,10 @@ class _Model:
 def _model(key: str, values: dict[Key, Any], result: Translation) -> _Model:
     model = _Model(key, values)
     kind = model.pop("type") or "litellm"
-    provider = _TYPES.get(kind) or model.pop("model_provider") or "openai"
+    provider = counterparts.TYPES.get(kind) or model.pop("model_provider") or "openai"
     deployment = model.pop("deployment_name") or model.pop("azure_deployment_name")
     name = model.pop("model")
-    if kind not in ("litellm", "chat", "embedding", *_TYPES):
+    if kind not in ("litellm", "chat", "embedding", *counterparts.TYPES):
         result.left_out[f"{key}.type"] = "a type of your own: check the name of the model; it must be one of litellm"
     if "mock" in f"{kind} {provider}":
         result.left_out[f"{key}.type"] = "a model for tests; the embedded default needs none"
@@ -343,7 +206,7 @@ def _model(key: str, values: dict[Key, Any], result: Translation) -> _Model:
 
 
 def _parameters(model: _Model, result: Translation) -> dict[str, Any]:
-    given: dict[Key, Any] = {(name,): model.pop(name) for name in _PARAMETERS_OF_MODELS}
+    given: dict[Key, Any] = {(name,): model.pop(name) for name in counterparts.PARAMETERS_OF_MODELS}
     given |= {key: model.values.pop(key) for key in [k for k in model.values if k[0] == "call_args"]}
     if model.pop("n") not in (None, 1):
         result.left_out[f"{model.key}.n"] = "one answer is requested at a time"
@@ -394,11 +257,11 @@ def _translate_models(
         keys = ((section, word),) if version == 3 else ((section, "model_id"), (section, "chat_model_id"))
         return str(next(filter(None, [leaves.pop(key, None) for key in keys]), default))
 
-    of_use = {use: chosen(section) for use, section in _USES.items()}
-    for section, use in _SAME_USE.items():
+    of_use = {use: chosen(section) for use, section in counterparts.USES.items()}
+    for section, use in counterparts.SAME_USE.items():
         name = chosen(section)
         if name != of_use[use]:
-            result.left_out[f"{section}.{word or 'model_id'}"] = f"the model is that of {_USES[use]}"
+            result.left_out[f"{section}.{word or 'model_id'}"] = f"the model is that of {counterparts.USES[use]}"
     embedding = str(
         leaves.pop(("embed_text", "embedding_model_id" if version == 3 else "model_id"), "default_embedding_model")
     )
@@ -424,7 +287,9 @@ def _translate_models(
             result.left_out[model.key] = "no task uses this model"
             continue
         for key in model.values:
-            result.left_out[".".join((model.key, *key))] = _REASONS_OF_MODELS.get(key[0], _reason(("", *key)))
+            result.left_out[".".join((model.key, *key))] = counterparts.REASONS_OF_MODELS.get(
+                key[0], _reason(("", *key))
+            )
 
 
 def _translate_chat(result: Translation, chat: _Model, of_use: Mapping[str, _Model]) -> None:
@@ -557,8 +422,8 @@ def _translate_input(result: Translation, leaves: dict[Key, Any], folder: Path, 
             "environment"
         )
     else:
-        result.left_out["input.storage.type"] = f"{kind}: {_REASONS['input.storage']}"
-    result.left_out |= {f"input.storage.{name}": _REASONS["input.storage"] for name in storage}
+        result.left_out["input.storage.type"] = f"{kind}: {counterparts.REASONS['input.storage']}"
+    result.left_out |= {f"input.storage.{name}": counterparts.REASONS["input.storage"] for name in storage}
 
 
 def _translate_chunking(result: Translation, leaves: dict[Key, Any], version: int) -> None:
@@ -600,7 +465,7 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
         if result.settings.get("claims") == "model":
             result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
-        for theirs, ours in _PRUNING.items():
+        for theirs, ours in counterparts.PRUNING.items():
             if (value := leaves.pop(("prune_graph", theirs), None)) is not None:
                 result.set(f"prune_{ours}", value, f"prune_graph.{theirs}")
     elif workflows:

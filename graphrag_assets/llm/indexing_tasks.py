@@ -21,7 +21,14 @@ from graphrag_assets.llm.model_options import SAME_ANSWER, ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
-from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT, WITH_CLAIMS, ExtractionOptions, extract_text_unit
+from graphrag_assets.llm.tasks.extract_graph import (
+    MORE,
+    PROMPT,
+    TYPES,
+    WITH_CLAIMS,
+    ExtractionOptions,
+    extract_text_unit,
+)
 from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARY_TASK
 from graphrag_assets.llm.tasks.summarize_descriptions import (
     TOGETHER,
@@ -84,8 +91,10 @@ class IndexingTasks:
     @property
     def extractor(self) -> str:
         """Fingerprint of extractions; see `EXTRACTOR` for the parts of the embedded default."""
-        columns = self.settings.metadata_column_list
-        by_model = self._fingerprint("extraction", (PROMPT, MORE), self.extraction, *([columns] if columns else []))
+        options, columns = self.extraction, self.settings.metadata_column_list
+        names = (PROMPT, MORE, TYPES) if options.adds_types else (PROMPT, MORE)
+        more = (*options.relationship_rules, *([columns] if columns else []))
+        by_model = self._fingerprint("extraction", names, options, *more)
         return f"{by_model}+{EXTRACTOR}" if self.settings.choices.claims == "embedded" else by_model
 
     @property
@@ -113,9 +122,12 @@ class IndexingTasks:
     def extraction(self) -> ExtractionOptions:
         """Options of the extraction."""
         settings = self.settings
-        claims = settings.claim_description or CLAIM_DESCRIPTION
+        claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
             entity_types=settings.entity_type_list,
+            other_types=not settings.strict_entity_types,
+            relationship_types=settings.relationship_type_list,
+            other_relationship_types=not settings.strict_relationship_types,
             claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
             language=self._language,

@@ -65,6 +65,10 @@ TASKS: Mapping[str, Placeholders] = {
     "extract_graph": Placeholders(
         {"text": "document"}, _names("entity_types claim_description"), _names("other_types language")
     ),
+    "extract_graph_types": Placeholders(
+        required=_names("relationship_types strict_relationship_types strict_entity_types"),
+        blocks=frozenset({"system"}),
+    ),
     "extract_graph_date": Placeholders(required=_names("document_date"), blocks=_USER),
     "extract_graph_continue": Placeholders({"listed": "listed"}, optional=_names("claim_description"), blocks=_USER),
     "summarize_descriptions": Placeholders({"descriptions": "descriptions"}, optional=_names("max_words language")),

@@ -1,6 +1,7 @@
 """Text units become mentions: each unit is extracted by itself, so its facts depend on nothing but its text."""
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import NamedTuple
@@ -12,8 +13,10 @@ from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.records import (
     GLEAN,
     NO_LOSSES,
+    UNLISTED_TYPES,
     ClaimRecord,
     EntityRecord,
+    Losses,
     RelationshipRecord,
     TextUnit,
     UnitExtraction,
@@ -104,10 +107,33 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
             if one.invented_claims
         ],
     }
-    return pl.concat(
+    rows = [
         unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
         for stage, found in errors.items()
+    ]
+    return pl.concat([*rows, _unlisted(lost, text_units)])
+
+
+def _unlisted(lost: Sequence[tuple[str, Losses]], text_units: pl.DataFrame) -> pl.DataFrame:
+    """Rows of index_errors for records that were left out because closed lists lack their types."""
+    error = "{} {} of types that are not listed were left out: {}."
+    hint = "Nothing has to be done. Add a type to GRAPHRAG_{}_TYPES to keep what has it."
+    entities = [(unit, one.unlisted_entities) for unit, one in lost if one.unlisted_entities]
+    relationships = [(unit, one.unlisted_relationships) for unit, one in lost if one.unlisted_relationships]
+    kinds = ("entities", "ENTITY", entities), ("relationships", "RELATIONSHIP", relationships)
+    return pl.concat(
+        unit_errors(
+            [(unit, error.format(len(types), kind, _counted(types))) for unit, types in found],
+            text_units,
+            UNLISTED_TYPES,
+            hint.format(setting),
+        )
+        for kind, setting, found in kinds
     )
+
+
+def _counted(types: Sequence[str]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in Counter(types).items())
 
 
 def _entity(record: EntityRecord, unit: str) -> dict[str, object]:

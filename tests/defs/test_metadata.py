@@ -89,6 +89,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
         "rows_deleted",
         "seconds",
         "failed_text_units",
+        "unlisted_types",
         *(f"llm/{name}" for name in _USAGE),
     }
     project.run_all()

@@ -23,7 +23,11 @@ def row(**others: object) -> str:
         (None, ("ship",), ""),
         ('{"ship": "Albany"}', (), ""),
         ('{"ship": "Albany", "year": 1866}', ("year", "ship", "port"), "year: 1866; ship: Albany"),
-        ('{"ship": ["Albany", "Medway"], "of": {"a": 1}, "port": " "}', ("ship", "of", "port"), 'ship: Albany, Medway; of: {"a": 1}'),
+        (
+            '{"ship": ["Albany", "Medway"], "of": {"a": 1}, "port": " "}',
+            ("ship", "of", "port"),
+            'ship: Albany, Medway; of: {"a": 1}',
+        ),
         (json.dumps({"note": "x" * 300}), ("note",), "note: " + "x" * 199 + "…"),
     ],
 )
@@ -31,7 +35,9 @@ def test_columns_are_one_line(raw_data, columns, text):
     assert metadata_text(raw_data, columns) == text
 
 
-def test_columns_are_in_the_context_and_quotes_stay_in_the_text(project: Project, monkeypatch, tmp_path_factory) -> None:
+def test_columns_are_in_the_context_and_quotes_stay_in_the_text(
+    project: Project, monkeypatch, tmp_path_factory
+) -> None:
     monkeypatch.setenv("GRAPHRAG_METADATA_COLUMNS", "ship, year")
     project.write("b/a.jsonl", row(ship="Great Eastern", year=1866, port="Valentia"))
     project.index_all()

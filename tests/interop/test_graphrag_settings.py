@@ -171,8 +171,8 @@ def test_models_limits_and_storage_of_graphrag_3():
             retry: {type: exponential_backoff, max_retries: 3, base_delay: 2.5}
             rate_limit: {type: sliding_window, period_in_seconds: 30, requests_per_period: 20}
         embedding_models: {}
-        chunking: {type: sentence, encoding_model: p50k_base}
-        input: {type: csv, title_column: name, id_column: number, encoding: windows-1252, file_pattern: "x$$"}
+        chunking: {type: sentence, encoding_model: p50k_base, prepend_metadata: [year, ship]}
+        input: {type: csv, title_column: name, id_column: number, encoding: windows-1252, file_pattern: "x$$", metadata: [year]}
         input_storage: {type: blob, container_name: docs, base_dir: in, connection_string: "${CONNECTION}"}
         workflows: [load_input_documents, extract_graph_nlp]
         cluster_graph: {max_cluster_size: 1, use_lcc: true, seed: 42}
@@ -197,6 +197,7 @@ def test_models_limits_and_storage_of_graphrag_3():
         "id_column": "number",
         "text_encoding": "windows-1252",
         "file_pattern": "x$",
+        "metadata_columns": "year, ship",
         "prune_min_frequency": "3",
         "prune_min_weight_percentile": "20",
         "seed": "42",

@@ -23,6 +23,9 @@ BUILT_IN = Path(__file__).resolve().parents[2] / "prompts"
 TINY = {
     "entity_types": "person, ship",
     "other_types": True,
+    "relationship_types": "PART_OF, LAID",
+    "strict_relationship_types": True,
+    "strict_entity_types": True,
     "claim_description": "Dated facts.",
     "max_words": 120,
     "question": "Who laid the cable?",

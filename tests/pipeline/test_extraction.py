@@ -175,6 +175,29 @@ def test_a_changed_document_is_extracted_again_where_the_extractor_reads_the_cha
     assert batch.entity_mentions.sort("id").equals(known.entity_mentions)
 
 
+def test_left_out_types_are_counted_per_text_unit_until_it_is_gone():
+    left_out = Losses(unlisted_entities=("FESTIVAL", "SHIP", "SHIP"), unlisted_relationships=("MET",))
+    known = extract_text_units(WITH_DOCUMENT, each(lambda text: replace(records(text), losses=left_out)), "x")
+    assert known.errors.is_empty()
+    rows = known.losses.filter(source="u1").select("stage", "error", "hint").rows()
+    assert rows == [
+        (
+            "unlisted_types",
+            "3 entities of types that are not listed were left out: 1 FESTIVAL, 2 SHIP.",
+            "Nothing has to be done. Add a type to GRAPHRAG_ENTITY_TYPES to keep what has it.",
+        ),
+        (
+            "unlisted_types",
+            "1 relationships of types that are not listed were left out: 1 MET.",
+            "Nothing has to be done. Add a type to GRAPHRAG_RELATIONSHIP_TYPES to keep what has it.",
+        ),
+    ]
+    facts = KnownFacts(WITH_DOCUMENT.select("id", *OF_DOCUMENT), *known[:3], known.losses)
+    batch = extract_facts(DOCUMENTS, UNITS.head(1), known.errors, facts, fixed, "x")
+    assert batch.errors["source"].to_list() == ["u1", "u1"]
+    assert batch.text_units["extractor"].to_list() == ["x"]
+
+
 ALIASES = {
     "document_id": pl.String,
     "alias_key": pl.String,

@@ -1,9 +1,9 @@
 """Entities, relationships and claims of a text unit, in one conversation."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -14,11 +14,14 @@ from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, 
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
 from graphrag_assets.llm.tasks.gleaning import request_rounds
-from graphrag_assets.records import EntityRecord, RelationshipRecord, UnitExtraction
+from graphrag_assets.llm.tasks.listed_types import by_words, words
+from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
 PROMPT, MORE = "extract_graph", "extract_graph_continue"
 """The templates, and the tasks in the ledger without claims."""
+TYPES = "extract_graph_types"
+"""The template of what is added to the first one for wanted relationship types and closed lists of types."""
 DATE = "extract_graph_date"
 """The template of what is added for documents with a date."""
 WITH_CLAIMS = "extract_all"
@@ -35,7 +38,9 @@ class ExtractionOptions:
     """Options of the extraction.
 
     `other_types`: allow types beyond `entity_types`; otherwise entities of other types are dropped together with
-    their relationships. `claim_description`: what counts as a claim; None: claims are not extracted. `max_gleanings`:
+    their relationships and claims. `relationship_types` are preferred; without `other_relationship_types`,
+    relationships of other types are dropped. A type of a closed list is recognized by its `words`; records without
+    a type are kept. `claim_description`: what counts as a claim; None: claims are not extracted. `max_gleanings`:
     maximum rounds for missed records. `language`: of types and descriptions; None follows the documents.
     """
 
@@ -44,6 +49,19 @@ class ExtractionOptions:
     claim_description: str | None = None
     max_gleanings: int = 1
     language: str | None = None
+    # Not in the text of the options, which is part of the fingerprints of indexes that do not use them.
+    relationship_types: tuple[str, ...] = field(default=(), repr=False)
+    other_relationship_types: bool = field(default=True, repr=False)
+
+    @property
+    def adds_types(self) -> bool:
+        """Whether the template `TYPES` is used."""
+        return bool(self.relationship_types) or not self.other_types
+
+    @property
+    def relationship_rules(self) -> tuple[object, ...]:
+        """What is said about types of relationships; nothing by default."""
+        return (self.relationship_types, self.other_relationship_types) if self.relationship_types else ()
 
 
 _DEFAULTS = ExtractionOptions()
@@ -106,6 +124,8 @@ async def extract_text_unit(
         claim_description=claims,
         language=options.language,
     )
+    if options.adds_types:
+        messages = _with_types(messages, prompts, options)
     if document_date:
         (dated,) = prompts.render(DATE, document_date=document_date)
         *before, last = messages
@@ -118,9 +138,30 @@ async def extract_text_unit(
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
     answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
-    stated, n_invented = claim_records(_claims(answers), text)
-    losses = replace(losses, invented_claims=n_invented)
-    return replace(graph_records(answers, options), claims=stated, losses=losses)
+    found = graph_records(answers, options)
+    unwanted = _entities(answers, options).unwanted
+    wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
+    stated, n_invented = claim_records(wanted, text)
+    losses = replace(
+        losses,
+        invented_claims=n_invented,
+        unlisted_entities=found.losses.unlisted_entities,
+        unlisted_relationships=found.losses.unlisted_relationships,
+    )
+    return replace(found, claims=stated, losses=losses)
+
+
+def _with_types(messages: Sequence[Message], prompts: Prompts, options: ExtractionOptions) -> tuple[Message, ...]:
+    """`messages` with the template `TYPES` at the end of the system message: all of it is the same for each text."""
+    (types,) = prompts.render(
+        TYPES,
+        relationship_types=", ".join(options.relationship_types),
+        strict_relationship_types=not options.other_relationship_types,
+        strict_entity_types=not options.other_types,
+    )
+    rules = [message["content"] for message in (*messages, types) if message["role"] == "system"]
+    others = (message for message in messages if message["role"] != "system")
+    return (Message(role="system", content="\n\n".join(rules)), *others)
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:
@@ -149,38 +190,69 @@ def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = 
     Entities are identified by key and type, relationships by both keys and type; the longer description and the
     greater strength are kept. The endpoints of a relationship need not be entities of an answer.
     """
-    closed = set() if options.other_types else {_type(name) for name in options.entity_types} | {UNKNOWN}
+    entities = _entities(answers, options)
+    found = (record for answer in answers for record in answer.relationships)
+    relationships, unlisted = _relationships(found, entities.unwanted, options)
+    return UnitExtraction(
+        entities.records,
+        relationships,
+        losses=Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted),
+    )
+
+
+class _Entities(NamedTuple):
+    """The entities of all answers. `unlisted`: types that a closed list lacks, once per entity; `unwanted`: keys."""
+
+    records: list[EntityRecord]
+    unlisted: tuple[str, ...]
+    unwanted: Set[str]
+
+
+def _entities(answers: Iterable[ExtractGraph], options: ExtractionOptions) -> _Entities:
+    closed = {} if options.other_types else by_words([*options.entity_types, UNKNOWN])
     entities: dict[tuple[str, str], EntityRecord] = {}
-    unwanted: set[str] = set()
+    unlisted: set[tuple[str, str]] = set()
     for found in (entity for answer in answers for entity in answer.entities):
-        record = EntityRecord(_name(found.name), _type(found.type) or UNKNOWN, found.description)
+        given = _type(found.type) or UNKNOWN
+        type_ = _type(closed.get(words(found.type.strip() or UNKNOWN), "")) if closed else given
+        record = EntityRecord(_name(found.name), type_, found.description)
         key = title_key(record.title)
         if not key or len(record.title) > MAX_NAME_LENGTH:
             continue
-        if closed and record.type not in closed:
-            unwanted.add(key)
+        if not type_:
+            unlisted.add((key, given))
         else:
-            known = entities.setdefault((key, record.type), record)
-            entities[key, record.type] = replace(known, description=_longer(known.description, record.description))
-    unwanted -= {key for key, _ in entities}
-    relationships = _relationships((r for answer in answers for r in answer.relationships), unwanted)
-    return UnitExtraction(list(entities.values()), relationships)
+            known = entities.setdefault((key, type_), record)
+            entities[key, type_] = replace(known, description=_longer(known.description, record.description))
+    wanted = {key for key, _ in entities}
+    dropped = sorted((type_, key) for key, type_ in unlisted)
+    return _Entities(
+        list(entities.values()), tuple(type_ for type_, _ in dropped), {key for _, key in dropped} - wanted
+    )
 
 
-def _relationships(found: Iterable[ExtractedRelationship], unwanted: set[str]) -> list[RelationshipRecord]:
+def _relationships(
+    found: Iterable[ExtractedRelationship], unwanted: Set[str], options: ExtractionOptions
+) -> tuple[list[RelationshipRecord], tuple[str, ...]]:
+    """The relationships, and the types that are not in the closed list, once per relationship."""
+    closed = {} if options.other_relationship_types else by_words(options.relationship_types)
     records: dict[tuple[str, str, str], RelationshipRecord] = {}
+    unlisted: set[tuple[str, str, str]] = set()
     for relationship in found:
         record = RelationshipRecord(
             _name(relationship.source),
             _name(relationship.target),
             relationship.description,
             MIDDLE_STRENGTH if relationship.strength is None else relationship.strength,
-            _type(relationship.type).replace(" ", "_"),
+            _predicate(closed.get(words(relationship.type), "") if closed else relationship.type),
         )
         endpoints = title_key(record.source), title_key(record.target)
         if not all(endpoints) or max(len(record.source), len(record.target)) > MAX_NAME_LENGTH:
             continue
         if endpoints[0] == endpoints[1] or unwanted & set(endpoints):
+            continue
+        if closed and relationship.type.strip() and not record.type:
+            unlisted.add((_predicate(relationship.type), *endpoints))
             continue
         key = (*endpoints, record.type)
         known = records.setdefault(key, record)
@@ -189,7 +261,7 @@ def _relationships(found: Iterable[ExtractedRelationship], unwanted: set[str]) -
             description=_longer(known.description, record.description),
             strength=max(known.strength, record.strength),
         )
-    return list(records.values())
+    return list(records.values()), tuple(type_ for type_, *_ in sorted(unlisted))
 
 
 def _name(name: str) -> str:
@@ -198,6 +270,10 @@ def _name(name: str) -> str:
 
 def _type(name: str) -> str:
     return " ".join(name.split()).upper()
+
+
+def _predicate(name: str) -> str:
+    return _type(name).replace(" ", "_")
 
 
 def _longer(first: str, second: str) -> str:

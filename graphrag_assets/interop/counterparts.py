@@ -1,0 +1,141 @@
+"""The settings that the keys of GraphRAG's `settings.yaml` become, and why other keys have no counterpart."""
+
+from collections.abc import Mapping
+
+SETTINGS = {
+    "chunks.size": "chunk_size",
+    "chunks.overlap": "chunk_overlap",
+    "input.text_column": "text_column",
+    "input.title_column": "title_column",
+    "input.id_column": "id_column",
+    "input.encoding": "text_encoding",
+    "input.file_pattern": "file_pattern",
+    "extract_graph.max_gleanings": "max_gleanings",
+    "cluster_graph.max_cluster_size": "max_cluster_size",
+    "cluster_graph.seed": "seed",
+    "community_reports.max_length": "report_words",
+    "extract_claims.description": "claim_description",
+    "summarize_descriptions.max_length": "summary_words",
+    "community_reports.max_input_length": "report_input_tokens",
+    "concurrent_requests": "concurrency",
+}
+"""Keys whose values are a setting's. Keys of GraphRAG 3 are renamed to those of GraphRAG 2 first (`RENAMED`)."""
+
+PRUNING = {
+    "min_node_freq": "min_frequency",
+    "min_node_degree": "min_degree",
+    "min_edge_weight_pct": "min_weight_percentile",
+}
+RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
+
+_ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
+_FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
+_PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
+
+REASONS = {
+    "async_mode": "calls are always asynchronous",
+    "input.type": "formats are recognized by the names of the files",
+    "input.file_type": "formats are recognized by the names of the files",
+    "input.file_filter": "questions can be limited to documents by their columns: rag.local(…, metadata=…)",
+    "input.metadata": "all columns of structured files are kept, in documents.raw_data; GRAPHRAG_METADATA_COLUMNS puts "
+    "some before the text",
+    "input.storage": "set GRAPHRAG_INPUT to the URL of the folder; credentials come from the environment",
+    "chunks.prepend_metadata": "set GRAPHRAG_METADATA_COLUMNS to the columns",
+    "chunks.chunk_size_includes_metadata": "metadata does not count as tokens of a text unit",
+    "output": _ELSEWHERE,
+    "outputs": _ELSEWHERE,
+    "update_index_output": _ELSEWHERE,
+    "update_output_storage": _ELSEWHERE,
+    "table_provider": _ELSEWHERE,
+    "vector_store": _ELSEWHERE,
+    "cache": "the ledger keeps all answers; GRAPHRAG_LEDGER_URL moves it to another database",
+    "reporting": "logs are Dagster's, and errors are rows of index_errors",
+    "root_dir": "paths are relative to the folder that a command is started in",
+    "snapshots": "`graphrag-assets export` writes the graph and the vectors",
+    "umap": "the map has its own layout",
+    "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
+    "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
+    "extract_graph_nlp": _FAST,
+    "cluster_graph.use_lcc": "all components are clustered, not the largest alone",
+    "summarize_descriptions.max_input_tokens": "long lists of descriptions are summarized in parts",
+    "embed_text.batch_size": "no setting; requests are filled up to a fixed size",
+    "embed_text.batch_max_tokens": "no setting; requests are filled up to a fixed size",
+    "embed_text.names": "text units, entities and reports are all embedded",
+    "embed_text.vector_store_id": _ELSEWHERE,
+    "*.model_instance_name": "the ledger is not divided; llm_calls has the task of each call",
+    "*.strategy": "no counterpart",
+    "drift_search.concurrency": "calls of questions share GRAPHRAG_CONCURRENCY",
+    **{
+        f"drift_search.{name}": _PARAMETER
+        for name in (
+            *("reduce_max_tokens", "reduce_temperature", "reduce_max_completion_tokens", "local_search_temperature"),
+            *("local_search_top_p", "local_search_n", "local_search_llm_max_gen_tokens"),
+            *("local_search_llm_max_gen_completion_tokens", "primer_llm_max_tokens"),
+        )
+    },
+}
+"""Why a key, or a section, is not translated. The longest one that fits counts; * is any section."""
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "local_search": {
+        **{name: name for name in ("text_unit_prop", "community_prop", "conversation_history_max_turns")},
+        **{name: name for name in ("top_k_entities", "top_k_relationships", "max_context_tokens")},
+    },
+    "global_search": {
+        "max_context_tokens": "max_context_tokens",
+        "data_max_tokens": "max_reduce_tokens",
+        "map_max_length": "max_map_words",
+        "reduce_max_length": "max_reduce_words",
+        **{
+            f"dynamic_search_{name}": f"dynamic.{name}"
+            for name in ("threshold", "keep_parent", "num_repeats", "use_summary", "max_level")
+        },
+    },
+    "drift_search": {
+        "data_max_tokens": "max_context_tokens",
+        "drift_k_followups": "primer_reports",
+        "primer_folds": "primer_folds",
+        "n_depth": "depth",
+        "local_search_text_unit_prop": "local.text_unit_prop",
+        "local_search_community_prop": "local.community_prop",
+        "local_search_top_k_mapped_entities": "local.top_k_entities",
+        "local_search_top_k_relationships": "local.top_k_relationships",
+        "local_search_max_data_tokens": "local.max_context_tokens",
+    },
+    "basic_search": {"k": "k", "max_context_tokens": "max_context_tokens"},
+}
+"""By section, the options of searches that its keys are; they become the setting of the method's defaults.
+
+Options of dynamic selection are none of a search without it: they are left out.
+"""
+
+REASONS_OF_MODELS = {
+    "async_mode": "calls are always asynchronous",
+    "retry": "retries wait exponentially with jitter, or as long as the server says",
+    "retry_strategy": "retries wait exponentially with jitter, or as long as the server says",
+    "max_retry_wait": "a retry waits at most 60 seconds, or as long as the server says",
+    "rate_limit": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
+    "rate_limit_strategy": "limits are GRAPHRAG_REQUESTS_PER_MINUTE and GRAPHRAG_TOKENS_PER_MINUTE",
+    "metrics": "calls, tokens, seconds and dollars are rows of llm_calls",
+    "encoding_model": "GRAPHRAG_TOKENIZER counts the tokens of all models",
+    "audience": "set the variables of litellm for Azure, such as AZURE_AD_TOKEN",
+    "proxy": "set HTTPS_PROXY in the environment",
+    "responses": "for tests only",
+    "mock_responses": "for tests only",
+}
+PARAMETERS_OF_MODELS = (
+    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty"),
+    "reasoning_effort",
+)
+TYPES = {
+    **{"openai_chat": "openai", "openai_embedding": "openai"},
+    **{"azure_openai_chat": "azure", "azure_openai_embedding": "azure"},
+}
+USES = {
+    "chat": "extract_graph",
+    "summary": "summarize_descriptions",
+    "report": "community_reports",
+    "query": "local_search",
+}
+"""Which section's model is used for what."""
+SAME_USE = {"extract_claims": "chat", "global_search": "query", "drift_search": "query", "basic_search": "query"}

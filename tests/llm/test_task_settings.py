@@ -1,0 +1,124 @@
+"""Settings of extraction, summaries and reports on the wire: their words reach the prompt of their stage alone."""
+
+import polars as pl
+import pytest
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.llm.indexing_tasks import IndexingTasks
+from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
+from graphrag_assets.llm.tasks.extract_graph import MORE, PROMPT
+from graphrag_assets.records import ReportMaterial, TextUnit
+from graphrag_assets.settings import Settings
+
+UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")
+MODEL = {"chat_model": "openai/test-model"}
+
+
+def tasks_with(chat=None, **settings) -> IndexingTasks:
+    return IndexingTasks(Settings.load(**MODEL, **settings), Prompts(), lambda use: chat, run_id="r")
+
+
+def prompt(lab, **settings) -> str:
+    """The system message of the first request for a text unit."""
+    lab.server.requests.clear()
+    list(tasks_with(lab.chat(), max_gleanings=0, **settings).extract([UNIT]))
+    return lab.server.chats[0].body["messages"][0]["content"]
+
+
+def test_extraction_asks_for_the_claims_described(lab):
+    assert f"may want to check: {CLAIM_DESCRIPTION}\n" in prompt(lab)
+    words = prompt(lab, claim_description=" losses of money ", entity_types="company, ship")
+    assert "may want to check: losses of money\n" in words
+    assert "one of: company, ship" in words
+    assert CLAIM_DESCRIPTION not in words
+
+
+RELATIONS = {"relationship_types": "PART_OF, laid by"}
+STRICT = {**RELATIONS, "strict_relationship_types": True}
+
+
+def test_extraction_asks_for_the_relationship_types_wanted(lab):
+    without = prompt(lab)
+    assert prompt(lab, **RELATIONS) == (
+        f"{without}\n\nTypes of relationships that are wanted: PART_OF, laid by. Prefer them; where none fits, use a "
+        "short predicate of your own."
+    )
+    assert prompt(lab, **STRICT) == (
+        f"{without}\n\nThe type of a relationship is one of these and no other: PART_OF, laid by. Leave out every "
+        "relationship that none of them fits."
+    )
+
+
+def test_extraction_asks_for_the_entity_types_of_a_closed_list_alone(lab):
+    assert "a short general noun" in prompt(lab)
+    words = prompt(lab, strict_entity_types=True)
+    assert "a short general noun" not in words
+    assert words.endswith(
+        "The types of entities above are a closed list: leave out every entity that none of them fits."
+    )
+
+
+def test_a_template_without_a_system_message_gets_one_for_the_types(lab, tmp_path):
+    template = "{% block user %}{{ entity_types }} {{ claim_description }} {{ text }}{% endblock %}"
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "extract_graph.jinja").write_text(template)
+    tasks = IndexingTasks(Settings.load(**MODEL, **STRICT), Prompts(folder), lambda use: lab.chat(), run_id="r")
+    list(tasks.extract([UNIT]))
+    system, user, *_ = lab.server.chats[0].body["messages"]
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert system["content"].startswith("The type of a relationship is one of these")
+
+
+@pytest.mark.parametrize(
+    "given", [{"strict_relationship_types": True}, {"strict_entity_types": True, "entity_types": ","}]
+)
+def test_a_closed_list_without_types_is_an_error(given):
+    with pytest.raises(
+        SettingsError, match=r"GRAPHRAG_STRICT_\w+_TYPES=true needs GRAPHRAG_\w+_TYPES, which names none"
+    ):
+        Settings.load(**given)
+
+
+def test_claims_that_are_off_are_not_described(lab):
+    assert "losses of money" not in prompt(lab, claims="off", claim_description="losses of money")
+
+
+def test_summaries_and_reports_have_at_most_the_words_set(lab):
+    texts = [("K", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")]
+    described = pl.DataFrame(texts, ["key", "title", "description", "n"], orient="row")
+    tasks = tasks_with(lab.chat(), summary_words=70, report_words=900, summary_min_tokens=0)
+    tasks.summarize(described)
+    tasks.write_reports([ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")])
+    summary, report = (request.body["messages"][0]["content"] for request in lab.server.chats)
+    assert "At most 70 words" in summary
+    assert "900 words" in report
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed"),
+    [
+        ({"claim_description": "losses of money"}, ["extractor"]),
+        ({"claim_description": "losses of money", "claims": "off"}, []),
+        (RELATIONS, ["extractor"]),
+        ({"strict_entity_types": True}, ["extractor"]),
+        ({"summary_words": 70}, ["summarizer"]),
+        ({"report_words": 900}, ["reporter"]),
+    ],
+)
+def test_a_setting_changes_the_fingerprint_of_its_stage_alone(settings, changed):
+    before, after = tasks_with(claims=settings.get("claims", "")), tasks_with(**settings)
+    stages = ("extractor", "summarizer", "reporter")
+    assert [name for name in stages if getattr(before, name) != getattr(after, name)] == changed
+
+
+def test_preferred_and_strict_types_are_different_extractions():
+    assert tasks_with(**RELATIONS).extractor != tasks_with(**STRICT).extractor
+
+
+def test_types_that_are_not_set_leave_fingerprints_as_they_are_without_these_settings():
+    tasks = tasks_with()
+    options = tasks.extraction
+    assert "relationship" not in repr(options)
+    assert tasks.extractor == tasks._fingerprint("extraction", (PROMPT, MORE), options)

@@ -156,6 +156,12 @@ class Settings(BaseSettings):
     max_cluster_size: int = Field(
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
     )
+    cluster_resolution: float = Field(
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Resolution of the clustering; above 1: more, smaller communities. A change clusters from scratch.",
+    )
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 
     chat_model: str = Field(

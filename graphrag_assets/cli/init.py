@@ -33,7 +33,7 @@ GROUPS = {
     "Limits": (
         *("budget_usd", "concurrency", "requests_per_minute", "tokens_per_minute", "max_retries", "request_timeout"),
     ),
-    "Communities": ("max_cluster_size", "seed"),
+    "Communities": ("max_cluster_size", "cluster_resolution", "seed"),
     "Automation and publications": ("automation", "nightly_cron", "keep_publications"),
 }
 """The settings that people usually change."""

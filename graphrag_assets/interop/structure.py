@@ -131,7 +131,7 @@ def _modularity_loss(
         relationships,
         members.select("level", "entity_id", cluster=name),
         edges,
-        ClusterOptions(max_cluster_size=settings.max_cluster_size, seed=settings.seed),
+        ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution),
         tolerated_loss=math.inf,
         keep_divisions=True,
     )

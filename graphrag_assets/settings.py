@@ -194,7 +194,10 @@ class Settings(BaseSettings):
         10, ge=2, description="Communities with more members are split further. A hub with its leaves stays whole."
     )
     cluster_resolution: float = Field(
-        1.0, gt=0, description="Resolution of the largest communities; above 1: more and smaller ones."
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Resolution of the clustering; above 1: more, smaller communities. A change clusters from scratch.",
     )
     seed: int = Field(0xDEADBEEF, description="Seed of clustering and layout.")
 

@@ -13,12 +13,13 @@ from graphrag_assets.pipeline.community_tables import finish_communities, finish
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, Reclustered, recluster
 from graphrag_assets.pipeline.layout import layout
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_options, record_stage
+from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
 _DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
 # Imported communities were good enough for their index: what they lack does not count against later ones.
 _IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports"
+_FIRST_RESOLUTION = "1.0"  # of communities made before the resolution was recorded
 
 
 CODE_VERSION = "1"
@@ -36,7 +37,9 @@ class UpdatedCommunities(NamedTuple):
 
 @exclusive("detect_communities")
 def update_communities(index: Index, run_id: str, from_scratch: bool = False) -> UpdatedCommunities:
-    """Cluster, starting from the previous communities unless `from_scratch`; match them so that ids stay; lay out.
+    """Cluster, starting from the previous communities; match them so that ids stay; lay out.
+
+    It starts from nothing with `from_scratch`, or when the resolution is not that of the previous communities.
 
     Stores the run options of `index`.
     """
@@ -48,6 +51,10 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     dated_units = index.working.read(_DATED_UNITS)
     imported = index.working.read(_IMPORTED)
     options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
+    resolution = str(settings.cluster_resolution)
+    # The communities of an import count as made at the resolution set: they are to be kept.
+    unrecorded = resolution if imported.item(0, "n") else _FIRST_RESOLUTION
+    is_same = resolution == (recorded_inputs(index.working, "resolution") or unrecorded)
     previous_members = previous_members.rename({"community": "cluster"})
     clustering = recluster(
         entities["id"],
@@ -55,7 +62,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         previous_members,
         clustered_edges,
         options,
-        from_scratch,
+        from_scratch or not is_same,
         MODULARITY_LOSS + imported.item(0, "loss"),
         keep_divisions=imported.item(0, "n") > 0,
     )
@@ -79,6 +86,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         changes = replace_tables(connection, frames)
         seconds = time.monotonic() - started
         record_options(connection, None, index.run_options)
+        record_inputs(connection, "resolution", resolution, run_id)
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}
     updated = StageResult(by_name, changes, {}, time.monotonic() - started)

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _RESOLUTIONS = (1.0, 1.5, 2.0, 3.0)
-"""Resolutions at which parts of a large community are looked for, in turn."""
+"""Resolutions at which parts of a large community are looked for, in turn, as multiples of the option."""
 
 MAX_REMAINDER = 0.9
 """Maximum size of the largest part of a split, as a share of the community. A split that moves fewer entities is no
@@ -57,8 +57,7 @@ MEMBERS_SCHEMA: dict[str, type[pl.DataType]] = {
 class ClusterOptions:
     """How the graph is cut: communities of more than `max_cluster_size` entities are split.
 
-    `resolution`: of modularity at level 0 (Reichardt and Bornholdt 2006, doi:10.1103/PhysRevE.74.016110); above 1 gives
-    more and smaller communities.
+    `resolution` is that of modularity (Reichardt and Bornholdt 2006), on all levels: above 1, communities are smaller.
     """
 
     max_cluster_size: int = 10
@@ -109,7 +108,7 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
-            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
+            return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
 
         labels = leiden(len(ids), edges, weights, options.resolution)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
@@ -251,16 +250,18 @@ def subgraphs(labels: Ints, edges: Ints, weights: Floats, wanted: Ints) -> Itera
         yield number, by_label[starts[number] : starts[number + 1]], local[edges[own]], weights[own]
 
 
-def split_from_scratch(ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int) -> Ints | None:
+def split_from_scratch(
+    ids: pl.Series, edges: Ints, weights: Floats, max_cluster_size: int, resolution: float = 1.0
+) -> Ints | None:
     """Parts of a community that is too large, given by the ids of its entities, or None when it stays whole.
 
     Parts must be better than the whole by the modularity inside the community: denser within than by chance.
-    Leiden at the usual resolution nearly always finds such parts if there are any; where it does not, higher
+    Leiden at the given resolution nearly always finds such parts if there are any; where it does not, higher
     ones are tried. A community without such parts is cut by the hashes of the ids (`groups_by_hash`); what such a cut
     disconnects goes with its strongest neighbor. A hub with its leaves stays whole that way.
     """
-    for resolution in _RESOLUTIONS:
-        parts = leiden(len(ids), edges, weights, resolution)
+    for factor in _RESOLUTIONS:
+        parts = leiden(len(ids), edges, weights, resolution * factor)
         if is_level(parts) and is_better_than_whole(parts, edges, weights):
             return parts
     parts = join_lone_nodes(connected_parts(groups_by_hash(ids, max_cluster_size), edges), edges, weights)

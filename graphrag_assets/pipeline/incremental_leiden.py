@@ -67,7 +67,8 @@ EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 class Reclustered(NamedTuple):
     """`members` as `cluster` returns them. `edges` (source_id, target_id, weight): the graph as it was seen, to be
-    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` at level 0,
+    compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` of level 0 at the
+    resolution,
     and that of a fresh run. `fresh`: whether the fresh run is the result."""
 
     members: pl.DataFrame
@@ -172,7 +173,7 @@ def _from_previous(
     size = len(ids)
     start = previous[0][:size]
     free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
-    labels, n_free = _settle(start, free, edges, change.settled, options.seed, options.resolution)
+    labels, n_free = _settle(start, free, edges, change.settled, options)
     frontiers: dict[int, Flags] = {}
 
     def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
@@ -185,11 +186,11 @@ def _from_previous(
             return None
         if start.min() < start.max():
             # Without a frontier it is an unchanged community, and its parts are still connected.
-            parts = _settle(start, free, own, own_weights, options.seed)[0] if free.any() else by_first(start)
+            parts = _settle(start, free, own, own_weights, options)[0] if free.any() else by_first(start)
             if not free.any() or (is_level(parts) and is_better_than_whole(parts, own, own_weights)):
                 return parts
         rng.seed(options.seed)
-        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size)
+        return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size
@@ -212,9 +213,7 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     return found
 
 
-def _settle(
-    start: Ints, free: Flags, edges: Ints, weights: Floats, seed: int, resolution: float = 1.0
-) -> tuple[Ints, int]:
+def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
     """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
@@ -223,7 +222,7 @@ def _settle(
     labels, torn = _pieces(labels, edges)
     free = ever = free | torn
     for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, seed, resolution), edges)
+        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
         moved, labels = after != labels, after
         free = torn
         free[edges[moved[edges].any(axis=1)]] = True
@@ -245,7 +244,7 @@ def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int, resolution: float) -> Ints:
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
     """`labels` after Leiden has moved the free nodes to where modularity is higher."""
     nodes = np.flatnonzero(free)
     if not len(nodes):
@@ -253,10 +252,10 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, seed: int, re
     graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
     n_fixed = len(touched) + 1
     partition = leidenalg.RBConfigurationVertexPartition(
-        graph, start.tolist(), weights=graph_weights, resolution_parameter=resolution
+        graph, start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
     )
     optimiser = leidenalg.Optimiser()
-    optimiser.set_rng_seed(seed & 0x7FFFFFFF)
+    optimiser.set_rng_seed(options.seed & 0x7FFFFFFF)
     is_fixed = (np.arange(len(start)) < n_fixed).tolist()
     enough, gained = 1e-12 * weights.sum(), 0.0
     for _ in range(N_ITERATIONS):

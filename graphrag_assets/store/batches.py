@@ -267,7 +267,7 @@ def inputs_of(batch_state: pl.DataFrame) -> str:
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
-    """Record the inputs that `stage` (graph, published) was made from."""
+    """Record the inputs that `stage` (graph, resolution of the clustering, published) was made from."""
     connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
     connection.execute(
         "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",

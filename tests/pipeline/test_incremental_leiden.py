@@ -372,6 +372,25 @@ def test_new_size_limit_applies_immediately() -> None:
     assert_frame_equal(then(split, graph, ClusterOptions(max_cluster_size=20)).members, whole.members)
 
 
+def test_resolution_sets_the_size_of_communities_in_fresh_and_incremental_runs() -> None:
+    # A ring of eight cliques: at resolution 1 neighbors that are linked well enough are one community.
+    cliques = [range(start, start + 4) for start in range(0, 32, 4)]
+    ring = {(a[-1], b[0]) if a[-1] < b[0] else (b[0], a[-1]): 2.0 for a, b in pairwise([*cliques, cliques[0]])}
+    graph = graph_of({pair: 1.0 for each in cliques for pair in clique(each)} | ring)
+    sizes = []
+    for resolution in (0.2, 1.0, 4.0):
+        options = ClusterOptions(resolution=resolution)
+        before = first(graph, options)
+        sizes.append(len(groups(before.members)))
+        assert then(before, graph, options).n_free == 0
+        changed = graph.changed(edges={(0, 40): 1.0})
+        after = then(before, changed, options)
+        assert not after.fresh
+        assert math.isclose(after.modularity, after.fresh_modularity, abs_tol=MODULARITY_LOSS)
+        assert groups(before.members) - groups(after.members) == {of for of in groups(before.members) if node(0) in of}
+    assert sizes == sorted(set(sizes))
+
+
 def test_after_a_small_change_of_a_large_graph_nearly_all_communities_are_the_same() -> None:
     rng = random.Random(3)
     pairs = [(a, b) for a, b in combinations(range(1200), 2) if rng.random() < (0.15 if a // 30 == b // 30 else 0.004)]

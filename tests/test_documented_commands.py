@@ -64,6 +64,13 @@ ELSEWHERE = {
         "it does not end",
         "tests/defs/test_automation.py::test_a_fresh_folder_is_indexed_and_published_and_then_left_alone",
     ),
+    (
+        "docs/query.md",
+        'GRAPHRAG_LOCAL_OPTIONS={"top_k_entities": 20, "community_level": 2, "use_community_summary": true}',
+    ): (
+        "its lines are those of a .env",
+        "tests/query/test_default_options.py::test_options_of_options_are_given_as_objects",
+    ),
     ("docs/component.md", "dg scaffold defs graphrag_assets.GraphRagComponent papers"): (
         "it needs a project of Dagster",
         "tests/defs/test_component.py::test_dg_scaffolds_two_indexes_into_a_project",

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 from graphrag_assets.conversion.process import ConversionProcess
@@ -9,8 +10,7 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import chunk_options, conversion_limits, load_options
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.batch import read_corpus
-from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.batch import in_documents, read_corpus
 from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 
@@ -120,10 +120,8 @@ def sample_units(index: Index, n: int) -> list[TextUnit]:
             documents, text_units, _ = read_corpus(
                 batch, files, load_options(settings), chunk_options(settings), convert
             )
-        metadata = metadata_texts(documents["raw_data"], settings.metadata_column_list)
-        described = documents.select("title", "language", "document_date", metadata, document_id="id")
-        joined = text_units.join(described, on="document_id", maintain_order="left")
-        units += [TextUnit(*row) for row in joined.select(TextUnit._fields).iter_rows()]
+        read = in_documents(text_units, documents, settings.metadata_column_list).select(TextUnit._fields)
+        units += starmap(TextUnit, read.iter_rows())
         if len(units) >= n:
             break
     return [units[place * len(units) // n] for place in range(n)] if len(units) > n else units

@@ -1,7 +1,7 @@
 """Purge: deletes everything that stems from deleted documents from the data folder."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,9 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
+from graphrag_assets.pipeline.batch import in_documents
 from graphrag_assets.pipeline.loading import given_titles
+from graphrag_assets.pipeline.metadata_texts import metadata_texts
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, placed_units
 from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
@@ -141,10 +143,12 @@ def needed_answers(index: Index) -> set[str]:
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
             own = copy.with_run_options(str(batch)).settings
             models = ledger_only_models(own, keys)
+            columns = own.metadata_column_list
             if own.text_unit_context == "model":
-                for _ in models.write_contexts(_placed_units(documents.filter(batch=batch), of_batch)):
+                for _ in models.write_contexts(_placed_units(documents.filter(batch=batch), of_batch, columns)):
                     pass
-            for _ in models.extract(starmap(TextUnit, of_batch.select("id", "text").iter_rows())):
+            read = in_documents(of_batch, documents, columns).select(TextUnit._fields)
+            for _ in models.extract(starmap(TextUnit, read.iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
         models = ledger_only_models(copy.with_run_options(None).settings, keys)
         with copy.working.transaction() as connection:
@@ -157,9 +161,12 @@ def needed_answers(index: Index) -> set[str]:
     return keys
 
 
-def _placed_units(documents: pl.DataFrame, text_units: pl.DataFrame) -> list[PlacedUnit]:
+def _placed_units(
+    documents: pl.DataFrame, text_units: pl.DataFrame, metadata_columns: Sequence[str]
+) -> list[PlacedUnit]:
     """The text units as their contexts were written from: with those of headings."""
-    titled = documents.with_columns(given_titles(documents))
+    metadata = metadata_texts(documents["raw_data"], metadata_columns)
+    titled = documents.with_columns(given_titles(documents), metadata)
     return placed_units(documents, text_units.with_columns(heading_contexts(titled, outlines_of(titled), text_units)))
 
 

@@ -82,12 +82,13 @@ def already_extracted(
     """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
     by_model = not extractor.startswith(EXTRACTOR)
     same = ["id", *(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())]
-    units = _with_context(text_units, documents, metadata_columns)
+    units = in_documents(text_units, documents, metadata_columns)
     then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns))
     return units.join(then, on=same, how="semi", nulls_equal=True)["id"]
 
 
-def _with_context(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
+def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
+    """`text_units` with what an extraction uses of their documents: title, language, document_date, metadata."""
     described = documents.with_columns(_metadata(documents, metadata_columns))
     context = described.select(*_OF_EMBEDDED, *_OF_MODEL, document_id="id")
     return text_units.join(context, on="document_id", maintain_order="left")
@@ -116,7 +117,7 @@ def extract_facts(
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
-    units = _with_context(text_units, documents, metadata_columns)
+    units = in_documents(text_units, documents, metadata_columns)
     done_before = already_extracted(documents, text_units, known, extractor, metadata_columns)
     if left_alone is None:
         unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]

@@ -230,7 +230,7 @@ def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
         monkeypatch.setenv(f"GRAPHRAG_{name}", str(value))
     modelled.index_all()
     prompts = {task: [str(r.body["messages"]) for r in server.chats if r.task == task] for task in tasks(server)}
-    assert all("Which ones: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
+    assert all("check: prices of anchors\\n" in prompt for prompt in prompts["ExtractGraphWithClaims"])
     assert prompts["Summaries"]
     assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
 

@@ -460,7 +460,7 @@ class Settings(BaseSettings):
     @cached_property
     def metadata_column_list(self) -> tuple[str, ...]:
         """The columns put before the text, one by one."""
-        return tuple(name.strip() for name in self.metadata_columns.split(",") if name.strip())
+        return _listed(self.metadata_columns)
 
     @property
     def max_unit_tokens(self) -> int:

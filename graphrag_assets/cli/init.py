@@ -22,12 +22,7 @@ from graphrag_assets.settings import Settings
 GROUPS = {
     "Where things are": ("data", "input"),
     "Documents": (
-        "file_pattern",
-        "metadata_columns",
-        "text_column",
-        "title_column",
-        "id_column",
-        "text_encoding",
+        *("file_pattern", "metadata_columns", "text_column", "title_column", "id_column", "text_encoding"),
         "max_document_mb",
     ),
     "Text units": ("chunking", "chunk_size", "chunk_overlap", "tokenizer", "text_unit_context"),

@@ -167,7 +167,8 @@ class CommunityOptions(RunOptions):
     )
     cluster_resolution: float | None = Field(
         default=None,
-        description=f"Resolution of the largest communities; above 1: more and smaller ones. {_GRAPH}",
+        description=f"Resolution of the clustering; above 1: more, smaller communities. {_GRAPH} "
+        "A change clusters from scratch.",
     )
     from_scratch: bool = Field(
         default=False,

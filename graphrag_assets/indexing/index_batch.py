@@ -17,7 +17,14 @@ from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
-from graphrag_assets.pipeline.batch import KnownFacts, already_extracted, extract_facts, kept_losses, read_corpus
+from graphrag_assets.pipeline.batch import (
+    KnownFacts,
+    already_extracted,
+    extract_facts,
+    in_documents,
+    kept_losses,
+    read_corpus,
+)
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
@@ -178,7 +185,8 @@ def _index_batch(
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
-        extracted = already_extracted(documents, text_units, known, models.extractor, columns)
+        units = in_documents(text_units, documents, columns)
+        extracted = already_extracted(units, known, models.extractor, columns)
         done = pl.col("id").is_in(extracted.implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
         errors = pl.concat([errors, kept_losses(known, extracted)], how="diagonal_relaxed")

@@ -18,9 +18,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
-from graphrag_assets.pipeline.batch import in_documents
-from graphrag_assets.pipeline.loading import given_titles
-from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.batch import described, in_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, placed_units
 from graphrag_assets.records import PlacedUnit, TextUnit
 from graphrag_assets.settings import Settings
@@ -165,8 +163,7 @@ def _placed_units(
     documents: pl.DataFrame, text_units: pl.DataFrame, metadata_columns: Sequence[str]
 ) -> list[PlacedUnit]:
     """The text units as their contexts were written from: with those of headings."""
-    metadata = metadata_texts(documents["raw_data"], metadata_columns)
-    titled = documents.with_columns(given_titles(documents), metadata)
+    titled = described(documents, metadata_columns)
     return placed_units(documents, text_units.with_columns(heading_contexts(titled, outlines_of(titled), text_units)))
 
 

@@ -1,6 +1,6 @@
 """Translates a `settings.yaml` of Microsoft GraphRAG 2 or 3 into this project's settings.
 
-Pure functions: from a parsed file to values for `.env`, with a reason for every key that has no counterpart.
+Pure functions that turn a parsed file into values for `.env`, and give a reason for every key without a counterpart.
 References such as `${GRAPHRAG_API_KEY}` stay references; `.env` resolves them.
 """
 

@@ -47,15 +47,18 @@ def read_corpus(
     """
     loaded = load_documents(batch, files, load, convert)
     text_units = chunk_documents(loaded.documents, chunk)
-    titled = loaded.documents.with_columns(
-        given_titles(loaded.documents), _metadata(loaded.documents, metadata_columns)
-    )
+    titled = described(loaded.documents, metadata_columns)
     outlines = outlines_of(titled)
     headings = unit_headings(titled, outlines, text_units)
     context = heading_contexts(titled, outlines, text_units) if with_contexts else pl.lit("").alias("context")
     nothing = pl.lit(None, pl.String)
     text_units = text_units.with_columns(headings, context, context_fingerprint=nothing, extractor=nothing)
     return loaded.documents, text_units, loaded.errors
+
+
+def described(documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
+    """`documents` with what contexts say of them: title (null: it has none of its own), metadata."""
+    return documents.with_columns(given_titles(documents), _metadata(documents, metadata_columns))
 
 
 class KnownFacts(NamedTuple):
@@ -73,24 +76,23 @@ class KnownFacts(NamedTuple):
 
 
 def already_extracted(
-    documents: pl.DataFrame,
-    text_units: pl.DataFrame,
-    known: KnownFacts,
-    extractor: str,
-    metadata_columns: Sequence[str] = (),
+    units: pl.DataFrame, known: KnownFacts, extractor: str, metadata_columns: Sequence[str] = ()
 ) -> pl.Series:
-    """The ids of the text units that `known` has, made from the same text and, where it matters, the same context."""
+    """The ids of the text units that `known` has, made from the same text and, where it matters, the same context.
+
+    `units`: as `in_documents` returns them.
+    """
     by_model = not extractor.startswith(EXTRACTOR)
     same = ["id", *(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())]
-    units = in_documents(text_units, documents, metadata_columns)
     then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns))
     return units.join(then, on=same, how="semi", nulls_equal=True)["id"]
 
 
 def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
     """`text_units` with what an extraction uses of their documents: title, language, document_date, metadata."""
-    described = documents.with_columns(_metadata(documents, metadata_columns))
-    context = described.select(*_OF_EMBEDDED, *_OF_MODEL, document_id="id")
+    context = documents.with_columns(_metadata(documents, metadata_columns)).select(
+        *_OF_EMBEDDED, *_OF_MODEL, document_id="id"
+    )
     return text_units.join(context, on="document_id", maintain_order="left")
 
 
@@ -118,7 +120,7 @@ def extract_facts(
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """
     units = in_documents(text_units, documents, metadata_columns)
-    done_before = already_extracted(documents, text_units, known, extractor, metadata_columns)
+    done_before = already_extracted(units, known, extractor, metadata_columns)
     if left_alone is None:
         unfinished = known.losses.filter(pl.col("stage") == GLEAN)["source"]
         done_before = done_before.filter(~done_before.is_in(unfinished.implode()))

@@ -83,6 +83,12 @@ def extract_text_units(text_units: pl.DataFrame, extract: Extract, extractor: st
 
 
 _LEFT_OUT = "Nothing has to be done. If there are many, use a model that follows the form of answers better."
+_COUNTED_LOSSES = {
+    "dropped_records": "records of the wrong form were left out.",
+    "guessed_repairs": "answers in broken JSON were repaired by guessing.",
+    "invented_claims": "claims quote no passage of the text and were left out.",
+}
+"""What the fields of `Losses` of these names, which are also stages of index_errors, count."""
 _GLEAN_AGAIN = "Materialize the batch again: only its failed gleanings are tried again."
 
 
@@ -91,22 +97,9 @@ def _losses(done: Sequence[tuple[str, UnitExtraction]], text_units: pl.DataFrame
     lost = [(unit, found.losses) for unit, found in done if found.losses != NO_LOSSES]
     errors = {
         GLEAN: [(u, f"The gleaning failed. {one.failed_gleaning}") for u, one in lost if one.failed_gleaning],
-        "dropped_records": [
-            (u, f"{one.dropped_records} records of the wrong form were left out.")
-            for u, one in lost
-            if one.dropped_records
-        ],
-        "guessed_repairs": [
-            (u, f"{one.guessed_repairs} answers in broken JSON were repaired by guessing.")
-            for u, one in lost
-            if one.guessed_repairs
-        ],
-        "invented_claims": [
-            (u, f"{one.invented_claims} claims quote no passage of the text and were left out.")
-            for u, one in lost
-            if one.invented_claims
-        ],
     }
+    for stage, what in _COUNTED_LOSSES.items():
+        errors[stage] = [(u, f"{n} {what}") for u, one in lost if (n := getattr(one, stage))]
     rows = [
         unit_errors(found, text_units, stage, _GLEAN_AGAIN if stage == GLEAN else _LEFT_OUT)
         for stage, found in errors.items()

@@ -25,7 +25,7 @@ def metadata_text(raw_data: str | None, columns: Sequence[str]) -> str:
 def metadata_texts(raw_data: pl.Series, columns: Sequence[str]) -> pl.Series:
     """`metadata_text` of each row; the result is named metadata."""
     if not columns:
-        return pl.Series("metadata", [""], dtype=pl.String).new_from_index(0, len(raw_data))
+        return pl.repeat("", len(raw_data), dtype=pl.String, eager=True).alias("metadata")
     return pl.Series("metadata", [metadata_text(row, columns) for row in raw_data], dtype=pl.String)
 
 

@@ -138,8 +138,7 @@ async def extract_text_unit(
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
     answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
-    found = graph_records(answers, options)
-    unwanted = _entities(answers, options).unwanted
+    found, unwanted = _graph(answers, options)
     wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
     stated, n_invented = claim_records(wanted, text)
     losses = replace(
@@ -190,14 +189,16 @@ def graph_records(answers: Sequence[ExtractGraph], options: ExtractionOptions = 
     Entities are identified by key and type, relationships by both keys and type; the longer description and the
     greater strength are kept. The endpoints of a relationship need not be entities of an answer.
     """
+    return _graph(answers, options)[0]
+
+
+def _graph(answers: Sequence[ExtractGraph], options: ExtractionOptions) -> tuple[UnitExtraction, Set[str]]:
+    """The records of `graph_records`, and the keys of entities that a closed list of types leaves out."""
     entities = _entities(answers, options)
     found = (record for answer in answers for record in answer.relationships)
     relationships, unlisted = _relationships(found, entities.unwanted, options)
-    return UnitExtraction(
-        entities.records,
-        relationships,
-        losses=Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted),
-    )
+    losses = Losses(unlisted_entities=entities.unlisted, unlisted_relationships=unlisted)
+    return UnitExtraction(entities.records, relationships, losses=losses), entities.unwanted
 
 
 class _Entities(NamedTuple):

@@ -17,7 +17,7 @@ from graphrag_assets.store.working import replace_table
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 
 
@@ -33,7 +33,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     """Embed the texts whose fingerprint is new; keep the vectors of the others."""
     started = time.monotonic()
     text_units = index.working.read("SELECT id, context, text FROM text_units")
-    entities = index.working.read("SELECT id, title, description FROM entities")
+    entities = index.working.read("SELECT id, title, description, degree FROM entities")
     reports = index.working.read("SELECT id, full_content FROM community_reports")
     stored = index.working.read(
         "SELECT fingerprint, vector, model FROM embeddings "

@@ -54,7 +54,7 @@ from graphrag_assets.store.publication_writer import Publication
 PREFIX = "imported-"
 _EMBEDDED = (
     "SELECT id, context, text FROM text_units",
-    "SELECT id, title, description FROM entities",
+    "SELECT id, title, description, degree FROM entities",
     "SELECT id, full_content FROM community_reports",
 )
 
@@ -215,7 +215,7 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     rows = found.select("kind", "id", "fingerprint", "model").with_columns(
         vector=pl.Series(unit.tolist(), dtype=pl.List(pl.Float32))
     )
-    counts["embeddings", "of changed texts, left out"] += source.vectors.height - rows.height
+    counts["embeddings", "of changed texts or of entities without a relationship, left out"] += source.vectors.height - rows.height
     with index.working.transaction() as connection:
         known = connection.sql("SELECT kind, id FROM embeddings").pl()
         add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))

@@ -10,13 +10,24 @@ def embedding_texts(
 ) -> pl.DataFrame:
     """The texts to embed: context and text of text units, "title:description" of entities, full content of reports.
 
+    An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units
+    find what is said of it.
+
+    Args:
+        text_units: id, context, text.
+        entities: id, title, description, degree.
+        reports: id, full_content.
+        model: name of the embedding model.
+
     Returns:
         kind, id, text, model, fingerprint (hash of text and model), sorted by kind and id.
     """
     texts = pl.concat(
         [
             text_units.select(kind=pl.lit("text_unit"), id="id", text=in_context()),
-            entities.select(kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")),
+            entities.filter(pl.col("degree") > 0).select(
+                kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")
+            ),
             reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
         ]
     ).sort("kind", "id")

@@ -154,9 +154,9 @@ INVARIANTS = (
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,
-        "Every text unit, entity and community report has a vector.",
+        "Every text unit, every entity with a relationship and every community report has a vector.",
         "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM text_units "
-        "UNION ALL SELECT 'entity', id FROM entities "
+        "UNION ALL SELECT 'entity', id FROM entities WHERE degree > 0 "
         "UNION ALL SELECT 'community_report', id FROM community_reports) ANTI JOIN embeddings USING (kind, id)",
         _REFRESH,
     ),

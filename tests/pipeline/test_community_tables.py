@@ -60,11 +60,13 @@ def test_references_are_counted_once_and_resolved():
     ]
 
 
-def test_an_embedding_text_has_a_fingerprint_of_text_and_model():
+def test_an_embedding_text_has_a_fingerprint_of_text_and_model_and_entities_alone_have_none():
     def prints(model: str, text: str, context: str | None = "") -> dict[str, str]:
         frame = embedding_texts(
             pl.DataFrame({"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}),
-            pl.DataFrame({"id": ["e"], "title": ["Ada"], "description": ["A person."]}),
+            pl.DataFrame(
+                {"id": ["e", "l"], "title": ["Ada", "Lone"], "description": ["A person.", "Alone."], "degree": [1, 0]}
+            ),
             pl.DataFrame({"id": ["c"], "full_content": ["# Report"]}),
             model,
         )

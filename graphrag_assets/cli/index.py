@@ -1,84 +1,67 @@
-"""`index`: every changed batch, then the global assets, as Dagster runs in this process, with progress."""
+"""`index`: scan the input folder, index what changed, publish, and print a summary.
 
-import contextlib
-import logging
+Dagster is imported only when something is due: without a change, its import would be most of the work.
+"""
+
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.bill import bill_of
 from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table
-from graphrag_assets.cli.terminal import Console, printable
-from graphrag_assets.definitions import defs
-from graphrag_assets.defs.dagster_home import dagster_instance
-from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
-from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan, scan_input
+from graphrag_assets.indexing.up_to_date import up_to_date
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
-from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.publications import state_in_words
 
+if TYPE_CHECKING:
+    from graphrag_assets.defs.runs import IndexRun
+
 console = Console()
-_REFRESH = "graph, communities, reports, embeddings, publication"
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
     """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
 
-    The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
-
     Raises:
         InputError: the input folder cannot be read, is not the one of this index, or has no such batch; an import
             is unfinished.
     """
+    started = time.monotonic()
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
-    index, names = Index.from_environment(), IndexNames()
+    index = Index.from_environment()
     _refuse_unfinished_imports(index)
     found = scan_input(index, replace)
     if not found.digests and not index.input_folder.unusable_names():
         folder = index.settings.input_folder
         console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
-    started = time.monotonic()
-    with dagster_instance(index.settings) as instance, _progress() as progress, _progress_log(progress):
-        register_batches(names, instance, found)
-        runner, runs = Runner(names, defs().get_repository_def().get_job, instance, _QUIET), list[IndexRun]()
-        before = current_number(index.settings.index_folder)
-        try:
-            for run in _execute(runner, index, todo, progress):
-                runs.append(run)
-        except KeyboardInterrupt:
-            published = current_number(index.settings.index_folder) != before
-            what = "the publication is new" if published else "nothing new is published"
-            n_done = sum(run.batch is not None and run.result.success for run in runs)
-            console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
-            raise
-        finally:
-            if not any(run.batch is None and run.result.success for run in runs):
-                publish_records(index)
+    runs: list[IndexRun] = []
+    if not todo and not everything and (publication := up_to_date(index, found)):
+        published: tuple[int, bool] | None = (publication.number, publication.is_new)
+        publish_records(index)
+    else:
+        from graphrag_assets.cli.index_runs import execute, published_by
+
+        runs = execute(index, found, todo, console)
+        published = published_by(runs[-1])
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
+    if published:
+        console.print(Text(state_in_words(index.settings.index_folder, *published)), soft_wrap=True)
     return all(run.result.success for run in runs)
 
 
@@ -89,21 +72,6 @@ def _refuse_unfinished_imports(index: Index) -> None:
             f"The import of {origin} as {batch!r} was interrupted. Run the same import again (`import {origin} --name "
             f"{batch}`), or remove it with `import --remove {batch}`."
         )
-
-
-def _execute(runner: Runner, index: Index, batches: list[str], progress: Progress) -> Iterator[IndexRun]:
-    """One run per batch, then one for everything global; a failed batch does not stop the others."""
-    task = progress.add_task("", total=len(batches) + 1)
-    for batch in batches:
-        progress.update(task, description=escape(printable(f"batch {batch}")))
-        run = runner.index(batch)
-        yield run
-        progress.advance(task)
-        if run.is_out_of_budget:
-            return
-    progress.update(task, description=_REFRESH)
-    yield runner.refresh(index)
-    progress.advance(task)
 
 
 def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: bool) -> list[str]:
@@ -117,42 +85,9 @@ def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: boo
     return list(batches) or (found.known if everything else found.due)
 
 
-class _ProgressLog(logging.Handler):
-    """Shows the pipeline's progress lines above the bar."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(logging.INFO)
-        self.progress = progress
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.progress.console.print(Text(f"  {record.getMessage()}", style="dim"))
-
-
-@contextlib.contextmanager
-def _progress_log(progress: Progress) -> Iterator[None]:
-    logger, handler = logging.getLogger("graphrag_assets"), _ProgressLog(progress)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def _progress() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
 def _summarize(
     index: Index,
-    runs: list[IndexRun],
+    runs: "Sequence[IndexRun]",
     todo: list[str],
     n_kept: int,
     n_deleted: int,
@@ -179,16 +114,16 @@ def _summarize(
     )
     if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
         console.print(Text(f"{note}."), soft_wrap=True)
+    if not failed:
+        return
+    from graphrag_assets.cli.index_runs import REFRESH
+    from graphrag_assets.defs.runs import NOT_PUBLISHED
+
     for run in failed:
-        name = _REFRESH if run.batch is None else f"batch {run.batch}"
+        name = REFRESH if run.batch is None else f"batch {run.batch}"
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
     if any(run.is_out_of_budget for run in failed):
         console.print(NOT_PUBLISHED, highlight=False, soft_wrap=True)
-        return
-    refresh = runs[-1].result
-    for event in refresh.asset_materializations_for_node(PUBLICATION) if refresh.success else []:
-        number, is_new = int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
-        console.print(Text(state_in_words(index.settings.index_folder, number, is_new)), soft_wrap=True)
 
 
 def _print_stages(index: Index, run_ids: list[str]) -> None:

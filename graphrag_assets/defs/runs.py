@@ -11,6 +11,7 @@ from graphrag_assets.defs.checks import failed_check_messages
 from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
+from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 
 NOT_PUBLISHED = (
@@ -70,8 +71,10 @@ class Runner:
         """
         with index.working.exclusive("refresh"):
             while True:
-                inputs = present_inputs(index)
+                inputs, digest = present_inputs(index), refresh_digest(index)
                 result = self._run(job, None, ops or {})
+                if result.success:
+                    record_refreshed(index, digest, result.run_id)
                 if result.success or present_inputs(index) == inputs:
                     return IndexRun(None, result)
 

@@ -41,16 +41,8 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         reasons = " ".join(f"{check.statement} {check.remedy}" for check in failed)
         raise CheckError(f"Not published. Check failed: {reasons}")
     own = index.with_run_options(None)
-    settings, models = own.settings, own.models()
-    made_with = {
-        **settings.as_rows(),
-        "input": settings.input_as_given,
-        "extractor": models.extractor,
-        "summarizer": models.summarizer,
-        "reporter": models.reporter,
-        "embedding_model": models.embedding_model,
-    }
-    rows = pl.DataFrame({"name": list(made_with), "value": list(made_with.values())})
+    settings, values = own.settings, made_with(own)
+    rows = pl.DataFrame({"name": list(values), "value": list(values.values())})
     inputs = recorded_inputs(index.working, "graph")
     with index.working.transaction() as connection:
         replace_table(connection, schema.INDEX_SETTINGS, rows)
@@ -68,6 +60,19 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         with _warned("The explorer could not be written; write it again with `graphrag-assets explore`"):
             write_page(settings.index_folder)
     return publication
+
+
+def made_with(index: Index) -> dict[str, str]:
+    """Name and value of what shapes an index: its settings, the input folder, and what performs each task."""
+    settings, models = index.settings, index.models()
+    return {
+        **settings.as_rows(),
+        "input": settings.input_as_given,
+        "extractor": models.extractor,
+        "summarizer": models.summarizer,
+        "reporter": models.reporter,
+        "embedding_model": models.embedding_model,
+    }
 
 
 def publish_records(index: Index) -> None:

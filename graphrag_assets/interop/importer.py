@@ -215,7 +215,9 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     rows = found.select("kind", "id", "fingerprint", "model").with_columns(
         vector=pl.Series(unit.tolist(), dtype=pl.List(pl.Float32))
     )
-    counts["embeddings", "of changed texts or of entities without a relationship, left out"] += source.vectors.height - rows.height
+    counts["embeddings", "of changed texts or of entities without a relationship, left out"] += (
+        source.vectors.height - rows.height
+    )
     with index.working.transaction() as connection:
         known = connection.sql("SELECT kind, id FROM embeddings").pl()
         add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))

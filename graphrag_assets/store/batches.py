@@ -215,6 +215,10 @@ _SUMS = (
 )
 
 
+REFRESHED = "refreshed"
+"""The stage that stands for all of a refresh in refresh_state, see `indexing.up_to_date`."""
+
+
 def record_stage(
     connection: duckdb.DuckDBPyConnection,
     run_id: str,
@@ -225,7 +229,11 @@ def record_stage(
     main: str,
     usage: UsageByTask | None = None,
 ) -> None:
-    """Add a row to index_runs for a stage that has written `changes`; `main` is its main table."""
+    """Add a row to index_runs for a stage that has written `changes`; `main` is its main table.
+
+    What a refresh has recorded no longer holds.
+    """
+    connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": REFRESHED})
     used = usage or {}
     values = {
         "run_id": run_id,
@@ -267,7 +275,7 @@ def inputs_of(batch_state: pl.DataFrame) -> str:
 
 
 def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str, run_id: str) -> None:
-    """Record the inputs that `stage` (graph, resolution of the clustering, published) was made from."""
+    """Record the inputs that `stage` (graph, resolution of the clustering, published, refreshed) was made from."""
     connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": stage})
     connection.execute(
         "INSERT INTO refresh_state BY NAME SELECT $stage AS stage, $inputs AS inputs, $run AS run_id",

@@ -88,11 +88,9 @@ def _publish(
         copy, draft = drafts / "working.duckdb", drafts / "graphrag.duckdb"
         working.copy_to(copy)
         digest, dimensions = _digest_and_dimensions(copy)
-        if newest and not always and _recorded_digest(working, newest) == digest:
-            path = publication_file(index_folder, newest)
-            if rows := _rows_of(path):
-                _mend(index_folder, kept)
-                return Publication(newest, path, False, rows)
+        is_same = newest and not always and _recorded_digest(working, newest) == digest
+        if is_same and (found := _whole(index_folder, kept)):
+            return found
         number, path = newest + 1, publication_file(index_folder, newest + 1)
         _copy_empty(index_folder, dimensions, _options(copy), draft)
         rows = _fill(copy, draft, number, llm_calls, digest)
@@ -105,6 +103,27 @@ def _publish(
     for old in kept_publications(index_folder)[:-keep]:
         publication_file(index_folder, old).unlink(missing_ok=True)
     return Publication(number, path, True, rows)
+
+
+def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:
+    """The newest publication, if it was the last one written, and is whole; else None.
+
+    Lets pointer and link lead to a whole publication.
+    """
+    with FileLock(index_folder / "publishing.lock"):
+        kept = kept_publications(index_folder)
+        last = working.read("SELECT max(number) FROM publications").item()
+        return _whole(index_folder, kept) if kept and kept[-1] == last else None
+
+
+def _whole(index_folder: Path, kept: list[int]) -> Publication | None:
+    """The newest publication, unless its file is damaged; mends pointer and link."""
+    path = publication_file(index_folder, kept[-1])
+    rows = _rows_of(path)
+    if rows is None:
+        return None
+    _mend(index_folder, kept)
+    return Publication(kept[-1], path, False, rows)
 
 
 def _mend(index_folder: Path, kept: list[int]) -> None:
@@ -176,7 +195,8 @@ def _copy_empty(index_folder: Path, dimensions: int, options: str, draft: Path) 
     Creating tables, comments and macros takes longer than filling them for a small index, so an empty publication is
     kept in the index folder, under a name that changes with everything it is made from.
     """
-    made_from = (_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, duckdb.__version__, sys.version)
+    versions = (duckdb.__version__, sys.version)
+    made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
     kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
     if not kept.exists() or not _is_whole(kept):
         for outdated in index_folder.glob(f"{_EMPTY}*"):
@@ -297,12 +317,12 @@ def _digest_and_dimensions(copy: Path) -> tuple[str, int]:
         ((digest, dimensions),) = connection.execute(
             f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)), "
             f"(SELECT max(len(vector)) FROM embeddings) FROM ({parts})",
-            {"shape": _shape()},
+            {"shape": publication_shape()},
         ).fetchall()
     return str(digest), dimensions or 1
 
 
 @functools.cache
-def _shape() -> str:
+def publication_shape() -> str:
     """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
     return hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()

@@ -16,7 +16,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-import graphrag_assets.cli.index  # noqa: F401 - seconds of imports, before the time of a kill is counted
+import graphrag_assets.cli.index_runs  # noqa: F401 - seconds of imports, before the time of a kill is counted
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index

@@ -360,7 +360,7 @@ def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(publ
     (kept,) = tmp_path.glob("empty-publication-*")
     publish(published, tmp_path, always=True)
     assert list(tmp_path.glob("empty-publication-*")) == [kept]
-    monkeypatch.setattr(publication_writer, "_shape", lambda: "another")
+    monkeypatch.setattr(publication_writer, "publication_shape", lambda: "another")
     publish(published, tmp_path)
     (other,) = tmp_path.glob("empty-publication-*")
     assert other != kept

@@ -1,0 +1,109 @@
+"""Dagster runs of `index`: one per changed batch, then one for the global assets, with progress."""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+from graphrag_assets.cli.terminal import Console, printable
+from graphrag_assets.definitions import defs
+from graphrag_assets.defs.dagster_home import dagster_instance
+from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
+from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.publish import publish_records
+from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.store.publication_files import current_number
+
+REFRESH = "graph, communities, reports, embeddings, publication"
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) -> list[IndexRun]:
+    """Index the batches `todo`, then refresh; a failed batch does not stop the others.
+
+    The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
+    """
+    names = IndexNames()
+    with dagster_instance(index.settings) as instance, _progress(console) as progress, _progress_log(progress):
+        register_batches(names, instance, found)
+        runner, runs = Runner(names, defs().get_repository_def().get_job, instance, _QUIET), list[IndexRun]()
+        before = current_number(index.settings.index_folder)
+        try:
+            for run in _execute(runner, index, todo, progress):
+                runs.append(run)
+        except KeyboardInterrupt:
+            published = current_number(index.settings.index_folder) != before
+            what = "the publication is new" if published else "nothing new is published"
+            n_done = sum(run.batch is not None and run.result.success for run in runs)
+            console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
+            raise
+        finally:
+            if not any(run.batch is None and run.result.success for run in runs):
+                publish_records(index)
+    return runs
+
+
+def published_by(run: IndexRun) -> tuple[int, bool] | None:
+    """The number of the publication that a refresh has made or found, and whether it is new; None if it failed."""
+    for event in run.result.asset_materializations_for_node(PUBLICATION) if run.result.success else []:
+        return int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
+    return None
+
+
+def _execute(runner: Runner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[IndexRun]:
+    """One run per batch, then one for everything global; a failed batch does not stop the others."""
+    task = progress.add_task("", total=len(batches) + 1)
+    for batch in batches:
+        progress.update(task, description=escape(printable(f"batch {batch}")))
+        run = runner.index(batch)
+        yield run
+        progress.advance(task)
+        if run.is_out_of_budget:
+            return
+    progress.update(task, description=REFRESH)
+    yield runner.refresh(index)
+    progress.advance(task)
+
+
+class _ProgressLog(logging.Handler):
+    """Shows the pipeline's progress lines above the bar."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self.progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.progress.console.print(Text(f"  {record.getMessage()}", style="dim"))
+
+
+@contextlib.contextmanager
+def _progress_log(progress: Progress) -> Iterator[None]:
+    logger, handler = logging.getLogger("graphrag_assets"), _ProgressLog(progress)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )

@@ -1,0 +1,70 @@
+"""Tells whether everything after the batches is as a refresh would make it, without running one.
+
+A refresh that has succeeded records the digest of what it was made from. Every commit of a stage removes the record in
+its own transaction, so it stands only while nothing has been written since.
+"""
+
+from graphrag_assets import __version__
+from graphrag_assets.explorer.page import page_path
+from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, reports
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.scan import Scan, present_inputs
+from graphrag_assets.store.batches import REFRESHED, record_inputs, recorded_inputs
+from graphrag_assets.store.publication_writer import Publication, intact_publication, publication_shape
+
+_CODE = (
+    __version__,
+    merge_graph.CODE_VERSION,
+    communities.CODE_VERSION,
+    reports.CODE_VERSION,
+    embeddings.CODE_VERSION,
+    publish.CODE_VERSION,
+)
+# People edit alias decisions, and a scan records names that cannot be batches: neither is a stage.
+_DECISIONS = (
+    "SELECT document_id, alias_key, title_key, accepted FROM entity_aliases "
+    "WHERE rule = 'user' OR NOT accepted ORDER BY ALL"
+)
+_ERRORS = "SELECT * EXCLUDE (first_seen) FROM index_errors ORDER BY ALL"
+_TROUBLED = """
+WITH refresh AS (SELECT min(committed_at) AS began FROM index_runs WHERE run_id = $run)
+SELECT count(*) FILTER (WHERE run_id = $run AND list_sum([u.failures FOR u IN usage]) > 0)
+     + count(*) FILTER (WHERE run_id <> $run AND committed_at >= began)
+FROM index_runs, refresh
+"""
+
+
+def refresh_digest(index: Index) -> str:
+    """Hash of what a refresh is made from: batches, decisions, errors, settings, models, code."""
+    decisions, errors = index.working.read_all(_DECISIONS, _ERRORS)
+    made_with = publish.made_with(index.with_run_options(None))
+    rows = (*decisions.iter_rows(), *errors.iter_rows(), *sorted(made_with.items()))
+    return stable_id("refresh", present_inputs(index), _CODE, publication_shape(), *rows)
+
+
+def record_refreshed(index: Index, digest: str, run_id: str) -> None:
+    """Record that the refresh `run_id` was made from the inputs of `digest`, taken before it.
+
+    Not if these have changed meanwhile, another run has written, or a model's answer failed: the next refresh has
+    something to do.
+    """
+    if refresh_digest(index) != digest:
+        return
+    with index.working.transaction() as connection:
+        ((troubled,),) = connection.execute(_TROUBLED, {"run": run_id}).fetchall()
+        if not troubled:
+            record_inputs(connection, REFRESHED, digest, run_id)
+
+
+def up_to_date(index: Index, found: Scan) -> Publication | None:
+    """The newest publication, if a run over all of `found` would change nothing; else None.
+
+    The publication was opened, and pointer and link lead to a whole one.
+    """
+    if found.due or not page_path(index.settings.index_folder).exists():
+        return None
+    recorded = recorded_inputs(index.working, REFRESHED)
+    if recorded is None or recorded != refresh_digest(index):
+        return None
+    return intact_publication(index.working, index.settings.index_folder)

@@ -1,0 +1,153 @@
+"""`index` with nothing due: found out without a run of Dagster; and everything that makes something due again."""
+
+import os
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+from graphrag_assets.explorer.page import page_path
+from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest, up_to_date
+from graphrag_assets.store.publication_files import current_number, point_to, publication_file
+from tests.cli import run_command
+
+TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
+LOADED = """
+import sys
+from graphrag_assets.cli import main
+try:
+    main(["index"])
+finally:
+    print("loaded", sorted({"dagster", "litellm", "nltk"} & set(sys.modules)))
+"""
+
+
+@pytest.fixture
+def done(project, start_with):
+    """A project that an `index` has found up to date."""
+    project = start_with({"one/a.txt": TEXT, "two/b.txt": TEXT})
+    run_command("index")
+    assert is_up_to_date(project)
+    return project
+
+
+def is_up_to_date(project) -> bool:
+    return up_to_date(project.index, scan_input(project.index)) is not None
+
+
+def runs(project) -> int:
+    return project.index.working.read("SELECT count(DISTINCT run_id) FROM index_runs").item()
+
+
+def test_nothing_due_imports_no_dagster_and_records_no_run(done):
+    before = runs(done)
+    printed = subprocess.run(
+        [sys.executable, "-c", LOADED], env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True, check=True
+    ).stdout
+    assert "0 indexed, 2 unchanged" in printed
+    assert "Up to date: publication 1" in printed
+    assert "loaded []" in printed
+    assert runs(done) == before
+
+
+def edit_decision(project, _):
+    with project.index.working.transaction() as connection:
+        connection.execute("INSERT INTO entity_aliases VALUES (NULL, 'great eastern', 'cyrus field', 'user', true)")
+
+
+def name_that_is_no_batch(project, _):
+    project.write("a\nb.txt", TEXT)
+
+
+def other_cluster_size(_, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_MAX_CLUSTER_SIZE", "3")
+
+
+def other_length_of_summaries(_, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SUMMARY_WORDS", "20")
+
+
+def removed_publication(project, _):
+    publication_file(project.index.settings.index_folder, 1).unlink()
+
+
+def damaged_publication(project, _):
+    publication_file(project.index.settings.index_folder, 1).write_bytes(b"no database")
+
+
+def removed_explorer(project, _):
+    page_path(project.index.settings.index_folder).unlink()
+
+
+def stage_run_alone(project, _):
+    project.run("refresh_graph")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        edit_decision,
+        name_that_is_no_batch,
+        other_cluster_size,
+        other_length_of_summaries,
+        removed_publication,
+        damaged_publication,
+        removed_explorer,
+        stage_run_alone,
+        lambda project, _: project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n"),
+        lambda project, _: (project.input / "one" / "a.txt").unlink(),
+    ],
+    ids=lambda change: change.__name__.strip("<>"),
+)
+def test_what_makes_a_run_due_and_that_the_run_ends_it(done, monkeypatch, change):
+    before = runs(done)
+    change(done, monkeypatch)
+    assert not is_up_to_date(done)
+    run_command("index")
+    assert runs(done) > before
+    assert is_up_to_date(done)
+
+
+def test_a_batch_named_or_all_of_them_are_indexed_although_nothing_is_due(done):
+    assert "1 indexed, 1 unchanged" in run_command("index", "--batch", "one")
+    assert "2 indexed, 0 unchanged" in run_command("index", "--all")
+
+
+def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
+    done.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
+    run_command("index")
+    folder = done.index.settings.index_folder
+    (folder / "graphrag.duckdb").unlink()
+    (folder / "CURRENT").write_text("publications/graphrag-99.duckdb")
+    assert "Up to date: publication 2" in run_command("index")
+    with duckdb.connect(str(folder / "graphrag.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT number FROM publication").fetchall() == [(2,)]
+    assert current_number(folder) == 2
+    point_to(folder, 1)
+    assert "readers have publication 1 since a rollback" in run_command("index")
+    assert current_number(folder) == 1
+
+
+def test_a_refresh_with_a_failed_answer_or_beside_another_run_is_not_recorded(done):
+    index = done.index
+    digest = refresh_digest(index)
+    with index.working.transaction() as connection:
+        connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
+        ((run_id,),) = connection.execute(
+            "SELECT run_id FROM index_runs WHERE stage = 'embed_texts' ORDER BY committed_at DESC LIMIT 1"
+        ).fetchall()
+    record_refreshed(index, "of something else", run_id)
+    assert not is_up_to_date(done)
+    record_refreshed(index, digest, run_id)
+    assert is_up_to_date(done)
+    with index.working.transaction() as connection:
+        connection.execute("DELETE FROM refresh_state WHERE stage = 'refreshed'")
+        connection.execute(
+            "INSERT INTO index_runs BY NAME SELECT * REPLACE ('another' AS run_id, committed_at + INTERVAL 1 SECOND AS "
+            "committed_at) FROM index_runs WHERE run_id = $run",
+            {"run": run_id},
+        )
+    record_refreshed(index, digest, run_id)
+    assert not is_up_to_date(done)

@@ -11,7 +11,7 @@ from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, Reclustered, recluster
-from graphrag_assets.pipeline.layout import layout
+from graphrag_assets.pipeline.layout_updates import update_layout
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
@@ -22,7 +22,7 @@ _IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS 
 _FIRST_RESOLUTION = "1.0"  # of communities made before the resolution was recorded
 
 
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 
 
@@ -45,8 +45,16 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     """
     started = time.monotonic()
     settings = index.settings
-    entities, relationships, previous, history, previous_members, clustered_edges = index.working.read_tables(
-        "entities", "relationships", "communities", "community_history", "community_members", "clustered_edges"
+    entities, relationships, previous, history, previous_members, clustered_edges, positions = (
+        index.working.read_tables(
+            "entities",
+            "relationships",
+            "communities",
+            "community_history",
+            "community_members",
+            "clustered_edges",
+            "entity_positions",
+        )
     )
     dated_units = index.working.read(_DATED_UNITS)
     imported = index.working.read(_IMPORTED)
@@ -71,7 +79,9 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     matched = match_communities(previous.select("id", "level", "entity_ids"), table)
     last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
     events = matched.history.with_columns(revision=pl.lit(1 + last_revision))
-    positions = layout(entities, members, relationships, settings.seed)
+    positions = positions.clear() if from_scratch else positions
+    n_placed = int(recorded_inputs(index.working, "layout") or 0)
+    placed = update_layout(entities, members, relationships, settings.seed, positions, n_placed)
     with index.working.transaction() as connection:
         order = table.join(matched.ids, on="key").select("id", "level", -pl.col("size").cast(pl.Int64))
         assign_numbers(connection, "communities", order)
@@ -80,13 +90,14 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
             schema.COMMUNITIES: finish_communities(table, matched.ids, numbers, periods(dated_units, table)),
             schema.COMMUNITY_MEMBERS: finish_members(members, matched.ids, numbers),
             schema.COMMUNITY_HISTORY: pl.concat([history, events], how="diagonal_relaxed"),
-            schema.ENTITY_POSITIONS: positions,
+            schema.ENTITY_POSITIONS: placed.frame,
             schema.CLUSTERED_EDGES: clustering.edges,
         }
         changes = replace_tables(connection, frames)
         seconds = time.monotonic() - started
         record_options(connection, None, index.run_options)
         record_inputs(connection, "resolution", resolution, run_id)
+        record_inputs(connection, "layout", str(placed.n_placed), run_id)
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}
     updated = StageResult(by_name, changes, {}, time.monotonic() - started)

@@ -28,7 +28,7 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 
 
@@ -39,7 +39,6 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResul
     mentions, pairs, stored, batches = index.working.read_tables(
         "entity_mentions", "relationship_mentions", "entity_aliases", "batch_state"
     )
-    text_units = index.working.read("SELECT id, n_sentences FROM text_units")
     # An imported index has resolved its names: rules made for our own extraction would undo its communities.
     own = mentions.filter(mentions["extractor"] != schema.IMPORTED)
     aliases = with_decisions(propose_aliases(own), stored)
@@ -47,7 +46,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str) -> StageResul
     pruning = PruningOptions(
         settings.prune_min_frequency, settings.prune_min_degree, settings.prune_min_weight_percentile
     )
-    graph = merge(mentions, pairs, text_units, aliases, settings.min_concept_mentions, models.summarize, pruning)
+    graph = merge(mentions, pairs, aliases, settings.min_concept_mentions, models.summarize, pruning)
     pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
     if any(pruned.values()):
         log.info("%(entities)d entities and %(relationships)d relationships are pruned", pruned)

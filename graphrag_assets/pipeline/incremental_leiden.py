@@ -5,9 +5,9 @@ modularity: a graph has many partitions that are equally good, and Leiden finds 
 is a report to be written again. So from the second run on:
 
 1. The **frontier** is found by comparing the graph with the one of the last run: the ends of relationships that
-   are new, deleted, or of a weight changed by more than a tenth. (A corpus-wide statistic is part of the weights of
-   the embedded default, so one edited sentence changes very many weights by a little: these do not count, but
-   are measured against the weight that last counted, so that small changes add up.)
+   are new, deleted, or of a weight changed by more than a tenth. (Another sentence about a hub changes the weights of
+   all its relationships by a little: these do not count, but are measured against the weight that last counted, so
+   that small changes add up.)
 2. A community that deleted relationships have disconnected is split into its connected parts. All but the largest are
    added to the frontier.
 3. Leiden moves the nodes of the frontier and no others (Traag's leidenalg, `is_membership_fixed`). Where a node

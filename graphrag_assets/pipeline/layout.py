@@ -12,9 +12,9 @@ import polars as pl
 
 from graphrag_assets.pipeline.clustering import Floats, Ints, edge_arrays, seeded, subgraphs
 
-_GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 _GRID_FROM = 300  # nodes; above this igraph's grid: all pairs look better but take quadratic time
-_DISC_FILL = 0.85  # of a disc's radius; the rest is the gap between communities
+DISC_FILL = 0.85  # of a disc's radius; the rest is the gap between communities
 _MAP_FILL = 0.55  # share of the map's area that the discs cover before they are pushed apart
 _PUSH_ROUNDS = 60
 _PAIRS_AT_ONCE = 1_000_000  # of discs that may overlap; limits memory
@@ -29,11 +29,7 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
     nodes = entities.select("id", "degree").unique("id").sort("id")
     if nodes.is_empty():
         return pl.DataFrame(schema={"id": pl.String, "x": pl.Float64, "y": pl.Float64})
-    level0 = members.filter(pl.col("level") == 0).select(pl.col("entity_id").alias("id"), "cluster")
-    keys = nodes.join(level0, on="id", how="left", maintain_order="left").select(
-        pl.coalesce("cluster", "id").alias("cluster")
-    )
-    labels = keys["cluster"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    labels, _ = community_labels(nodes, members)
     degree = nodes["degree"].fill_null(0).to_numpy()
     edges, weights = edge_arrays(nodes["id"], relationships)
     with seeded(seed):
@@ -42,6 +38,17 @@ def layout(entities: pl.DataFrame, members: pl.DataFrame, relationships: pl.Data
     points -= (points.max(axis=0) + points.min(axis=0)) / 2
     points /= np.abs(points).max() or 1.0
     return nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
+
+
+def community_labels(nodes: pl.DataFrame, members: pl.DataFrame) -> tuple[Ints, list[str]]:
+    """The number of each node's community of level 0, from 0, and the communities' keys; a node alone is one."""
+    level0 = members.filter(pl.col("level") == 0).select(
+        pl.col("entity_id").alias("id"), pl.col("cluster").cast(pl.String)
+    )
+    keys = (
+        nodes.join(level0, on="id", how="left", maintain_order="left").select(pl.coalesce("cluster", "id")).to_series()
+    )
+    return keys.rank("dense").cast(pl.Int64).to_numpy() - 1, keys.unique().sort().to_list()
 
 
 def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Floats]:
@@ -57,7 +64,7 @@ def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Fl
     linked, local = np.unique(between, return_inverse=True)
     reach = 0.0
     if len(linked):
-        start = _spiral(np.argsort(np.argsort(-sizes[linked], kind="stable")))
+        start = spiral(np.argsort(np.argsort(-sizes[linked], kind="stable")))
         pairs = local.reshape(-1, 2)
         expected = radii[between[:, 0]] * radii[between[:, 1]]
         pull = np.sqrt(strength / expected)
@@ -71,7 +78,7 @@ def _place_discs(labels: Ints, edges: Ints, weights: Floats) -> tuple[Floats, Fl
     area = np.cumsum(sizes[rest]) - sizes[rest] / 2
     # Each disc gets as much area of the spiral as it covers, so that the density of the map is even.
     distance = np.sqrt(reach**2 + area / _MAP_FILL) + (radii[rest] if reach else 0)
-    angle = np.arange(len(rest)) * _GOLDEN_ANGLE
+    angle = np.arange(len(rest)) * GOLDEN_ANGLE
     centers[rest] = np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
     return centers, radii
 
@@ -82,10 +89,10 @@ def _place_in_discs(labels: Ints, edges: Ints, weights: Floats, degree: Ints, ra
     offsets = np.zeros((len(labels), 2))
     several = np.flatnonzero(np.bincount(labels) > 1)
     for number, nodes, own, own_weights in subgraphs(labels, edges[inside], weights[inside], several):
-        start = _spiral(np.argsort(np.argsort(-degree[nodes], kind="stable")))
+        start = spiral(np.argsort(np.argsort(-degree[nodes], kind="stable")))
         pull = np.sqrt(own_weights)
         placed = _forces(len(nodes), own, pull / pull.mean(), start, 100) if len(own) else start
-        offsets[nodes] = _fill_disc(placed, radii[number] * _DISC_FILL)
+        offsets[nodes] = _fill_disc(placed, radii[number] * DISC_FILL)
     return offsets
 
 
@@ -106,9 +113,9 @@ def _forces(size: int, edges: Ints, weights: Floats, start: Floats, rounds: int)
     return np.asarray(found.coords, dtype=np.float64)
 
 
-def _spiral(rank: Ints) -> Floats:
+def spiral(rank: Ints) -> Floats:
     """Points at even density, rank 0 in the center (phyllotaxis: Vogel 1979)."""
-    distance, angle = np.sqrt(rank + 0.5), rank * _GOLDEN_ANGLE
+    distance, angle = np.sqrt(rank + 0.5), rank * GOLDEN_ANGLE
     return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
 
 
@@ -138,7 +145,7 @@ def _push_apart(centers: Floats, radii: Floats) -> Floats:
         way = centers[smaller] - centers[larger]
         distance = np.hypot(way[:, 0], way[:, 1])
         overlap = radii[larger] + radii[smaller] - distance
-        angle = smaller * _GOLDEN_ANGLE  # two discs with the same center move apart in a fixed direction
+        angle = smaller * GOLDEN_ANGLE  # two discs with the same center move apart in a fixed direction
         apart = np.column_stack([np.cos(angle), np.sin(angle)])
         far = distance > 1e-9
         apart[far] = way[far] / distance[far, None]

@@ -1,9 +1,10 @@
 """Mentions become entities and relationships: a pure function of all mentions, independent of their order.
 
 Entities are grouped by normalized title; relationships are undirected pairs. Weights are sums of strengths. A
-co-occurrence counted by the embedded default is damped by normalized pointwise mutual information (Bouma, 2009,
-"Normalized (pointwise) mutual information in collocation extraction"), mapped from [-1, 1] to [0, 1], so that two
-frequently named things do not appear related merely because they meet often.
+co-occurrence counted by the embedded default is damped by the cosine of the two ends' sentences (Salton and McGill,
+1983, "Introduction to Modern Information Retrieval"), mapped from [0, 1] to [1/2, 1], so that two frequently named
+things do not appear related merely because they meet often. It depends on the counts of both ends and of the pair
+alone: a new document changes the weights of what it names, not those of the whole graph.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,6 @@ class Graph(NamedTuple):
 def merge(
     entity_mentions: pl.DataFrame,
     relationship_mentions: pl.DataFrame,
-    text_units: pl.DataFrame,
     aliases: pl.DataFrame,
     min_concept_mentions: int = 2,
     summarize: Summarise = most_central,
@@ -48,7 +48,6 @@ def merge(
 
     Args:
         entity_mentions, relationship_mentions: as stored, over all batches.
-        text_units: needs n_sentences.
         aliases: accepted rows of entity_aliases.
         min_concept_mentions: a common-noun concept found by the embedded default in fewer text units is left out
             together with its relationships.
@@ -69,7 +68,7 @@ def merge(
         pairs = pairs.filter(pl.col(end) != "").join(rare, left_on=end, right_on="title_key", how="anti")
     mentions = pl.concat([mentions.filter(pl.col("title_key") != ""), _undeclared(mentions, pairs)], how="diagonal")
     undirected = _undirected(pairs)
-    merged = _merged_pairs(undirected, mentions, int(text_units["n_sentences"].sum() or 0))
+    merged = _merged_pairs(undirected, mentions)
     frequencies = mentions.group_by("title_key").agg(frequency=pl.col("text_unit_id").n_unique())
     kept = prune(frequencies, merged, pruning or PruningOptions())
     entities = _entities(mentions.join(kept.entities, on="title_key", how="semi"), summarize)
@@ -156,7 +155,7 @@ def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:
     ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
 
 
-def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
+def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFrame:
     """A row per pair: pair, low, high, forward, text_unit_ids, weight."""
     merged = undirected.group_by("pair").agg(
         pl.col("low", "high").first(),
@@ -165,7 +164,7 @@ def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame, n_sentences:
         together=pl.col("strength").filter("counted").sum(),
         text_unit_ids=pl.col("text_unit_id").unique().sort(),
     )
-    return _with_weight(merged, mentions, n_sentences)
+    return _with_weight(merged, mentions)
 
 
 def _relationships(
@@ -189,19 +188,15 @@ def _relationships(
     return with_id(relationships, "kind", "low", "high").select(columns)
 
 
-def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame, n_sentences: int) -> pl.DataFrame:
-    """`merged` with weight = stated + together * (1 + NPMI) / 2, probabilities being shares of sentences."""
+def _with_weight(merged: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFrame:
+    """`merged` with weight = stated + together * (1 + cosine) / 2, over the sentences that name each end."""
     named = mentions.filter(_EMBEDDED).group_by("title_key").agg(sentences=pl.col("n_sentences").sum().cast(pl.Float64))
-    total = float(max(n_sentences, 1))
-    information = (pl.col("together") * total / (pl.col("low_n") * pl.col("high_n"))).log()
-    surprise = (total / pl.col("together")).log()
-    npmi = pl.when(surprise > 0).then((information / surprise).clip(-1, 1)).otherwise(1.0)
-    damped = pl.when(pl.col("together") > 0).then(pl.col("together") * (1 + npmi) / 2).otherwise(0.0)
+    cosine = (pl.col("together") / (pl.col("low_n") * pl.col("high_n")).sqrt()).clip(0, 1)
     return (
         merged.join(named.select(low="title_key", low_n="sentences"), on="low", how="left")
         .join(named.select(high="title_key", high_n="sentences"), on="high", how="left")
         .with_columns(pl.col("low_n", "high_n").fill_null(1.0))
-        # A pair that meets less often than by chance keeps a small positive weight: Leiden needs one.
-        .with_columns(weight=(pl.col("stated") + damped).clip(0.01).round(6))
+        # Leiden needs a positive weight.
+        .with_columns(weight=(pl.col("stated") + pl.col("together") * (1 + cosine) / 2).clip(0.01).round(6))
         .drop("low_n", "high_n", "stated", "together")
     )

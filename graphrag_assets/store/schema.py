@@ -220,7 +220,7 @@ RELATIONSHIPS = table(
     ("source", "VARCHAR", "Title of the source entity, in the direction most mentions give."),
     ("target", "VARCHAR", "Title of the target entity."),
     ("description", "VARCHAR", "Summary of the mentions' descriptions."),
-    ("weight", "DOUBLE", "Sum of the mentions' strengths; times (1 + NPMI) / 2 for co-occurrences."),
+    ("weight", "DOUBLE", "Sum of the mentions' strengths; times (1 + cosine) / 2 for co-occurrences."),
     ("combined_degree", "BIGINT", "Sum of both ends' degrees."),
     TEXT_UNIT_IDS,
     ("source_id", "VARCHAR", "Entity id of the source."),

@@ -145,7 +145,7 @@ def repaired(source):
     units = set(frames["text_units"]["id"])
     assert set(frames["entity_mentions"]["text_unit_id"]) <= units
     aliases = pl.DataFrame(schema=ALIAS_SCHEMA)
-    graph = merge(frames["entity_mentions"], frames["relationship_mentions"], frames["text_units"], aliases)
+    graph = merge(frames["entity_mentions"], frames["relationship_mentions"], aliases)
     keys = facts.keys.select("id", entity_id=entity_ids(facts.keys["key"]))
     hierarchy = hierarchy_of(source.communities, source.members, keys, graph.entities, graph.relationships, found)
     assert not hierarchy.communities["community"].null_count()

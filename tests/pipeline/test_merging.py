@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_assets.pipeline.merging import merge
-from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions, text_units
+from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions
 
 
 def aliases(*rows: tuple[str | None, str, str]) -> pl.DataFrame:
@@ -24,7 +24,7 @@ def test_mentions_that_differ_in_case_and_quotes_are_one_entity():
         ("d#2", "Great Eastern", "SHIP", "A ship."),
         ("d#3", "“great eastern”", "SHIP", "A ship."),
     )
-    graph = merge(mentions, relationship_mentions(), text_units(d__1=1, d__2=1, d__3=1), NO_ALIASES)
+    graph = merge(mentions, relationship_mentions(), NO_ALIASES)
     entity = graph.entities.row(0, named=True)
     assert graph.entities.height == 1
     assert entity["title"] == "Great Eastern"
@@ -42,7 +42,7 @@ def test_majority_type_wins_and_a_specific_type_beats_a_generic_one():
         ("d#2", "Field", "PERSON", "b"),
         ("d#3", "Field", "GEO", "c"),
     )
-    graph = merge(mentions, relationship_mentions(), text_units(d__1=1), NO_ALIASES)
+    graph = merge(mentions, relationship_mentions(), NO_ALIASES)
     types = dict(graph.entities.select("title", "type").iter_rows())
     assert types == {"Valentia": "GEO", "Field": "PERSON"}
     listed = graph.entities.filter(pl.col("title") == "Field")["types"].to_list()[0]
@@ -54,7 +54,7 @@ def test_stated_strengths_of_both_directions_add_up_to_one_undirected_relationsh
     pairs = relationship_mentions(
         ("d#1", "A", "B", 7.0), ("d#2", "B", "A", 2.0), ("d#3", "B", "A", 1.0), extractor="model"
     )
-    graph = merge(mentions, pairs, text_units(d__1=3), NO_ALIASES)
+    graph = merge(mentions, pairs, NO_ALIASES)
     row = graph.relationships.row(0, named=True)
     assert graph.relationships.height == 1
     assert (row["source"], row["target"]) == ("B", "A")  # two of three mentions say so
@@ -63,14 +63,14 @@ def test_stated_strengths_of_both_directions_add_up_to_one_undirected_relationsh
     assert row["combined_degree"] == 2
 
 
-def test_cooccurrence_is_weighted_by_npmi_of_sentences():
-    # 20 sentences; A in 4, B in 2, both in 2: NPMI = ln((2/20) / (4/20 * 2/20)) / -ln(2/20)
+def test_cooccurrence_is_weighted_by_the_cosine_of_sentences():
+    # A in 4 sentences, B in 2, both in 2: cosine = 2 / sqrt(4 * 2)
     mentions = entity_mentions(("d#1", "A", "PERSON", "x"), ("d#1", "B", "PERSON", "y")).with_columns(
         n_sentences=pl.Series([4, 2])
     )
-    graph = merge(mentions, relationship_mentions(("d#1", "A", "B", 2.0)), text_units(d__1=20), NO_ALIASES)
-    npmi = math.log(0.1 / (0.2 * 0.1)) / -math.log(0.1)
-    assert graph.relationships["weight"].item() == pytest.approx(2 * (1 + npmi) / 2, abs=1e-6)
+    graph = merge(mentions, relationship_mentions(("d#1", "A", "B", 2.0)), NO_ALIASES)
+    cosine = 2 / math.sqrt(4 * 2)
+    assert graph.relationships["weight"].item() == pytest.approx(2 * (1 + cosine) / 2, abs=1e-6)
 
 
 def test_a_relationship_end_that_nobody_declared_becomes_an_entity_of_type_unknown():
@@ -78,7 +78,6 @@ def test_a_relationship_end_that_nobody_declared_becomes_an_entity_of_type_unkno
     graph = merge(
         mentions,
         relationship_mentions(("d#1", "A", "Ghost", 1.0), extractor="model"),
-        text_units(d__1=1),
         NO_ALIASES,
     )
     ghost = graph.entities.filter(pl.col("title") == "Ghost").row(0, named=True)
@@ -95,7 +94,7 @@ def test_a_concept_of_the_embedded_default_needs_several_text_units():
     pairs = relationship_mentions(
         ("d#1", "Thomson", "wet afternoon", 1.0), ("d#1", "Thomson", "mirror galvanometer", 1.0)
     )
-    graph = merge(mentions, pairs, text_units(d__1=5, d__2=5), NO_ALIASES, min_concept_mentions=2)
+    graph = merge(mentions, pairs, NO_ALIASES, min_concept_mentions=2)
     assert sorted(graph.entities["title"]) == ["Thomson", "mirror galvanometer"]
     assert graph.relationships.select("source", "target").rows() == [("Thomson", "mirror galvanometer")]
 
@@ -106,7 +105,7 @@ def test_an_alias_of_a_document_is_applied_there_only():
         ("d1#1", "Field", "PERSON", "b"),
         ("d2#1", "Field", "NAME", "c"),
     )
-    graph = merge(mentions, relationship_mentions(), text_units(d1__1=1), aliases(("d1", "field", "cyrus field")))
+    graph = merge(mentions, relationship_mentions(), aliases(("d1", "field", "cyrus field")))
     assert dict(graph.entities.select("title", "text_unit_ids").iter_rows()) == {
         "Cyrus Field": ["d1#1"],
         "Field": ["d2#1"],
@@ -116,7 +115,7 @@ def test_an_alias_of_a_document_is_applied_there_only():
 def test_an_alias_to_a_name_that_no_text_has_keeps_the_entity():
     mentions = entity_mentions(("d#1", "Agamemnon", "SHIP", "a"), ("d#1", "Niagara", "SHIP", "b"))
     pairs = relationship_mentions(("d#1", "Agamemnon", "Niagara", 1.0))
-    graph = merge(mentions, pairs, text_units(d__1=1), aliases((None, "agamemnon", "hms agamemnon (1852)")))
+    graph = merge(mentions, pairs, aliases((None, "agamemnon", "hms agamemnon (1852)")))
     assert dict(graph.entities.select("title_key", "title").iter_rows()) == {
         "hms agamemnon (1852)": "Agamemnon",
         "niagara": "Niagara",
@@ -129,7 +128,6 @@ def test_a_relationship_of_a_thing_with_itself_is_dropped():
     graph = merge(
         mentions,
         relationship_mentions(("d#1", "Field", "Cyrus Field", 1.0)),
-        text_units(d__1=1),
         aliases((None, "field", "cyrus field")),
     )
     assert graph.relationships.is_empty()
@@ -137,7 +135,7 @@ def test_a_relationship_of_a_thing_with_itself_is_dropped():
 
 
 def test_no_mentions_merge_to_an_empty_graph():
-    graph = merge(entity_mentions(), relationship_mentions(), text_units(), NO_ALIASES)
+    graph = merge(entity_mentions(), relationship_mentions(), NO_ALIASES)
     assert graph.entities.is_empty()
     assert graph.relationships.is_empty()
 
@@ -155,11 +153,10 @@ words = st.sampled_from(["laid the cable", "sailed west", "was a ship", "kept th
 )
 def test_the_graph_does_not_depend_on_the_order_of_mentions(entity_rows, pair_rows, random):
     mentions, pairs = entity_mentions(*entity_rows), relationship_mentions(*pair_rows)
-    sentences = text_units(d1__1=9, d1__2=9, d2__1=9, d3__1=9)
-    expected = merge(mentions, pairs, sentences, NO_ALIASES)
+    expected = merge(mentions, pairs, NO_ALIASES)
     order, pair_order = list(range(mentions.height)), list(range(pairs.height))
     random.shuffle(order)
     random.shuffle(pair_order)
-    shuffled = merge(mentions[order], pairs[pair_order], sentences, NO_ALIASES)
+    shuffled = merge(mentions[order], pairs[pair_order], NO_ALIASES)
     assert_frame_equal(shuffled.entities, expected.entities)
     assert_frame_equal(shuffled.relationships, expected.relationships)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.pipeline.merging import Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
-from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions, text_units
+from tests.pipeline.frames import NO_ALIASES, entity_mentions, relationship_mentions
 
 # Of A, B and C there are three text units each, of D two, of E one. C and D meet least.
 MENTIONS = [
@@ -28,7 +28,6 @@ def graph(**options: float) -> Graph:
     return merge(
         entity_mentions(*MENTIONS, extractor="model"),
         relationship_mentions(*PAIRS, extractor="model"),
-        text_units(d__0=9),
         NO_ALIASES,
         pruning=PruningOptions(**options),
     )
@@ -68,7 +67,6 @@ def test_what_is_pruned_is_not_summarized():
     merge(
         entity_mentions(*MENTIONS, extractor="model"),
         relationship_mentions(*PAIRS, extractor="model"),
-        text_units(d__0=9),
         NO_ALIASES,
         summarize=summarize,
         pruning=PruningOptions(min_frequency=2, min_weight_percentile=40),
@@ -82,7 +80,6 @@ def test_the_order_of_facts_does_not_matter(pairs, mentions):
     found = merge(
         entity_mentions(*mentions, extractor="model"),
         relationship_mentions(*pairs, extractor="model"),
-        text_units(d__0=9),
         NO_ALIASES,
         pruning=options,
     )

@@ -164,7 +164,6 @@ def write(folder: Path, documents: list[str]) -> Path:
     graph = merge(
         frames[schema.ENTITY_MENTIONS],
         frames[schema.RELATIONSHIP_MENTIONS],
-        frames[schema.TEXT_UNITS],
         frames[schema.ENTITY_ALIASES],
     )
     frames[schema.ENTITIES] = graph.entities.with_row_index("human_readable_id")

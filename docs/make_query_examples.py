@@ -21,7 +21,7 @@ from graphrag_assets.query import GraphRAG  # noqa: E402
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
     "local": "Who commanded the Great Eastern when the cable of 1865 was lost?",
-    "global_": "What did the makers of the cables learn from failure?",
+    "global_": "Why did the cable of 1858 fail, and what was learned from it?",
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }

@@ -25,7 +25,7 @@ from benchmarks.index_with_model import write_corpus
 from tests.model_index import ModelIndex
 from tests.openai_server import OpenAIServer, running
 
-TASKS = ("ExtractGraph", "ExtractGraphWithClaims", "Summary", "CommunityReport", "embedding")
+TASKS = ("ExtractGraphWithClaims", "Summaries", "CommunityReport", "embedding")
 GLEANINGS = 1
 
 
@@ -47,7 +47,7 @@ class Step:
     @property
     def extracted(self) -> float:
         """Text units that were extracted: each takes a request and one per gleaning."""
-        return self.requests["ExtractGraph"] / (1 + GLEANINGS)
+        return self.requests["ExtractGraphWithClaims"] / (1 + GLEANINGS)
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ from graphrag_assets.store.batches import (
     recorded_losses,
 )
 from graphrag_assets.store.input_folder import SourceFile
+from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def index_batch(
             f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
             f"another name, or run `graphrag-assets import --remove {batch}` first."
         )
-    with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(f"batch-{stable_id(batch)}"):
+    with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
         return _index_batch(index, batch, models, run_id, extract, rerun)
 
 

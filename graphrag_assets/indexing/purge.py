@@ -11,7 +11,6 @@ from filelock import FileLock, Timeout
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.explorer.page import page_path, write_page
-from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
@@ -26,6 +25,7 @@ from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.compaction import KEPT_RUNS, compact
 from graphrag_assets.store.drafts import draft_folder, leftovers, remove_leftovers
 from graphrag_assets.store.index_purge import live_rows, purge_rows, stale_publications
+from graphrag_assets.store.locks import batch_locks, lock_file
 from graphrag_assets.store.publication_files import current_number, kept_publications
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.records_file import write_records
@@ -175,13 +175,12 @@ def _exclusive(index: Index) -> Iterator[None]:
         StoreError: another run is writing the index.
     """
     folder = index.working.path.parent
-    batches = index.working.read("SELECT batch FROM batch_state")["batch"]
     with contextlib.ExitStack() as stack:
         try:
             for stage in _STAGES:
-                stack.enter_context(FileLock(folder / f"{stage}.lock", timeout=0))
-            for batch in batches:
-                with FileLock(folder / f"batch-{stable_id(batch)}.lock", timeout=0):
+                stack.enter_context(FileLock(lock_file(folder, stage), timeout=0))
+            for name in batch_locks():
+                with FileLock(lock_file(folder, name), timeout=0):
                     pass
         except Timeout as error:
             raise StoreError(

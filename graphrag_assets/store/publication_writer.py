@@ -28,6 +28,7 @@ from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.passage_graph import write_passage_graph
 from graphrag_assets.store.publication_files import (
@@ -74,7 +75,7 @@ def publish(
     `always`: write a new file even if its content is that of the newest publication.
     """
     make_folder(index_folder / FOLDER)
-    with FileLock(index_folder / "publishing.lock"):  # two at the same time would give two files one number
+    with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
         fill_languages(working)
         return _publish(working, index_folder, keep, llm_calls, always)
 
@@ -110,7 +111,7 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
 
     Lets pointer and link lead to a whole publication.
     """
-    with FileLock(index_folder / "publishing.lock"):
+    with FileLock(lock_file(index_folder, "publishing")):
         kept = kept_publications(index_folder)
         last = working.read("SELECT max(number) FROM publications").item()
         return _whole(index_folder, kept) if kept and kept[-1] == last else None

@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.connections import attached
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_files import (
     STABLE_NAME,
     current_number,
@@ -89,7 +90,7 @@ def roll_back(index_folder: Path, number: int) -> None:
             "GRAPHRAG_KEEP_PUBLICATIONS sets how many are kept."
         )
     CurrentPublication(publication_file(index_folder, number)).reader().close()
-    with FileLock(index_folder / "publishing.lock"):
+    with FileLock(lock_file(index_folder, "publishing")):
         point_to(index_folder, number)
 
 

@@ -23,8 +23,9 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
-from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place, refuse_folder
+from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
+from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.schema import WORKING, Table, identifier, literal
 
 log = logging.getLogger(__name__)
@@ -58,8 +59,7 @@ class WorkingDatabase:
         Raises:
             StoreError: another process held it for ten minutes.
         """
-        make_folder(self.path.parent)
-        lock = FileLock(self.path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_SECONDS)
+        lock = FileLock(lock_file(self.path.parent, self.path.stem), timeout=LOCK_TIMEOUT_SECONDS)
         try:
             lock.acquire()
         except Timeout:
@@ -84,8 +84,7 @@ class WorkingDatabase:
 
         The database itself is not held.
         """
-        make_folder(self.path.parent)
-        lock = FileLock(self.path.with_name(f"{stage}.lock"))
+        lock = FileLock(lock_file(self.path.parent, stage))
         try:
             lock.acquire(blocking=False)
         except Timeout:

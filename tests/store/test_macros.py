@@ -281,7 +281,7 @@ def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
         query = "SELECT section, human_readable_id, text, tokens FROM local_context(['Cyrus Field'], ?)"
         return index.execute(query, [budget]).fetchall()
 
-    budget, total, skipped = 2500, 0, 0
+    budget, total, skipped = 3500, 0, 0
     taken = {row[:2]: row for row in context(budget)}
     for section, number, text, tokens in context(10_000_000):
         most = {"Reports": 0.5, "Sources": 1.0}.get(section, 0.35) * budget

@@ -1,0 +1,30 @@
+"""The lock files of an index, in a folder of their own.
+
+They stay when their locks are released: deleting one while another process waits for it would give both the lock.
+"""
+
+from pathlib import Path
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.store.drafts import make_folder
+
+FOLDER = "locks"
+BATCH_LOCKS = 64
+"""Batches share this many lock files. Two batches with the same one wait for each other."""
+
+
+def lock_file(index_folder: Path, name: str) -> Path:
+    """The file of the lock `name`; its folder is created if it is missing."""
+    for folder in (index_folder, index_folder / FOLDER):  # made as a parent, it would be open to other users
+        make_folder(folder)
+    return index_folder / FOLDER / f"{name}.lock"
+
+
+def batch_lock(batch: str) -> str:
+    """The name of the lock of a batch."""
+    return f"batch-{int(stable_id(batch)[:8], 16) % BATCH_LOCKS}"
+
+
+def batch_locks() -> list[str]:
+    """The names of the locks of all batches."""
+    return [f"batch-{number}" for number in range(BATCH_LOCKS)]

@@ -99,21 +99,18 @@ def _place(
     radii = scale * np.sqrt(sizes)
     for label in dict.fromkeys(labels[missing].tolist()):
         new = missing[labels[missing] == label]
-        is_new = bool(np.isnan(centers[label, 0]))
-        if is_new:
+        if np.isnan(centers[label, 0]):
             wanted = _mean_of_neighbors(points, new, edges, weights)
             found = _gap(_at_the_edge(keys[label]) if wanted is None else wanted, radii[label], centers, radii)
             if found is None:
                 return False
             centers[label] = found
-        for rank, node in enumerate(new.tolist()):
-            inside = None if is_new else _mean_of_neighbors(points, np.array([node]), edges, weights, labels)
-            near = centers[label] if inside is None else inside
-            # In a new community from its center outward, in a known one beside the neighbors.
-            places = len(new) if is_new else 2 * len(new)
-            points[node] = near + spiral(np.array([rank if is_new else rank + 1]))[0] * (
-                scale * DISC_FILL * np.sqrt(sizes[label] if is_new else 1) / np.sqrt(places)
-            )
+            points[new] = found + spiral(np.arange(len(new))) * radii[label] * DISC_FILL / np.sqrt(len(new))
+            continue
+        for rank, node in enumerate(new.tolist(), 1):
+            near = _mean_of_neighbors(points, np.array([node]), edges, weights, labels)
+            beside = spiral(np.array([rank]))[0] * scale * DISC_FILL / np.sqrt(2 * len(new))
+            points[node] = (centers[label] if near is None else near) + beside
     np.clip(points, -1, 1, out=points)
     return True
 

@@ -86,11 +86,3 @@ def relationship_mentions(*rows: tuple[str, str, str, float], extractor: str = E
             "extractor": pl.String,
         },
     )
-
-
-def text_units(**sentences: int) -> pl.DataFrame:
-    """Text units by id (with '#' written as '__') and number of sentences."""
-    return pl.DataFrame(
-        {"id": [name.replace("__", "#") for name in sentences], "n_sentences": list(sentences.values())},
-        schema={"id": pl.String, "n_sentences": pl.Int64},
-    )

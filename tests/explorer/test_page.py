@@ -112,7 +112,7 @@ def test_command_reports_written_and_omitted_rows(sample_index, tmp_path, monkey
     output = tmp_path / "new" / "page.html"
     said = run("--index", str(sample_index.root / "index"), "--output", str(output))
     assert f"{output}: " in said
-    assert "publication 1, 250 entities, 651 relationships, 62 communities, 20 documents" in said
+    assert "publication 1, 250 entities, 651 relationships, 61 communities, 20 documents" in said
     assert "Left out" not in said
     assert opened == [output.as_uri()]
     run("--index", str(sample_index.root / "index"), "--output", str(output), "--no-open", "--max-nodes", "7")

@@ -39,6 +39,7 @@ from graphrag_assets.interop.vectors import of_one_length
 from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.records import ReportMaterial, ReportRecord
 from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.imports import (
     ImportedBatch,
     add_rows,
@@ -219,6 +220,7 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
         source.vectors.height - rows.height
     )
     with index.working.transaction() as connection:
+        remove_marks(connection)
         known = connection.sql("SELECT kind, id FROM embeddings").pl()
         add_rows(connection, schema.EMBEDDINGS, rows.join(known, on=["kind", "id"], how="anti"))
 

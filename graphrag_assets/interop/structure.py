@@ -18,6 +18,7 @@ from graphrag_assets.pipeline.clustering import ClusterOptions
 from graphrag_assets.pipeline.incremental_leiden import recluster
 from graphrag_assets.pipeline.resolution import apply_aliases
 from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.imports import add_original_ids, add_rows, number_communities
 
 
@@ -49,6 +50,7 @@ def write_structure(index: Index, batch: str, source: Source, facts: Facts, coun
     with index.working.transaction() as connection:
         numbered = number_communities(connection, communities)
         number_of = numbered.select("community", "id", number=pl.col("human_readable_id").cast(pl.Int64))
+        remove_marks(connection)
         connection.execute("DELETE FROM community_members; DELETE FROM clustered_edges")
         add_rows(connection, schema.COMMUNITY_MEMBERS, _with_new_numbers(complete, number_of))
         add_rows(connection, schema.CLUSTERED_EDGES, seen)

@@ -10,10 +10,11 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import masker
 from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.working import Changes, WorkingDatabase, replace_batch
 
-FACTS = ("entity_mentions", "relationship_mentions", "covariates")
+FACTS = tuple(table.name for table in schema.FACTS)
 
 UsageByTask = Mapping[str, Mapping[str, float]]
 """Usage of model calls by task: calls, ledger_hits, prompt_tokens, … as in index_runs."""
@@ -117,12 +118,8 @@ def write_batch(
         for table in schema.BATCH_TABLES
         if table.name in frames
     }
-    for name in FACTS if not extracted else ():
-        connection.execute(
-            f"DELETE FROM {name} WHERE batch = $batch AND text_unit_id NOT IN "
-            "(SELECT id FROM text_units WHERE batch = $batch)",
-            {"batch": batch},
-        )
+    for table in schema.FACTS if not extracted else ():
+        _delete_without_text(connection, table, batch)
     replace_errors(connection, errors, "batch = $batch AND stage <> 'scan'", {"batch": batch})
     record_options(connection, batch, options or {})
     record_stage(connection, run_id, "index_batch", batch, seconds, changes, "text_units", usage)
@@ -154,6 +151,15 @@ def write_batch(
         {"batch": batch},
     )
     return changes
+
+
+def _delete_without_text(connection: duckdb.DuckDBPyConnection, table: schema.Table, batch: str) -> None:
+    """Delete the batch's facts of `table` whose text unit is gone."""
+    gone = "WHERE batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
+    parameters = {"batch": batch}
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE gone AS FROM {table.name} {gone}", parameters)
+    connection.execute(f"DELETE FROM {table.name} {gone}", parameters)
+    log_changes(connection, table, "gone")
 
 
 def _unchanged(

@@ -12,6 +12,7 @@ import polars as pl
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.store.batches import inputs_of
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import attached, execute_with
 from graphrag_assets.store.publication_files import kept_publications, publication_file
 from graphrag_assets.store.working import WorkingDatabase
@@ -63,6 +64,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
                 for name, gone in _STALE_ROWS.items()
             }
         before = inputs_of(connection.sql("FROM batch_state").pl())
+        remove_marks(connection)  # registers are written past the change log
         removed = {name: _first(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
         connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
         # The graph and the publication are still up to date: only batches without rows have left the list.

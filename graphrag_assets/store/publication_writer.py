@@ -25,6 +25,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
 from graphrag_assets.store.binary_quantization import write_binary_codes
 from graphrag_assets.store.bm25_index import write_bm25_index
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -154,6 +155,7 @@ def fill_languages(working: WorkingDatabase) -> None:
         return
     found = lacking.select("id", language=pl.Series(map(language_of, lacking["text"]), dtype=pl.String))
     with working.transaction() as connection:
+        remove_marks(connection)
         update = "UPDATE documents SET language = f.language FROM found f WHERE documents.id = f.id"
         execute_with(connection, update, found=found)
 

@@ -456,7 +456,8 @@ IMPORTED_IDS = table(
     ("original_id", "VARCHAR", "Its id in the imported index."),
 )
 
-BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)
+FACTS = (ENTITY_MENTIONS, RELATIONSHIP_MENTIONS, COVARIATES)
+BATCH_TABLES = (DOCUMENTS, TEXT_UNITS, *FACTS)
 GLOBAL_TABLES = (
     ENTITY_ALIASES,
     ENTITIES,
@@ -495,6 +496,25 @@ SCHEMA_VERSIONS = table(
     ("made_by", "VARCHAR", "Version of graphrag_assets that made them."),
 )
 
+CHANGED_ROWS = table(
+    "changed_rows",
+    "Rows written since a reader of the change log last looked, see change_marks.",
+    "revision table_name id",
+    ("revision", "BIGINT", "Number of the write, from 1."),
+    ("table_name", "VARCHAR", "The table."),
+    ("id", "VARCHAR", "What identifies the row; null: most rows of the table have changed."),
+    ("concerns", "VARCHAR[]", "Keys of other rows that it concerns, such as the name of a mention."),
+)
+
+CHANGE_MARKS = table(
+    "change_marks",
+    "Up to which write each reader of the change log has derived its tables.",
+    "reader",
+    ("reader", "VARCHAR", "A stage, or publication."),
+    ("revision", "BIGINT", "The last write that it has seen."),
+    ("made_with", "VARCHAR", "Hash of settings and code; with others, everything is derived anew."),
+)
+
 OPERATION_TABLES = (
     SCHEMA_VERSIONS,
     INDEX_ERRORS,
@@ -509,5 +529,7 @@ OPERATION_TABLES = (
     IMPORTS,
     IMPORT_COUNTS,
     IMPORTED_IDS,
+    CHANGED_ROWS,
+    CHANGE_MARKS,
 )
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

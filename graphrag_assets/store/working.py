@@ -11,7 +11,7 @@ import os
 import queue
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
+from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -283,6 +284,20 @@ def replace_tables(connection: duckdb.DuckDBPyConnection, frames: Mapping[Table,
     return {table.name: replace_table(connection, table, frame) for table, frame in frames.items()}
 
 
+def replace_rows(
+    connection: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame, column: str, values: pl.Series
+) -> Changes:
+    """Replace the rows of `table` whose `column` is one of `values` by `frame`; equal rows are not touched.
+
+    The result counts all rows of the table.
+    """
+    create = "CREATE OR REPLACE TEMP TABLE replaced_values AS SELECT DISTINCT value FROM given"
+    execute_with(connection, create, given=pl.DataFrame({"value": values}))
+    scope = f"WHERE {identifier(column)} IN (SELECT value FROM replaced_values)"
+    changes = _replace(connection, table, frame, scope, {})
+    return replace(changes, rows=_count(connection.execute(f"SELECT count(*) FROM {identifier(table.name)}")))
+
+
 def _replace(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
@@ -292,29 +307,27 @@ def _replace(
 ) -> Changes:
     name, columns = f'"{table.name}"', ", ".join(f'"{c}"' for c in table.column_names)
     typed = ", ".join(f'"{c.name}"::{c.type} AS "{c.name}"' for c in table.columns)
-    key = ", ".join(f'"{c}"' for c in table.key)
-    same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM stale."{c}"' for c in table.key)
+    same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
     create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
     execute_with(connection, create, given=frame.select(table.column_names))
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE stale AS SELECT {key} FROM "
-        f"((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
-        f"UNION SELECT {key} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
+        f"CREATE OR REPLACE TEMP TABLE gone AS ((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
+        f"UNION SELECT {columns} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
         parameters,
     )
     restriction = scope or "WHERE true"
     deleted = _count(
         connection.execute(
-            f"DELETE FROM {name} AS old {restriction} AND EXISTS (SELECT 1 FROM stale WHERE {same_key})",
-            parameters,
+            f"DELETE FROM {name} AS old {restriction} AND EXISTS (SELECT 1 FROM gone WHERE {same_key})", parameters
         )
     )
-    inserted = _count(
-        connection.execute(
-            f"INSERT INTO {name} BY NAME (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})", parameters
-        )
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE arrived AS (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})",
+        parameters,
     )
+    inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME FROM arrived"))
+    log_changes(connection, table, "(FROM gone UNION ALL FROM arrived)")
     return Changes(frame.height, inserted, deleted)
 
 

@@ -1,0 +1,128 @@
+"""The change log: which rows of the working database were written since its readers last looked.
+
+Whoever derives tables from others reads the changes since its mark, does what they require, and sets its mark in the
+transaction that commits its work. Without a mark, it derives everything. So nothing is logged before the first mark:
+a first index does not fill the log.
+
+A change that touches most of a table is one entry without an id: readers then derive everything.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.store.schema import Table, identifier
+
+# By table: what identifies a changed row, and the keys of other rows that it concerns.
+_LOGGED = {
+    "documents": ("id", "[batch]"),
+    "text_units": ("id", "[document_id]"),
+    "entity_mentions": ("id", "[title_key, document_id]"),
+    "relationship_mentions": ("id", "[source_key, target_key, document_id]"),
+    "covariates": ("id", "[subject_key, object_key, text_unit_id]"),
+    "entities": ("id", "[title_key]"),
+    "relationships": ("id", "[source_id, target_id]"),
+    "entity_positions": ("id", "[]"),
+    "communities": ("id", "[community::VARCHAR, parent::VARCHAR]"),
+    "community_members": ("entity_id", "[community::VARCHAR]"),
+    "community_history": ("revision::VARCHAR", "[]"),
+    "community_reports": ("id", "[community::VARCHAR, parent::VARCHAR]"),
+    "citations": ("report_id", "[]"),
+    "embeddings": ("id", "[kind]"),
+}
+LOGGED = frozenset(_LOGGED)
+"""The tables whose changes are logged."""
+LARGE_SHARE = 0.2
+"""A change of a larger share of a table counts as one of the whole table."""
+_SMALL = 1_000  # so many rows are logged one by one in any case
+
+
+class Changed(NamedTuple):
+    """Changes since a mark: `revision` to set the mark to; `rows` with table_name, id and concerns (a list of keys)."""
+
+    revision: int
+    rows: pl.DataFrame
+
+    def ids(self, *tables: str) -> pl.Series:
+        """The distinct ids of the changed rows of these tables."""
+        return self.rows.filter(pl.col("table_name").is_in(tables))["id"].unique()
+
+    def concerns(self, table: str) -> pl.DataFrame:
+        """id and key of what the changed rows of a table concern, a row per key."""
+        of_table = self.rows.filter(pl.col("table_name") == table)
+        return of_table.select("id", key="concerns").explode("key").unique()
+
+
+def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: str) -> None:
+    """Log the rows of `relation`, which has all columns of `table`: those deleted and those inserted.
+
+    Part of the transaction that writes them.
+    """
+    if table.name not in _LOGGED or not _has_marks(connection):
+        return
+    row_id, concerns = _LOGGED[table.name]
+    ((changed,),) = connection.execute(f"SELECT count(DISTINCT {row_id}) FROM {relation}").fetchall()
+    if not changed:
+        return
+    ((rows,),) = connection.execute(f"SELECT count(*) FROM {identifier(table.name)}").fetchall()
+    is_large = changed > _SMALL and changed > LARGE_SHARE * rows
+    logged = "SELECT NULL, NULL" if is_large else f"SELECT DISTINCT {row_id}, {concerns} FROM {relation}"
+    connection.execute(
+        f"INSERT INTO changed_rows SELECT (SELECT {_LAST} + 1), $table, * FROM ({logged})", {"table": table.name}
+    )
+
+
+_LAST = (
+    "greatest((SELECT coalesce(max(revision), 0) FROM changed_rows), "
+    "(SELECT coalesce(max(revision), 0) FROM change_marks))"
+)
+
+
+def _has_marks(connection: duckdb.DuckDBPyConnection) -> bool:
+    ((marks,),) = connection.execute("SELECT count(*) FROM change_marks").fetchall()
+    return bool(marks)
+
+
+def last_revision(connection: duckdb.DuckDBPyConnection) -> int:
+    """The revision of the last logged change: what to set a mark to after deriving everything."""
+    ((revision,),) = connection.execute(f"SELECT {_LAST}").fetchall()
+    return int(revision)
+
+
+def changes_since_mark(
+    connection: duckdb.DuckDBPyConnection, reader: str, tables: Collection[str], made_with: str = ""
+) -> Changed | None:
+    """The changes of `tables` since the mark of `reader`.
+
+    None if everything is to be derived: there is no mark, it was set with another `made_with` (settings, code), or a
+    table changed as a whole.
+    """
+    marks = connection.execute(
+        "SELECT revision FROM change_marks WHERE reader = $reader AND made_with = $made_with",
+        {"reader": reader, "made_with": made_with},
+    ).fetchall()
+    if not marks:
+        return None
+    rows = connection.sql(
+        "SELECT table_name, id, concerns FROM changed_rows "
+        "WHERE revision > $mark AND list_contains($tables, table_name)",
+        params={"mark": marks[0][0], "tables": list(tables)},
+    ).pl()
+    return None if rows["id"].null_count() else Changed(last_revision(connection), rows)
+
+
+def set_mark(connection: duckdb.DuckDBPyConnection, reader: str, revision: int, made_with: str = "") -> None:
+    """Set the mark of `reader`, and delete the changes that all readers have seen."""
+    connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
+    connection.execute(
+        "INSERT INTO change_marks VALUES ($reader, $revision, $made_with)",
+        {"reader": reader, "revision": revision, "made_with": made_with},
+    )
+    connection.execute("DELETE FROM changed_rows WHERE revision <= (SELECT min(revision) FROM change_marks)")
+
+
+def remove_marks(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let every reader derive everything anew, such as after rows were written past the log."""
+    connection.execute("DELETE FROM change_marks; DELETE FROM changed_rows")

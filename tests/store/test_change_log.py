@@ -1,0 +1,105 @@
+"""The change log: readers derive what changed since their mark, or everything."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_marks, set_mark
+from graphrag_assets.store.working import WorkingDatabase, replace_rows, replace_table
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> WorkingDatabase:
+    return WorkingDatabase(tmp_path / "working.duckdb")
+
+
+def positions(*ids: str, x: float = 0.0) -> pl.DataFrame:
+    return pl.DataFrame({"id": list(ids), "x": [x] * len(ids), "y": [0.0] * len(ids)})
+
+
+def write(working: WorkingDatabase, frame: pl.DataFrame) -> None:
+    with working.transaction() as connection:
+        replace_table(connection, schema.ENTITY_POSITIONS, frame)
+
+
+def mark(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> None:
+    with working.transaction() as connection:
+        set_mark(connection, reader, last_revision(connection), made_with)
+
+
+def changed(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> list[str] | None:
+    with working.connect() as connection:
+        found = changes_since_mark(connection, reader, ["entity_positions"], made_with)
+    return None if found is None else sorted(found.ids("entity_positions"))
+
+
+def test_a_reader_without_a_mark_derives_everything(working: WorkingDatabase) -> None:
+    write(working, positions("a"))
+    assert changed(working) is None
+    assert working.read("SELECT count(*) FROM changed_rows").item() == 0  # nobody reads them
+
+
+def test_changed_new_and_deleted_rows_are_logged_and_equal_ones_are_not(working: WorkingDatabase) -> None:
+    write(working, positions("same", "moved", "deleted"))
+    mark(working)
+    write(working, pl.concat([positions("same", "new"), positions("moved", x=1.0)]))
+    assert changed(working) == ["deleted", "moved", "new"]
+
+
+def test_readers_have_marks_of_their_own_and_what_all_have_seen_is_deleted(working: WorkingDatabase) -> None:
+    mark(working, "first")
+    mark(working, "second")
+    write(working, positions("a"))
+    mark(working, "first")
+    write(working, positions("a", "b"))
+    assert (changed(working, "first"), changed(working, "second")) == (["b"], ["a", "b"])
+    mark(working, "second")
+    mark(working, "first")
+    assert working.read("SELECT count(*) FROM changed_rows").item() == 0
+    assert changed(working, "first") == []
+
+
+def test_other_settings_or_removed_marks_derive_everything(working: WorkingDatabase) -> None:
+    mark(working, made_with="old")
+    assert changed(working, made_with="old") == []
+    assert changed(working, made_with="new") is None
+    with working.transaction() as connection:
+        remove_marks(connection)
+    assert changed(working, made_with="old") is None
+
+
+def test_a_change_of_most_of_a_large_table_derives_everything(working: WorkingDatabase) -> None:
+    ids = [f"{n:05}" for n in range(6_000)]
+    write(working, positions(*ids))
+    mark(working)
+    write(working, pl.concat([positions(*ids[1_100:]), positions(*ids[:1_100], x=1.0)]))
+    assert changed(working) == ids[:1_100]
+    write(working, positions(*ids, x=2.0))
+    assert changed(working) is None
+    assert working.read("SELECT count(*) FROM changed_rows WHERE id IS NULL").item() == 1
+
+
+def write_and_crash(working: WorkingDatabase) -> None:
+    with working.transaction() as connection:
+        replace_table(connection, schema.ENTITY_POSITIONS, positions("a"))
+        raise RuntimeError("crash")
+
+
+def test_a_write_that_is_rolled_back_is_not_logged(working: WorkingDatabase) -> None:
+    mark(working)
+    with pytest.raises(RuntimeError, match="crash"):
+        write_and_crash(working)
+    assert changed(working) == []
+
+
+def test_rows_of_some_ids_are_replaced_and_others_stay(working: WorkingDatabase) -> None:
+    write(working, positions("a", "b", "c"))
+    mark(working)
+    with working.transaction() as connection:
+        given = positions("a", "d", x=1.0)
+        changes = replace_rows(connection, schema.ENTITY_POSITIONS, given, "id", pl.Series(["a", "b", "d"]))
+    assert (changes.rows, changes.inserted, changes.deleted) == (3, 2, 2)
+    assert changed(working) == ["a", "b", "d"]
+    assert working.read("SELECT id, x FROM entity_positions ORDER BY id").rows() == [("a", 1.0), ("c", 0.0), ("d", 1.0)]

@@ -17,7 +17,8 @@ import polars as pl
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.embedded.stop_words import STOP_WORDS
-from graphrag_assets.store.publication_writer import create_tables, write_search_tables
+from graphrag_assets.store.publication_content import create_tables
+from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text import count_tokens
 
 VOCABULARY = 200_000

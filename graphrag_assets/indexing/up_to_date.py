@@ -11,7 +11,8 @@ from graphrag_assets.indexing import communities, embeddings, merge_graph, publi
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.store.batches import REFRESHED, record_inputs, recorded_inputs
-from graphrag_assets.store.publication_writer import Publication, intact_publication, publication_shape
+from graphrag_assets.store.publication_content import publication_shape
+from graphrag_assets.store.publication_writer import Publication, intact_publication
 
 _CODE = (
     __version__,

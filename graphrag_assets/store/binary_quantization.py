@@ -77,9 +77,7 @@ def _hadamard(size: int) -> np.ndarray:
 def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
     """Binary codes for each kind with more than EXACT_UP_TO embeddings in the publication open in `connection`."""
     for kind in KINDS:
-        ((count, last, dimensions),) = connection.execute(
-            "SELECT count(*), max(number), any_value(len(vector)) FROM embeddings WHERE kind = $kind", {"kind": kind}
-        ).fetchall()
+        count, last, dimensions = _extent(connection, kind)
         if count <= EXACT_UP_TO:
             continue
         parts = [(start, start + _VECTORS_AT_ONCE) for start in range(0, last + 1, _VECTORS_AT_ONCE)]
@@ -89,14 +87,62 @@ def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
         mean = (total / count).astype(np.float32)
         connection.execute(means_table(dimensions).ddl())
         connection.execute("INSERT INTO search.embedding_means VALUES ($kind, $mean)", {"kind": kind, "mean": mean})
-        for place, part in enumerate(parts):
-            numbers, vectors = _vectors(connection, kind, *part)
-            bits = binary_codes(vectors, mean)
-            if place == 0:
-                connection.execute(codes_table(kind, bits.shape[1]).ddl())
-            columns = {f"bits_{i}": bits[:, i] for i in range(bits.shape[1])}
-            codes = pl.DataFrame({"number": numbers, **columns})
-            execute_with(connection, f"INSERT INTO search.{kind}_binary_codes BY NAME FROM codes", codes=codes)
+        words = binary_codes(mean[np.newaxis], mean).shape[1]
+        connection.execute(codes_table(kind, words).ddl())
+        for part in parts:
+            _write_codes(connection, kind, *_vectors(connection, kind, *part), mean)
+
+
+def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Write the codes of the vectors in the temporary table touched_embeddings (id) anew.
+
+    The mean stays as it was: any vector near the middle serves.
+
+    Returns:
+        false if a kind has become large enough to have codes, or too small.
+    """
+    tables = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+    ).fetchall()
+    for kind in KINDS:
+        name = f"{kind}_binary_codes"
+        has_codes = (name,) in tables
+        if has_codes != (_extent(connection, kind)[0] > EXACT_UP_TO):
+            return False
+        if has_codes:
+            ((mean,),) = connection.execute(
+                "SELECT mean FROM search.embedding_means WHERE kind = $kind", {"kind": kind}
+            ).fetchall()
+            connection.execute(
+                f"DELETE FROM search.{name} WHERE number NOT IN (SELECT number FROM embeddings WHERE kind = $kind "
+                "AND id NOT IN (FROM touched_embeddings))",
+                {"kind": kind},
+            )
+            found = connection.sql(
+                "SELECT number, vector FROM embeddings SEMI JOIN touched_embeddings USING (id) "
+                "WHERE kind = $kind ORDER BY number",
+                params={"kind": kind},
+            ).pl()
+            if found.height:
+                vectors = found["vector"].to_numpy().reshape(found.height, -1)
+                _write_codes(connection, kind, found["number"].to_numpy(), vectors, np.array(mean, np.float32))
+    return True
+
+
+def _extent(connection: duckdb.DuckDBPyConnection, kind: str) -> tuple[int, int, int]:
+    """How many vectors of a kind there are, their last number and their dimensions."""
+    query = "SELECT count(*), max(number), any_value(len(vector)) FROM embeddings WHERE kind = $kind"
+    ((count, last, dimensions),) = connection.execute(query, {"kind": kind}).fetchall()
+    return count, last, dimensions
+
+
+def _write_codes(
+    connection: duckdb.DuckDBPyConnection, kind: str, numbers: np.ndarray, vectors: np.ndarray, mean: np.ndarray
+) -> None:
+    bits = binary_codes(vectors, mean)
+    columns = {f"bits_{i}": bits[:, i] for i in range(bits.shape[1])}
+    codes = pl.DataFrame({"number": numbers, **columns})
+    execute_with(connection, f"INSERT INTO search.{kind}_binary_codes BY NAME FROM codes", codes=codes)
 
 
 def _vectors(connection: duckdb.DuckDBPyConnection, kind: str, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,12 @@
 """Writes the inverted index for BM25, and the word forms through which questions find its terms.
 
+All counts are sums over texts. So a changed text is taken out of them and put in again, and no other text is read.
+
 A term is the stem of a word in its text's language, without diacritics. SQL has no stemmer: questions find terms
 through the tables `word_forms` and `word_endings`, in Python as in the macros.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import duckdb
@@ -13,7 +15,7 @@ import polars as pl
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
 from graphrag_assets.store.connections import execute_with
-from graphrag_assets.text import UNSPACED, fold, name_key, search_words, spell_out
+from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
 
 _TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
 
@@ -26,7 +28,8 @@ class Postings(NamedTuple):
     """Term counts of some texts.
 
     `postings`: term (hashed), number, n, length, in no order. `lengths`: one row per text, its words.
-    `forms`: form, term, hashed; one row per distinct word and spelling, words of unspaced scripts left out.
+    `forms`: form, term, uses; one row per form and term, words of unspaced scripts left out. A form is used once by
+    each distinct word of a text that is written so.
     """
 
     postings: pl.DataFrame
@@ -43,7 +46,8 @@ def count_terms(kind: str, texts: pl.DataFrame) -> Postings:
     known = _terms_of(kind, words.select("language", "word").unique())
     counted = words.join(known, on=["language", "word"]).group_by("hashed", "number").agg(pl.len(), pl.first("length"))
     columns = (pl.col("hashed").alias("term"), "number", pl.col("len").cast(pl.Int32).alias("n"), "length")
-    return Postings(counted.select(columns), listed["length"], _forms(known))
+    uses = words.group_by("language", "word").agg(uses=pl.col("number").n_unique().cast(pl.Int64))
+    return Postings(counted.select(columns), listed["length"], _forms(known.join(uses, on=["language", "word"])))
 
 
 def _terms_of(kind: str, words: pl.DataFrame) -> pl.DataFrame:
@@ -58,14 +62,16 @@ def _terms_of(kind: str, words: pl.DataFrame) -> pl.DataFrame:
 
 
 def _forms(known: pl.DataFrame) -> pl.DataFrame:
-    """form, term, hashed: every spelling of the words of `known` (word, term, hashed) that a question may have."""
+    """form, term, uses: every spelling of the words of `known` (word, term, uses) that a question may have."""
     words = known.filter(~pl.col("word").str.contains(f"[{UNSPACED}]"))
-    spelled = words.filter(pl.col("word").str.contains(r"[^\x00-\x7f]"))
     folded = words.with_columns(form=pl.Series([fold(word) for word in words["word"]], dtype=pl.String))
-    written_out = spelled.with_columns(
-        form=pl.Series([fold(spell_out(word)) for word in spelled["word"]], dtype=pl.String)
+    special = folded.filter(pl.col("word").str.contains(r"[^\x00-\x7f]"))
+    written_out = [fold(spell_out(word)) for word in special["word"]]
+    spelled = special.with_columns(other=pl.Series(written_out, dtype=pl.String)).filter(
+        pl.col("other") != pl.col("form")
     )
-    return pl.concat([folded, written_out]).select("form", "term", "hashed").unique()
+    forms = pl.concat([folded, spelled.drop("form").rename({"other": "form"}).select(folded.columns)])
+    return forms.group_by("form", "term").agg(pl.col("uses").sum())
 
 
 _TEXTS = {
@@ -79,13 +85,6 @@ _TEXTS = {
 }
 
 
-_WEIGHTS = """
-INSERT INTO search.community_weights
-SELECT m.community, count(DISTINCT t.text_unit)
-FROM (SELECT DISTINCT entity, community FROM search.entity_communities) m
-LEFT JOIN search.entity_text_units t USING (entity)
-GROUP BY m.community ORDER BY m.community
-"""
 _LANGUAGES = {
     "text_unit": (
         "SELECT t.human_readable_id AS number, d.language FROM text_units t JOIN documents d ON d.id = t.document_id"
@@ -100,10 +99,29 @@ _LANGUAGES = {
         ) GROUP BY number
     """,
 }
+_TERMS = """
+CREATE OR REPLACE TEMP TABLE term_changes AS
+SELECT term, sum(sign)::INTEGER AS texts FROM temp.counted GROUP BY term HAVING sum(sign) <> 0;
+UPDATE search.posting_terms t SET texts = t.texts + c.texts FROM term_changes c WHERE c.term = t.term;
+INSERT INTO search.posting_terms
+SELECT term, texts FROM term_changes ANTI JOIN search.posting_terms USING (term) ORDER BY term;
+DELETE FROM search.posting_terms WHERE texts = 0;
+"""
 _FORMS = """
+CREATE OR REPLACE TEMP TABLE form_changes AS
+SELECT f.form, f.term, f.uses, coalesce(t.texts, 0) AS texts
+FROM (SELECT form, term, sum(uses)::BIGINT AS uses FROM temp.forms GROUP BY ALL) f
+LEFT JOIN search.posting_terms t ON t.term = md5_number_lower('text_unit ' || f.term);
 INSERT INTO search.word_forms
-SELECT left(f.form, 3), f.form, f.term, coalesce(max(t.texts) FILTER (f.kind = 'text_unit'), 0)
-FROM temp.forms f LEFT JOIN search.posting_terms t ON t.term = f.hashed GROUP BY ALL ORDER BY ALL
+SELECT left(form, 3), form, term, texts, uses FROM form_changes ANTI JOIN search.word_forms USING (form, term)
+ORDER BY ALL;
+"""
+_KNOWN_FORMS = """
+UPDATE search.word_forms w SET uses = w.uses + c.uses
+FROM form_changes c WHERE c.form = w.form AND c.term = w.term AND c.uses <> 0;
+DELETE FROM search.word_forms WHERE uses = 0;
+UPDATE search.word_forms w SET texts = c.texts
+FROM (SELECT DISTINCT term, texts FROM form_changes) c WHERE c.term = w.term AND c.texts <> w.texts;
 """
 # What the stemmers do to words, as rules for words that no text has. A stem differs from its word in the last
 # letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
@@ -126,74 +144,127 @@ _COMMON_TERMS = r"""
 SELECT DISTINCT term, texts FROM search.word_forms WHERE regexp_full_match(term, '\p{L}{3,}')
 ORDER BY texts DESC, term LIMIT $n
 """
-_NAMES = """
-INSERT INTO search.entity_names
-WITH names AS (
-    SELECT title_key AS name, title_key FROM entities
-    UNION SELECT alias_key, title_key FROM entity_aliases WHERE accepted
-    UNION SELECT spelling, title_key FROM spellings
-)
-SELECT md5_number_lower(n.name) AS hashed, e.human_readable_id, e.frequency, md5_number_lower(e.title_key)
-FROM names n JOIN entities e USING (title_key) ORDER BY ALL
-"""
+
+
+class IndexedTexts(NamedTuple):
+    """Texts as they are indexed. `languages`: those of the documents, the most frequent first; `texts`: kind, number,
+    text, language of some texts."""
+
+    languages: list[str]
+    texts: pl.DataFrame
+
+
+def touched_texts(connection: duckdb.DuckDBPyConnection) -> IndexedTexts:
+    """The texts of the temporary table touched_texts (kind, number) that the publication open in `connection` has."""
+    languages = [language for language, _ in _languages(connection)]
+    parts = [
+        part.select(pl.lit(kind).alias("kind"), "number", "text", "language")
+        for kind in _TEXTS
+        for part in _parts(
+            connection, kind, languages, "SEMI JOIN (FROM touched_texts WHERE kind = $kind) USING (number)"
+        )
+    ]
+    return IndexedTexts(languages, pl.concat(parts))
 
 
 def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill postings, posting_terms, posting_statistics, word_forms, word_endings, languages, entity_names and
-    community_weights.
+    """Fill postings, posting_terms, posting_statistics, word_forms, word_endings and languages.
 
     Args:
         connection: has the publication open, with entities, texts and bridge tables in it.
     """
-    _write_names(connection)
-    connection.execute(_WEIGHTS)
     languages = _write_languages(connection)
-    connection.execute("CREATE OR REPLACE TEMP TABLE counted AS FROM search.postings WITH NO DATA")
-    connection.execute("CREATE OR REPLACE TEMP TABLE forms (kind VARCHAR, form VARCHAR, term VARCHAR, hashed UBIGINT)")
-    for kind, query in _TEXTS.items():
-        texts = length = 0
-        language_by_number = _language_by_number(connection, kind, languages)
-        for part in _parts(connection, query):
-            counted = count_terms(kind, _with_language(part, language_by_number, languages))
-            texts, length = texts + len(counted.lengths), length + int(counted.lengths.sum())
-            insert = "INSERT INTO temp.counted SELECT $kind, term, number, n, length FROM part"
-            execute_with(connection, insert, {"kind": kind}, part=counted.postings)
-            insert = "INSERT INTO temp.forms SELECT $kind, form, term, hashed FROM part"
-            execute_with(connection, insert, {"kind": kind}, part=counted.forms)
-        if texts:
-            connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
-    # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
-    ((rows,),) = connection.execute("SELECT count(*) FROM temp.counted").fetchall()
-    slices = rows // _POSTINGS_AT_ONCE + 1
-    for place in range(slices):
-        bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
-        connection.execute(
-            "INSERT INTO search.postings FROM temp.counted WHERE term BETWEEN $first::UBIGINT AND $last::UBIGINT "
-            "ORDER BY term, number",
-            bounds,
-        )
-    connection.execute("DROP TABLE temp.counted")
-    connection.execute(
-        "INSERT INTO search.posting_terms SELECT term, count(*) FROM search.postings GROUP BY term ORDER BY term"
-    )
-    connection.execute(_FORMS)
-    connection.execute("DROP TABLE temp.forms")
+    added = ((kind, part) for kind in _TEXTS for part in _parts(connection, kind, languages))
+    _add_texts(connection, added)
     _write_endings(connection, languages)
 
 
-def _write_names(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill entity_names, with the spellings that a question may have of a title."""
-    special = connection.sql(
-        r"SELECT DISTINCT title_key FROM entities WHERE regexp_matches(title_key, '[^\x00-\x7f]|-')"
-    ).pl()
-    spellings = special.with_columns(
-        spelling=pl.Series([name_key(key) for key in special["title_key"]], dtype=pl.String)
-    )
-    execute_with(connection, _NAMES, spellings=spellings)
+def update_bm25_index(connection: duckdb.DuckDBPyConnection, before: IndexedTexts) -> bool:
+    """Bring what `write_bm25_index` fills up to date after the texts of `touched_texts` were replaced.
+
+    Args:
+        before: those texts as they were.
+
+    Returns:
+        false if another language leads: then all texts may have to be indexed anew.
+    """
+    now = touched_texts(connection)
+    if now.languages != before.languages:
+        return False
+    columns = now.texts.columns
+    gone = before.texts.join(now.texts, on=columns, how="anti", nulls_equal=True)
+    added = now.texts.join(before.texts, on=columns, how="anti", nulls_equal=True)
+    _write_languages(connection)
+    _add_texts(connection, _by_kind(added), _by_kind(gone))
+    _write_endings(connection, now.languages)
+    return True
 
 
-def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Fill languages; returns them, the most frequent first.
+def _by_kind(texts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    for (kind,), part in texts.group_by("kind", maintain_order=True):
+        yield str(kind), part
+
+
+def _add_texts(
+    connection: duckdb.DuckDBPyConnection,
+    added: Iterable[tuple[str, pl.DataFrame]],
+    gone: Iterable[tuple[str, pl.DataFrame]] = (),
+) -> None:
+    """Put texts (kind; number, text, language) into postings, posting_terms, posting_statistics and word_forms.
+
+    Those `gone` are taken out, which had been put in as they are given.
+    """
+    connection.execute("CREATE OR REPLACE TEMP TABLE counted AS SELECT *, 0 AS sign FROM search.postings WITH NO DATA")
+    connection.execute("CREATE OR REPLACE TEMP TABLE forms (form VARCHAR, term VARCHAR, uses BIGINT)")
+    found = connection.execute("SELECT kind, texts, round(texts * mean_length)::BIGINT FROM search.posting_statistics")
+    totals = {kind: [texts, length] for kind, texts, length in found.fetchall()}
+    for sign, parts in ((-1, gone), (1, added)):
+        for kind, part in parts:
+            counted = count_terms(kind, part)
+            total = totals.setdefault(kind, [0, 0])
+            total[0] += sign * len(counted.lengths)
+            total[1] += sign * int(counted.lengths.sum())
+            insert = "INSERT INTO temp.counted SELECT $kind, term, number, n, length, $sign FROM part"
+            execute_with(connection, insert, {"kind": kind, "sign": sign}, part=counted.postings)
+            insert = "INSERT INTO temp.forms SELECT form, term, $sign * uses FROM part"
+            execute_with(connection, insert, {"sign": sign}, part=counted.forms)
+    connection.execute("DELETE FROM search.posting_statistics")
+    for kind, (texts, length) in totals.items():
+        if texts:
+            connection.execute("INSERT INTO search.posting_statistics VALUES (?, ?, ?)", [kind, texts, length / texts])
+    _write_postings(connection)
+    is_new = not _count(connection, "SELECT count(*) FROM search.posting_terms")
+    connection.execute(_TERMS)
+    connection.execute(_FORMS if is_new else _FORMS + _KNOWN_FORMS)
+    for table in ("counted", "forms", "term_changes", "form_changes"):
+        connection.execute(f"DROP TABLE temp.{table}")
+
+
+def _write_postings(connection: duckdb.DuckDBPyConnection) -> None:
+    """Delete postings and insert others, as `counted` says."""
+    if _count(connection, "SELECT count(*) FROM temp.counted WHERE sign < 0"):
+        connection.execute(
+            "DELETE FROM search.postings p USING temp.counted c "
+            "WHERE c.sign < 0 AND c.term = p.term AND c.number = p.number"
+        )
+    # Sorted in slices that fit in memory: sorting everything at once spills to disk, three times slower.
+    slices = _count(connection, "SELECT count(*) FROM temp.counted") // _POSTINGS_AT_ONCE + 1
+    for place in range(slices):
+        bounds = {"first": 2**64 * place // slices, "last": 2**64 * (place + 1) // slices - 1}
+        connection.execute(
+            "INSERT INTO search.postings SELECT * EXCLUDE (sign) FROM temp.counted "
+            "WHERE sign > 0 AND term BETWEEN $first::UBIGINT AND $last::UBIGINT ORDER BY term, number",
+            bounds,
+        )
+
+
+def _count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    ((count,),) = connection.execute(query).fetchall()
+    return int(count)
+
+
+def _languages(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, int]]:
+    """The languages of the documents and how many documents each has, the most frequent first.
 
     If every document is too short to detect its language, it is detected from all of them together.
     """
@@ -202,10 +273,17 @@ def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
         "GROUP BY ALL ORDER BY n DESC, language",
         {"unknown": UNKNOWN},
     ).fetchall()
-    if not counted:
-        sample = connection.execute("SELECT text FROM text_units ORDER BY human_readable_id LIMIT 100").fetchall()
-        language = language_of("\n".join(text[:100] for (text,) in sample))
-        counted = [(language, 0)] if language != UNKNOWN else []
+    if counted:
+        return counted
+    sample = connection.execute("SELECT text FROM text_units ORDER BY human_readable_id LIMIT 100").fetchall()
+    language = language_of("\n".join(text[:100] for (text,) in sample))
+    return [(language, 0)] if language != UNKNOWN else []
+
+
+def _write_languages(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Fill languages; returns them, the most frequent first."""
+    counted = _languages(connection)
+    connection.execute("DELETE FROM search.languages")
     for language, documents in counted:
         connection.execute(
             "INSERT INTO search.languages VALUES (?, ?, ?)", [language, documents, sorted(stop_words(language))]
@@ -221,14 +299,18 @@ def _write_endings(connection: duckdb.DuckDBPyConnection, languages: list[str]) 
         words = [term + ending for term in terms for ending in ENDINGS.get(language, "").split()]
         parts += [(fold(word), fold(stem)) for word, stem in zip(words, stems(words, language), strict=True)]
     invented = pl.DataFrame(parts, {"form": pl.String, "term": pl.String}, orient="row")
+    connection.execute("DELETE FROM search.word_endings")
     execute_with(connection, _ENDINGS, {"longest": _LONGEST_ENDING}, invented_forms=invented)
 
 
-def _language_by_number(connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str]) -> pl.DataFrame | None:
+def _language_by_number(
+    connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str], restriction: str
+) -> pl.DataFrame | None:
     """number, language of the texts of a kind; None where no lookup is needed or possible."""
     if len(languages) < 2 or kind not in _LANGUAGES:
         return None
-    return connection.sql(_LANGUAGES[kind]).pl()
+    given = {"kind": kind} if restriction else {}
+    return connection.sql(f"SELECT * FROM ({_LANGUAGES[kind]}) {restriction}", params=given).pl()
 
 
 def _with_language(part: pl.DataFrame, by_number: pl.DataFrame | None, languages: list[str]) -> pl.DataFrame:
@@ -245,9 +327,15 @@ def _with_language(part: pl.DataFrame, by_number: pl.DataFrame | None, languages
     )
 
 
-def _parts(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pl.DataFrame]:
-    """The rows of `query` in parts of bounded size, found by their numbers: the tables are sorted by them."""
-    ((last,),) = connection.execute(f"SELECT coalesce(max(number), -1) FROM ({query})").fetchall()
+def _parts(
+    connection: duckdb.DuckDBPyConnection, kind: str, languages: list[str], restriction: str = ""
+) -> Iterator[pl.DataFrame]:
+    """number, text, language of the texts of a kind, in parts of bounded size; the tables are sorted by number."""
+    language_by_number = _language_by_number(connection, kind, languages, restriction)
+    query = f"SELECT * FROM ({_TEXTS[kind]}) {restriction}"
+    given = {"kind": kind} if restriction else {}
+    ((last,),) = connection.execute(f"SELECT coalesce(max(number), -1) FROM ({query})", given).fetchall()
     for start in range(0, last + 1, _TEXTS_AT_ONCE):
-        bounds = {"start": start, "end": start + _TEXTS_AT_ONCE}
-        yield connection.sql(f"SELECT * FROM ({query}) WHERE number >= $start AND number < $end", params=bounds).pl()
+        bounds = {"start": start, "end": start + _TEXTS_AT_ONCE} | given
+        part = connection.sql(f"{query} WHERE number >= $start AND number < $end", params=bounds).pl()
+        yield _with_language(part, language_by_number, languages)

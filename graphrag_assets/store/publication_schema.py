@@ -222,6 +222,7 @@ WORD_FORMS = _uncompressed(
         ("form", "VARCHAR", "The word in lower case, without diacritics, or with ae for ä."),
         ("term", "VARCHAR", "Its stem in the language of a text that has it, without diacritics."),
         ("texts", "INTEGER", "Number of text units that contain the term."),
+        ("uses", "BIGINT", "How many words of how many texts of all kinds have this form and term; never zero."),
     ),
     "form",
     "term",

@@ -18,10 +18,8 @@ from graphrag_assets.store.working import WorkingDatabase
 
 RECORDS_FILE = "records.duckdb"
 _INDEX_RUNS = next(table for table in OPERATIONS if table.name == "index_runs")
-INSERT_LLM_CALLS = """
-INSERT INTO llm_calls BY NAME
-SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls ORDER BY created_at, key
-"""
+CALLS_AS_PUBLISHED = "SELECT * REPLACE (created_at[:26]::TIMESTAMP AS created_at) FROM incoming_calls"
+"""Query for the rows of llm_calls from `incoming_calls`, a frame as `Ledger.frame` returns it."""
 
 
 def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.DataFrame | None) -> None:
@@ -35,6 +33,7 @@ def write_records(working: WorkingDatabase, index_folder: Path, llm_calls: pl.Da
             execute_with(connection, f"INSERT INTO {_INDEX_RUNS.sql_name} BY NAME FROM runs", runs=runs)
             if llm_calls is not None:
                 connection.execute(LLM_CALLS.ddl())
-                execute_with(connection, INSERT_LLM_CALLS, incoming_calls=llm_calls)
+                insert = f"INSERT INTO llm_calls BY NAME {CALLS_AS_PUBLISHED} ORDER BY created_at, key"
+                execute_with(connection, insert, incoming_calls=llm_calls)
             connection.execute("CHECKPOINT recent")
         move_into_place(draft, index_folder / RECORDS_FILE)

@@ -410,8 +410,10 @@ PUBLICATIONS = table(
     "number",
     ("number", "BIGINT", "Number of the publication, from 1."),
     ("published_at", "TIMESTAMP", "When, UTC."),
-    ("content_digest", "VARCHAR", "Hash of all index tables; equal digests mean equal content."),
+    ("content_digest", "VARCHAR", "Identifies the content: equal digests mean equal content."),
     ("version", "VARCHAR", "Version of graphrag_assets that published it."),
+    ("base", "BIGINT", "The publication made from nothing that this one began as a copy of; itself if made so."),
+    ("base_bytes", "BIGINT", "Size of the base's file."),
 )
 
 NUMBERS = table(

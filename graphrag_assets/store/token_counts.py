@@ -1,8 +1,13 @@
 """Counts the tokens of rows as contexts show them, once at publication: a search weighs a few hundred rows.
 
+Only new rows are counted, whose count is null.
+
 The cells are those of the default layouts in `query.local`; claims and text units have the dates of their documents if
 one of these has a date.
 """
+
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -30,17 +35,44 @@ _COUNTED = (
 
 
 def write_token_counts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the columns line_tokens and short_line_tokens of the publication open in `connection`."""
-    ((dates,),) = connection.execute("SELECT count(document_date) FROM documents").fetchall()
-    date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if dates else ""
+    """Fill the columns line_tokens, short_line_tokens, content_tokens and summary_tokens where they are null.
+
+    Args:
+        connection: has the publication open.
+    """
+    date = "(SELECT d.document_date FROM documents d WHERE d.id = document_id), " if has_dates(connection) else ""
     for table, column, cells in _COUNTED:
-        ((rows,),) = connection.execute(f"SELECT coalesce(max(human_readable_id) + 1, 0) FROM {table}").fetchall()
-        for first in range(0, rows, _ROWS_AT_ONCE):
-            found = connection.execute(
-                f"SELECT {cells.format(date=date)} FROM {table} WHERE human_readable_id BETWEEN $first AND $last",
-                {"first": first, "last": first + _ROWS_AT_ONCE - 1},
-            ).fetchall()
-            cells_by_column = list(zip(*found, strict=True)) or [()]
-            counted = pl.DataFrame({"number": cells_by_column[0], "tokens": count_tokens(lines(cells_by_column))})
-            update = f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number"
-            execute_with(connection, update, counted=counted)
+        for found in _uncounted(connection, table, column, cells.format(date=date)):
+            cells_by_column = list(zip(*found, strict=True))
+            _write(connection, table, column, cells_by_column[0], count_tokens(lines(cells_by_column)))
+    for column, counted in (("content_tokens", "full_content"), ("summary_tokens", "summary")):
+        cells = f"human_readable_id, coalesce({counted}, '')"
+        for found in _uncounted(connection, "community_reports", column, cells):
+            numbers, texts = zip(*found, strict=True)
+            _write(connection, "community_reports", column, numbers, count_tokens(texts))
+
+
+def has_dates(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a document of the publication open in `connection` has a date: then contexts show them."""
+    ((dates,),) = connection.execute("SELECT count(document_date) FROM documents").fetchall()
+    return bool(dates)
+
+
+def _uncounted(
+    connection: duckdb.DuckDBPyConnection, table: str, column: str, cells: str
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The cells of the rows whose count is null, the number first, in parts of bounded size."""
+    bounds = f"SELECT min(human_readable_id), max(human_readable_id) FROM {table} WHERE {column} IS NULL"
+    ((least, most),) = connection.execute(bounds).fetchall()
+    for first in range(least, most + 1, _ROWS_AT_ONCE) if most is not None else ():
+        query = f"SELECT {cells} FROM {table} WHERE human_readable_id BETWEEN $first AND $last AND {column} IS NULL"
+        if found := connection.execute(query, {"first": first, "last": first + _ROWS_AT_ONCE - 1}).fetchall():
+            yield found
+
+
+def _write(
+    connection: duckdb.DuckDBPyConnection, table: str, column: str, numbers: Sequence[int], tokens: Sequence[int]
+) -> None:
+    counted = pl.DataFrame({"number": numbers, "tokens": tokens})
+    update = f"UPDATE {table} SET {column} = tokens FROM counted WHERE human_readable_id = number"
+    execute_with(connection, update, counted=counted)

@@ -9,9 +9,9 @@ import pytest
 
 from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.query import GraphRAG
-from graphrag_assets.store.bm25_index import write_bm25_index
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
 
@@ -277,7 +277,7 @@ def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 
             connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")
         vectors = _embeddings(rows, model)  # noqa: F841
         connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
-        write_bm25_index(connection)
+        write_search_tables(connection)
     return path
 
 

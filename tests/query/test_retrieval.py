@@ -20,8 +20,9 @@ from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.retrieval import Question, Scores, fuse, search_texts, vector_scores, word_scores
 from graphrag_assets.store import binary_quantization
 from graphrag_assets.store import publication_reader as published
+from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
-from graphrag_assets.store.publication_writer import create_tables, write_search_tables
+from graphrag_assets.store.search_tables import write_search_tables
 
 from .conftest import (
     AGAMEMNON,

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.retrieval import Question, word_scores
+from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.publication_writer import create_tables, write_search_tables
+from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text import CJK, count_tokens, search_words, title_key
 
 QUESTIONS = [

@@ -182,7 +182,8 @@ def test_the_same_content_is_not_published_twice(working, tmp_path):
 
 def test_unchanged_content_is_detected_without_building_a_publication(working, tmp_path, monkeypatch):
     first = publish(working, tmp_path)
-    monkeypatch.delattr(publication_writer, "_fill")
+    monkeypatch.delattr(publication_writer, "fill")
+    monkeypatch.delattr(publication_writer, "update")
     again = publish(working, tmp_path)
     assert (again.is_new, again.path, again.rows) == (False, first.path, first.rows)
     assert again.rows["entities"] == 3

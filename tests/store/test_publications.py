@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.publication_writer import create_tables
+from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.publications import VIEWS, compare, list_publications, resolve
 
 

@@ -87,7 +87,7 @@ WITH openings AS (
 SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition)
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
 
-INSERT INTO search.passage_subjects
+CREATE TEMP TABLE subjects_now AS
 WITH subjects AS (
     SELECT name, text_unit, min(form) AS title FROM (
         FROM (SELECT *, count(DISTINCT text_unit) OVER (PARTITION BY name) AS n FROM headed) SELECT name, text_unit, form
@@ -101,17 +101,29 @@ WITH subjects AS (
     SELECT name, max(texts) AS texts FROM title_terms WHERE second IS NULL GROUP BY name
 )
 -- A title of one word, such as "Costs", is as common as the word, which questions have too, not as the capitalized name.
-SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name),
-       1 / log2(1 + greatest(frequency, coalesce(texts, 0)))
-FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name) ORDER BY name, text_unit;
+SELECT name, title, text_unit, 1 / count(*) OVER (PARTITION BY name) AS weight,
+       1 / log2(1 + greatest(frequency, coalesce(texts, 0))) AS rarity
+FROM subjects JOIN frequencies USING (name) LEFT JOIN words USING (name);
 
-INSERT INTO search.passage_names
+DELETE FROM search.passage_subjects WHERE rowid IN (
+    SELECT s.rowid FROM search.passage_subjects s ANTI JOIN subjects_now USING (name, title, text_unit, weight, rarity)
+);
+INSERT INTO search.passage_subjects
+FROM subjects_now EXCEPT FROM search.passage_subjects ORDER BY name, text_unit;
+
+CREATE TEMP TABLE names_now AS
 WITH led AS (
     SELECT m.text_unit, m.name, s.rarity
     FROM mentioned m JOIN (SELECT DISTINCT name, rarity FROM search.passage_subjects) s USING (name)
     ANTI JOIN search.passage_subjects own ON own.name = m.name AND own.text_unit = m.text_unit
 )
-SELECT text_unit, name, rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1) FROM led
-ORDER BY text_unit, name;
+-- Rounded: sums in another order differ in their last digits.
+SELECT text_unit, name, round(rarity / greatest(sum(rarity) OVER (PARTITION BY text_unit), 1), 9) AS weight FROM led;
 
-DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;
+DELETE FROM search.passage_names WHERE rowid IN (
+    SELECT s.rowid FROM search.passage_names s ANTI JOIN names_now USING (text_unit, name, weight)
+);
+INSERT INTO search.passage_names
+FROM names_now EXCEPT FROM search.passage_names ORDER BY text_unit, name;
+
+DROP TABLE subjects_now; DROP TABLE names_now; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;

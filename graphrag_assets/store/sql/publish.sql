@@ -1,45 +1,74 @@
--- A publication from a copy of the working database, attached as `working`.
--- Tables are sorted by the keys of searches, so that zone maps serve as indexes.
-
-INSERT INTO entities BY NAME
-SELECT e.*, p.x, p.y
-FROM working.entities e LEFT JOIN working.entity_positions p USING (id)
-ORDER BY human_readable_id;
-
-INSERT INTO relationships BY NAME
-SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number
-FROM working.relationships r
-JOIN working.entities s ON s.id = r.source_id
-JOIN working.entities t ON t.id = r.target_id
-ORDER BY r.human_readable_id;
+-- Replaces the touched rows of a publication by those of a copy of the working database, attached as `working`.
+-- Input, from Python: the temporary tables touched_* (id), which for a new publication have every id, see touched.sql.
+-- Rows are sorted by the keys of searches, so that zone maps serve as indexes.
 
 CREATE TEMP TABLE unit_numbers AS
 SELECT id, human_readable_id AS number FROM working.numbers WHERE table_name = 'text_units';
 
+-- By number: touched relationships; and entities whose rows, or whose relationships, are touched.
+CREATE TEMP TABLE touched_links AS
+SELECT human_readable_id AS relationship FROM relationships SEMI JOIN touched_relationships USING (id)
+UNION SELECT human_readable_id FROM working.relationships SEMI JOIN touched_relationships USING (id);
+
+CREATE TEMP TABLE touched_nodes AS
+SELECT human_readable_id AS entity FROM entities SEMI JOIN touched_entities USING (id)
+UNION SELECT human_readable_id FROM working.entities SEMI JOIN touched_entities USING (id)
+UNION SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN touched_relationships USING (id);
+
+DELETE FROM entities WHERE id IN (FROM touched_entities);
+INSERT INTO entities BY NAME
+SELECT e.*, p.x, p.y
+FROM working.entities e SEMI JOIN touched_entities USING (id)
+LEFT JOIN working.entity_positions p USING (id)
+ORDER BY human_readable_id;
+
+DELETE FROM relationships WHERE id IN (FROM touched_relationships);
+INSERT INTO relationships BY NAME
+SELECT r.*, s.human_readable_id AS source_number, t.human_readable_id AS target_number
+FROM working.relationships r SEMI JOIN touched_relationships USING (id)
+JOIN working.entities s ON s.id = r.source_id
+JOIN working.entities t ON t.id = r.target_id
+ORDER BY r.human_readable_id;
+
+INSERT INTO touched_nodes
+SELECT unnest([source_number, target_number]) FROM relationships SEMI JOIN touched_relationships USING (id)
+EXCEPT FROM touched_nodes;
+
+DELETE FROM search.relationship_text_units WHERE relationship IN (FROM touched_links);
 INSERT INTO search.relationship_text_units
 SELECT r.human_readable_id, n.number
-FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.relationships) r
+FROM (
+    SELECT human_readable_id, unnest(text_unit_ids) AS unit
+    FROM working.relationships SEMI JOIN touched_relationships USING (id)
+) r
 JOIN unit_numbers n ON n.id = r.unit
 ORDER BY ALL;
 
+DELETE FROM search.edges WHERE relationship IN (FROM touched_links);
 INSERT INTO search.edges
-SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM relationships
+WITH touched AS (FROM relationships SEMI JOIN touched_relationships USING (id))
+SELECT source_number, target_number, human_readable_id, weight, combined_degree FROM touched
 UNION ALL
-SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM relationships
+SELECT target_number, source_number, human_readable_id, weight, combined_degree FROM touched
 ORDER BY ALL;
 
+DELETE FROM search.entity_text_units WHERE entity IN (FROM touched_nodes);
 INSERT INTO search.entity_text_units
 WITH stated AS (
     SELECT e.entity, r.text_unit, count(*) AS n
-    FROM search.edges e JOIN search.relationship_text_units r USING (relationship)
+    FROM search.edges e SEMI JOIN touched_nodes USING (entity) JOIN search.relationship_text_units r USING (relationship)
     GROUP BY ALL
+), named AS (
+    SELECT e.human_readable_id, unnest(e.text_unit_ids) AS unit
+    FROM working.entities e SEMI JOIN touched_nodes n ON n.entity = e.human_readable_id
 )
 SELECT e.human_readable_id AS entity, n.number AS text_unit, coalesce(s.n, 0)
-FROM (SELECT human_readable_id, unnest(text_unit_ids) AS unit FROM working.entities) e
+FROM named e
 JOIN unit_numbers n ON n.id = e.unit
 LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
 ORDER BY ALL;
 
+DELETE FROM covariates WHERE id IN (FROM touched_covariates);
 INSERT INTO covariates BY NAME
 SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
        -- Dates are as precise as known: 1866, 1866-07 or 1866-07-27.
@@ -48,7 +77,7 @@ SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
        CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
             WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
        s.human_readable_id AS subject_number, o.human_readable_id AS object_number
-FROM working.covariates c
+FROM working.covariates c SEMI JOIN touched_covariates USING (id)
 JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
 JOIN unit_numbers u ON u.id = c.text_unit_id
 LEFT JOIN working.resolved_claims k ON k.id = c.id
@@ -56,78 +85,112 @@ LEFT JOIN working.entities s ON s.id = k.subject_entity_id
 LEFT JOIN working.entities o ON o.id = k.object_entity_id
 ORDER BY subject_number, n.human_readable_id;
 
+CREATE TEMP TABLE units AS
+SELECT id, number AS text_unit FROM unit_numbers SEMI JOIN touched_text_units USING (id);
+
+DELETE FROM text_units WHERE id IN (FROM touched_text_units);
 INSERT INTO text_units BY NAME
 WITH entities_of AS (
     SELECT b.text_unit, list(e.id ORDER BY e.id) AS entity_ids
-    FROM search.entity_text_units b JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
+    FROM search.entity_text_units b SEMI JOIN units USING (text_unit)
+    JOIN entities e ON e.human_readable_id = b.entity GROUP BY ALL
 ), relationships_of AS (
     SELECT b.text_unit, list(r.id ORDER BY r.id) AS relationship_ids
-    FROM search.relationship_text_units b JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
+    FROM search.relationship_text_units b SEMI JOIN units USING (text_unit)
+    JOIN relationships r ON r.human_readable_id = b.relationship GROUP BY ALL
 ), covariates_of AS (
-    SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids FROM covariates GROUP BY ALL
+    SELECT text_unit_number AS text_unit, list(id ORDER BY id) AS covariate_ids
+    FROM covariates SEMI JOIN units ON units.text_unit = text_unit_number GROUP BY ALL
 )
 -- Rows without a context, such as imported ones, get the title as context.
 SELECT t.* REPLACE (coalesce(t.headings, [d.title]) AS headings,
-       coalesce(t.context, d.title, '') AS context), n.number AS human_readable_id,
+       coalesce(t.context, d.title, '') AS context), n.text_unit AS human_readable_id,
        coalesce(e.entity_ids, []) AS entity_ids,
        coalesce(r.relationship_ids, []) AS relationship_ids, coalesce(c.covariate_ids, []) AS covariate_ids
 FROM working.text_units t
-JOIN unit_numbers n USING (id)
+JOIN units n USING (id)
 LEFT JOIN working.documents d ON d.id = t.document_id
-LEFT JOIN entities_of e ON e.text_unit = n.number
-LEFT JOIN relationships_of r ON r.text_unit = n.number
-LEFT JOIN covariates_of c ON c.text_unit = n.number
-ORDER BY n.number;
+LEFT JOIN entities_of e USING (text_unit)
+LEFT JOIN relationships_of r USING (text_unit)
+LEFT JOIN covariates_of c USING (text_unit)
+ORDER BY n.text_unit;
 
+DELETE FROM documents WHERE id IN (FROM touched_documents);
 INSERT INTO documents BY NAME
 WITH units AS (
-    SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units GROUP BY ALL
+    SELECT document_id, list(id ORDER BY ordinal) AS text_unit_ids FROM working.text_units
+    WHERE document_id IN (FROM touched_documents) GROUP BY ALL
 )
 SELECT d.*, n.human_readable_id, coalesce(u.text_unit_ids, []) AS text_unit_ids,
        try_cast(d.creation_date AS TIMESTAMP) AS created_at
-FROM working.documents d
+FROM working.documents d SEMI JOIN touched_documents USING (id)
 JOIN working.numbers n ON n.table_name = 'documents' AND n.id = d.id
 LEFT JOIN units u ON u.document_id = d.id
 ORDER BY n.human_readable_id;
 
+DELETE FROM communities WHERE id IN (FROM touched_communities);
 INSERT INTO communities BY NAME
-SELECT *, try_cast(period AS DATE) AS period_date FROM working.communities ORDER BY community;
-INSERT INTO community_reports BY NAME
-SELECT r.*, t.content_tokens, t.summary_tokens, try_cast(r.period AS DATE) AS period_date
-FROM working.community_reports r JOIN report_tokens t USING (id) ORDER BY community;
+SELECT *, try_cast(period AS DATE) AS period_date
+FROM working.communities SEMI JOIN touched_communities USING (id) ORDER BY community;
 
+DELETE FROM community_reports WHERE id IN (FROM touched_community_reports);
+INSERT INTO community_reports BY NAME
+SELECT *, try_cast(period AS DATE) AS period_date
+FROM working.community_reports SEMI JOIN touched_community_reports USING (id) ORDER BY community;
+
+DELETE FROM citations WHERE report_id IN (FROM touched_citations);
+INSERT INTO citations BY NAME
+SELECT c.* FROM working.citations c SEMI JOIN touched_citations t ON t.id = c.report_id ORDER BY ALL;
+
+-- The communities of these entities, before and after.
+CREATE TEMP TABLE touched_weights AS
+SELECT DISTINCT community FROM search.entity_communities
+WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
+   OR entity IN (FROM touched_nodes);
+
+DELETE FROM search.entity_communities WHERE entity IN (
+    SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members)
+);
+DELETE FROM community_members WHERE entity_id IN (FROM touched_community_members);
 INSERT INTO community_members BY NAME
 SELECT m.*, e.human_readable_id AS entity_number
 FROM working.community_members m JOIN working.entities e ON e.id = m.entity_id
+WHERE m.entity_id IN (FROM touched_community_members)
 ORDER BY level, community, entity_number;
 
 INSERT INTO search.entity_communities
-SELECT entity_number, level, community FROM community_members ORDER BY ALL;
+SELECT entity_number, level, community FROM community_members
+WHERE entity_id IN (FROM touched_community_members) ORDER BY ALL;
+
+INSERT INTO touched_weights
+SELECT DISTINCT community FROM search.entity_communities
+WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
+EXCEPT FROM touched_weights;
 
 -- Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are written,
 -- hence the checkpoints.
 CHECKPOINT;
 SET force_compression = 'uncompressed';
+DELETE FROM embeddings WHERE id IN (FROM touched_embeddings);
 INSERT INTO embeddings BY NAME
 WITH numbers AS (
     SELECT 'text_unit' AS kind, id, human_readable_id AS number FROM text_units
     UNION ALL SELECT 'entity', id, human_readable_id FROM entities
     UNION ALL SELECT 'community_report', id, human_readable_id FROM community_reports
 )
-SELECT kind, n.number, id, e.model, e.vector FROM working.embeddings e JOIN numbers n USING (kind, id)
+SELECT kind, n.number, id, e.model, e.vector
+FROM working.embeddings e SEMI JOIN touched_embeddings USING (id) JOIN numbers n USING (kind, id)
 ORDER BY kind, n.number;
 CHECKPOINT;
 RESET force_compression;
 
-
-INSERT INTO community_history BY NAME FROM working.community_history ORDER BY ALL;
 -- The entity of each mention: by an alias of the document, else by an alias for all documents, else by its name.
 CREATE TEMP TABLE entity_of_name AS
 WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
 names AS (
-    SELECT document_id, title_key AS key FROM working.entity_mentions
-    UNION SELECT document_id, source_key FROM working.relationship_mentions
-    UNION SELECT document_id, target_key FROM working.relationship_mentions
+    SELECT document_id, title_key AS key FROM working.entity_mentions SEMI JOIN touched_entity_mentions USING (id)
+    UNION SELECT document_id, unnest([source_key, target_key])
+    FROM working.relationship_mentions SEMI JOIN touched_relationship_mentions USING (id)
 )
 SELECT n.document_id, n.key, e.human_readable_id AS number
 FROM names n
@@ -135,17 +198,19 @@ LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key =
 LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
 JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
 
+DELETE FROM entity_mentions WHERE id IN (FROM touched_entity_mentions);
 INSERT INTO entity_mentions BY NAME
 SELECT m.*, e.number AS entity_number, u.number AS text_unit_number
-FROM working.entity_mentions m
+FROM working.entity_mentions m SEMI JOIN touched_entity_mentions USING (id)
 LEFT JOIN entity_of_name e ON e.document_id = m.document_id AND e.key = m.title_key
 LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
 ORDER BY entity_number, text_unit_number, m.id;
 
+DELETE FROM relationship_mentions WHERE id IN (FROM touched_relationship_mentions);
 INSERT INTO relationship_mentions BY NAME
 SELECT m.*, r.human_readable_id AS relationship_number, s.number AS source_number, t.number AS target_number,
        u.number AS text_unit_number
-FROM working.relationship_mentions m
+FROM working.relationship_mentions m SEMI JOIN touched_relationship_mentions USING (id)
 LEFT JOIN entity_of_name s ON s.document_id = m.document_id AND s.key = m.source_key
 LEFT JOIN entity_of_name t ON t.document_id = m.document_id AND t.key = m.target_key
 LEFT JOIN relationships r
@@ -154,12 +219,6 @@ LEFT JOIN relationships r
 LEFT JOIN unit_numbers u ON u.id = m.text_unit_id
 ORDER BY relationship_number, text_unit_number, m.id;
 
-INSERT INTO entity_aliases BY NAME FROM working.entity_aliases ORDER BY ALL;
-INSERT INTO citations BY NAME FROM working.citations ORDER BY ALL;
-INSERT INTO index_errors BY NAME FROM working.index_errors ORDER BY ALL;
-INSERT INTO operations.batch_state BY NAME FROM working.batch_state ORDER BY batch;
-INSERT INTO operations.index_runs BY NAME FROM working.index_runs ORDER BY committed_at, stage, batch;
-INSERT INTO operations.index_settings BY NAME FROM working.index_settings ORDER BY name;
-INSERT INTO operations.imports BY NAME FROM working.imports ORDER BY batch;
-INSERT INTO operations.import_counts BY NAME FROM working.import_counts ORDER BY ALL;
-INSERT INTO operations.imported_ids BY NAME FROM working.imported_ids ORDER BY ALL;
+DELETE FROM community_history WHERE revision NOT IN (SELECT revision FROM working.community_history);
+INSERT INTO community_history BY NAME
+FROM working.community_history WHERE revision NOT IN (SELECT revision FROM community_history) ORDER BY ALL;

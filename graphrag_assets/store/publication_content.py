@@ -1,0 +1,284 @@
+"""The content of a publication: filled from a copy of the working database, or brought up to date by what changed."""
+
+import contextlib
+import functools
+import hashlib
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets import __version__, text
+from graphrag_assets.ids import stable_id
+from graphrag_assets.store.change_log import LOGGED, Changed
+from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.macros import macros_sql, write_macros
+from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
+from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
+from graphrag_assets.store.schema import Table, identifier, literal
+from graphrag_assets.store.search_tables import searched_before, update_search_tables, write_search_tables
+from graphrag_assets.store.working import is_small
+
+MOST_CHANGED = 0.2
+"""A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
+_EMPTY = "empty-publication-"
+# Without the first two, a checkpoint of a copy would write all row groups anew.
+_ROW_GROUPS = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
+# By temporary table of touched ids, the working table and its column.
+_TOUCHED = {
+    **{name: (name, "id") for name in LOGGED - {"community_history", "entity_positions"}},
+    "community_members": ("community_members", "entity_id"),
+    "citations": ("citations", "report_id"),
+}
+_WEIGHED = ("documents", "text_units", "entities", "relationships", "covariates", "entity_mentions", "embeddings")
+_COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPERATIONS))
+_PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
+_FIND_TOUCHED = files("graphrag_assets.store").joinpath("sql/touched.sql").read_text()
+ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
+"""Query for name and number of rows of each table of a publication."""
+
+
+class Made(NamedTuple):
+    """How a publication was made.
+
+    `base`: the number of the publication made from nothing that its file began as a copy of, or its own; `base_bytes`:
+    the size of that file, None if it is its own.
+    """
+
+    number: int
+    digest: str
+    base: int
+    base_bytes: int | None = None
+
+
+def record(connection: duckdb.DuckDBPyConnection, table: str, made: Made) -> None:
+    """Write the row of a publication into `table`, in place of one with its number."""
+    connection.execute(f"DELETE FROM {table} WHERE number = $number", {"number": made.number})
+    connection.execute(
+        f"INSERT INTO {table} VALUES ($number, $now, $digest, $version, $base, $base_bytes)",
+        {**made._asdict(), "now": datetime.now(UTC).replace(tzinfo=None), "version": __version__},
+    )
+
+
+def start_empty(index_folder: Path, copy: Path, dimensions: int, draft: Path) -> None:
+    """Start `draft` as a publication without rows.
+
+    Creating tables, comments and macros takes longer than filling them for a small index, so an empty publication is
+    kept in the index folder, under a name that changes with everything it is made from.
+    """
+    options, versions = _options(copy), (duckdb.__version__, sys.version)
+    made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
+    kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
+    if not kept.exists() or not _is_whole(kept):
+        for outdated in index_folder.glob(f"{_EMPTY}*"):
+            outdated.unlink()
+        draft.write_bytes(_empty(dimensions, options))
+        draft.replace(kept)
+    shutil.copyfile(kept, draft)
+
+
+def _is_whole(database: Path) -> bool:
+    try:
+        with duckdb.connect(str(database), read_only=True, config=dict(NO_EXTENSIONS)):
+            return True
+    except duckdb.Error:
+        return False
+
+
+@functools.cache
+def _empty(dimensions: int, options: str) -> bytes:
+    """The file of a publication without rows."""
+    with TemporaryDirectory() as scratch:
+        file = Path(scratch) / "empty.duckdb"
+        with duckdb.connect(config=_configuration(file)) as connection:
+            connection.execute(f"ATTACH {literal(file)} AS published ({options}); USE published")
+            create_tables(connection, dimensions)
+            connection.execute("CHECKPOINT published")
+        return file.read_bytes()
+
+
+def _options(copy: Path) -> str:
+    """The options of the publication's file, which only ATTACH can set.
+
+    Row groups of this size let zone maps find the rows of an entity. A log would write all rows twice, and an
+    unfinished draft is thrown away. Blocks of 16 kB make the file of a small index three times smaller; that of a large
+    one would be a fifth larger, and slower to scan.
+    """
+    return f"{_ROW_GROUPS}, BLOCK_SIZE {16_384 if is_small(copy) else 262_144}"
+
+
+def fill(copy: Path, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
+    """Fill the empty publication `draft` from a copy of the working database; returns the rows per table."""
+    with _opened(copy, draft, _options(copy)) as connection:
+        _create_touched(connection)
+        for name, (table, column) in _TOUCHED.items():
+            connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
+        connection.execute(_PUBLISH)
+        _copy_whole(connection, llm_calls)
+        write_search_tables(connection)
+        return _finished(connection, made)
+
+
+def update(
+    copy: Path, draft: Path, made: Made, llm_calls: pl.DataFrame | None, changed: Changed
+) -> dict[str, int] | None:
+    """Bring `draft`, a copy of the last publication, up to date with a copy of the working database.
+
+    Args:
+        changed: the logged changes since the last publication.
+
+    Returns:
+        The rows per table; None if it has to be made from nothing, because too much has changed.
+    """
+    with _opened(copy, draft, _ROW_GROUPS) as connection:
+        _create_touched(connection)
+        execute_with(
+            connection, "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given", given=changed.rows
+        )
+        connection.execute(_FIND_TOUCHED)
+        if _is_much(connection) or not _same_dimensions(connection):
+            return None
+        before = searched_before(connection)
+        connection.execute(_PUBLISH)
+        _copy_whole(connection, llm_calls)
+        if not update_search_tables(connection, before):
+            return None
+        connection.execute("DELETE FROM publication")
+        return _finished(connection, made)
+
+
+def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("".join(f"CREATE TEMP TABLE touched_{name} (id VARCHAR);" for name in _TOUCHED))
+
+
+def _is_much(connection: duckdb.DuckDBPyConnection) -> bool:
+    counts = ", ".join(f"(SELECT count(*) FROM touched_{n}), (SELECT count(*) FROM working.{n})" for n in _WEIGHED)
+    ((*found,),) = connection.execute(f"SELECT {counts}").fetchall()
+    return sum(found[::2]) > MOST_CHANGED * sum(found[1::2])
+
+
+def _same_dimensions(connection: duckdb.DuckDBPyConnection) -> bool:
+    ((new, old),) = connection.execute(
+        "SELECT (SELECT max(len(vector)) FROM working.embeddings SEMI JOIN touched_embeddings USING (id)), "
+        "(SELECT max(len(vector)) FROM (SELECT vector FROM embeddings LIMIT 1))"
+    ).fetchall()
+    return new is None or new == old
+
+
+def _copy_whole(connection: duckdb.DuckDBPyConnection, llm_calls: pl.DataFrame | None) -> None:
+    """Bring the tables up to date that are compared row by row: they are small, or people may edit them."""
+    for table in (*MAIN, *OPERATIONS):
+        if table.name in _COPIED_WHOLE:
+            _replace_differing(connection, table, f"working.{identifier(table.name)}")
+    if llm_calls is not None:
+        execute_with(connection, f"CREATE TEMP TABLE calls AS {CALLS_AS_PUBLISHED}", incoming_calls=llm_calls)
+        _replace_differing(connection, LLM_CALLS, "calls")
+
+
+def _replace_differing(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+    """Make the rows of `table` those of the relation `source`; equal rows are not touched."""
+    columns = ", ".join(map(identifier, table.column_names))
+    same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
+    theirs, ours = f"SELECT {columns} FROM {source}", f"SELECT {columns} FROM {table.sql_name}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE gone AS {ours} EXCEPT ALL {theirs}")
+    connection.execute(f"DELETE FROM {table.sql_name} AS old WHERE EXISTS (FROM gone WHERE {same_key})")
+    connection.execute(f"INSERT INTO {table.sql_name} BY NAME ({theirs} EXCEPT ALL {ours}) ORDER BY ALL")
+
+
+def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, int]:
+    record(connection, "publication", made)
+    rows = dict(connection.execute(ROWS_PER_TABLE).fetchall())
+    connection.execute("CHECKPOINT published")
+    return rows
+
+
+@contextlib.contextmanager
+def _opened(copy: Path, draft: Path, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that writes `draft`, with the copy of the working database attached as `working`."""
+    config = _configuration(copy) | {"temp_directory": str(draft.with_suffix(".spill"))}
+    with duckdb.connect(config=config) as connection:
+        connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
+        connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
+        connection.execute("USE published")
+        yield connection
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> None:
+    """Create the empty tables, macros and views of a publication, for vectors of this many dimensions."""
+    ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
+    connection.execute(f"BEGIN;{ddl}COMMIT")
+    write_macros(connection)
+
+
+def _configuration(copy: Path) -> dict[str, Any]:
+    """DuckDB's configuration for work on a copy of the working database."""
+    return {
+        **NO_EXTENSIONS,
+        "memory_limit": "4GB",
+        **({"threads": 1} if is_small(copy) else {}),
+    }
+
+
+_BY_ROW = {
+    **{name: f"FROM {identifier(name)}" for name in sorted(LOGGED)},
+    # A vector is hashed first: written out in digits, vectors would take longer than all else.
+    "embeddings": "SELECT kind, id, model, hash(vector) FROM embeddings",
+    "numbers": """
+        SELECT table_name, id, human_readable_id FROM numbers
+        WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))
+           OR (table_name = 'documents' AND id IN (SELECT id FROM documents))
+           OR (table_name = 'covariates' AND id IN (SELECT id FROM covariates))""",
+}
+_WHOLE = {
+    "entity_aliases": "FROM entity_aliases",
+    "index_errors": "SELECT * EXCLUDE (first_seen) FROM index_errors",
+    **{name: f"FROM {name}" for name in ("index_settings", "import_counts", "imported_ids")},
+}
+"""By table, what is read of the working database, records of runs excluded; the rest is derived."""
+
+
+def content_digest(copy: Path, before: str | None = None, changed: Changed | None = None) -> str:
+    """One hash over the shape of a publication and all rows it is made from, in any order.
+
+    It reads the working database only: detecting that nothing has changed builds nothing. With the digest `before` the
+    logged changes, tables that are logged are not read.
+    """
+    rest = _sums(copy, _WHOLE)
+    rows = before.partition("-")[0] if before and changed else _sums(copy, _BY_ROW)
+    if before and changed and changed.rows.height:
+        rows = stable_id("content", rows, changed.revision)
+    return f"{rows}-{rest}"
+
+
+def _sums(copy: Path, tables: Mapping[str, str]) -> str:
+    # The sum of row hashes does not depend on the order of rows; positions tell the tables apart.
+    parts = " UNION ALL ".join(
+        f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
+        for place, relation in enumerate(tables.values())
+    )
+    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
+        ((digest,),) = connection.execute(
+            f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
+            {"shape": publication_shape()},
+        ).fetchall()
+    return str(digest)
+
+
+def vector_dimensions(copy: Path) -> int:
+    """Dimensions of the vectors in a copy of the working database; 1 if there are none."""
+    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
+        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
+    return dimensions or 1
+
+
+@functools.cache
+def publication_shape() -> str:
+    """Hash of tables, macros and the SQL that fills them: a changed macro makes a new publication."""
+    return hashlib.md5("".join([*(table.ddl() for table in PUBLISHED), _PUBLISH, macros_sql()]).encode()).hexdigest()

@@ -1,0 +1,123 @@
+-- Which rows of the last publication differ from the working database, attached as `working`, or may differ.
+-- Input, from Python: the temporary table changed_rows (table_name, id) from the change log, and empty tables
+-- touched_* (id).
+
+-- Rows that were written, appeared or vanished. Rows that lacked a number at the last publication have it now.
+INSERT INTO touched_entities
+SELECT id FROM changed_rows WHERE table_name IN ('entities', 'entity_positions')
+UNION (SELECT id FROM entities EXCEPT SELECT id FROM working.entities)
+UNION (SELECT id FROM working.entities EXCEPT SELECT id FROM entities);
+
+INSERT INTO touched_relationships
+SELECT id FROM changed_rows WHERE table_name = 'relationships'
+UNION (SELECT id FROM relationships EXCEPT SELECT id FROM working.relationships)
+UNION (SELECT id FROM working.relationships EXCEPT SELECT id FROM relationships);
+
+CREATE TEMP TABLE new_or_gone_units AS
+(SELECT id FROM text_units EXCEPT SELECT id FROM working.text_units)
+UNION (SELECT id FROM working.text_units EXCEPT SELECT id FROM text_units);
+
+-- Names that lead to another entity than before, or to none.
+CREATE TEMP TABLE changed_names AS
+WITH entities_changed AS (
+    SELECT title_key FROM entities WHERE id IN (FROM touched_entities) AND id NOT IN (SELECT id FROM working.entities)
+    UNION SELECT title_key FROM working.entities
+    WHERE id IN (FROM touched_entities) AND id NOT IN (SELECT id FROM entities)
+), aliases AS (
+    SELECT document_id, alias_key, title_key, accepted FROM entity_aliases
+), now AS (
+    SELECT document_id, alias_key, title_key, accepted FROM working.entity_aliases
+), aliases_changed AS (
+    (FROM aliases EXCEPT FROM now) UNION (FROM now EXCEPT FROM aliases)
+)
+SELECT title_key AS name FROM entities_changed
+UNION SELECT alias_key FROM working.entity_aliases WHERE accepted AND title_key IN (FROM entities_changed)
+UNION SELECT alias_key FROM aliases_changed
+UNION SELECT title_key FROM aliases_changed;
+
+INSERT INTO touched_covariates
+SELECT id FROM changed_rows WHERE table_name = 'covariates'
+UNION (SELECT id FROM covariates EXCEPT SELECT id FROM working.covariates)
+UNION (SELECT id FROM working.covariates EXCEPT SELECT id FROM covariates)
+UNION SELECT id FROM working.covariates WHERE subject_key IN (FROM changed_names) OR object_key IN (FROM changed_names);
+
+INSERT INTO touched_entity_mentions
+SELECT id FROM changed_rows WHERE table_name = 'entity_mentions'
+UNION SELECT id FROM working.entity_mentions
+WHERE title_key IN (FROM changed_names) OR text_unit_id IN (FROM new_or_gone_units);
+
+INSERT INTO touched_relationship_mentions
+SELECT id FROM changed_rows WHERE table_name = 'relationship_mentions'
+UNION SELECT id FROM working.relationship_mentions
+WHERE source_key IN (FROM changed_names) OR target_key IN (FROM changed_names)
+   OR text_unit_id IN (FROM new_or_gone_units)
+UNION SELECT m.id FROM relationship_mentions m JOIN relationships r ON r.human_readable_id = m.relationship_number
+WHERE r.id NOT IN (SELECT id FROM working.relationships)
+UNION SELECT m.id FROM relationship_mentions m
+JOIN working.entities s ON s.human_readable_id = m.source_number
+JOIN working.entities t ON t.human_readable_id = m.target_number
+JOIN working.relationships r
+  ON least(r.source_id, r.target_id) = least(s.id, t.id) AND greatest(r.source_id, r.target_id) = greatest(s.id, t.id)
+WHERE m.relationship_number IS NULL AND r.id NOT IN (SELECT id FROM relationships);
+
+INSERT INTO touched_documents
+SELECT id FROM changed_rows WHERE table_name = 'documents'
+UNION (SELECT id FROM documents EXCEPT SELECT id FROM working.documents)
+UNION (SELECT id FROM working.documents EXCEPT SELECT id FROM documents)
+UNION SELECT document_id FROM working.text_units
+WHERE id IN (SELECT id FROM changed_rows WHERE table_name = 'text_units' UNION FROM new_or_gone_units)
+UNION SELECT document_id FROM text_units WHERE id IN (FROM new_or_gone_units);
+
+-- Documents whose text units show something else of them: title, date, language.
+CREATE TEMP TABLE described_anew AS
+SELECT new.id FROM working.documents new JOIN documents old USING (id)
+WHERE new.id IN (FROM touched_documents)
+  AND (new.title, new.document_date, new.language) IS DISTINCT FROM (old.title, old.document_date, old.language);
+
+-- Text units list what is named and stated in them.
+INSERT INTO touched_text_units
+WITH named AS (
+    SELECT id, unnest(text_unit_ids) AS unit FROM entities WHERE id IN (FROM touched_entities)
+), named_now AS (
+    SELECT id, unnest(text_unit_ids) AS unit FROM working.entities WHERE id IN (FROM touched_entities)
+), stated AS (
+    SELECT id, unnest(text_unit_ids) AS unit FROM relationships WHERE id IN (FROM touched_relationships)
+), stated_now AS (
+    SELECT id, unnest(text_unit_ids) AS unit FROM working.relationships WHERE id IN (FROM touched_relationships)
+), listed AS (
+    (FROM named EXCEPT FROM named_now) UNION (FROM named_now EXCEPT FROM named)
+    UNION (FROM stated EXCEPT FROM stated_now) UNION (FROM stated_now EXCEPT FROM stated)
+)
+SELECT id FROM changed_rows WHERE table_name = 'text_units'
+UNION FROM new_or_gone_units
+UNION SELECT id FROM working.text_units WHERE document_id IN (FROM described_anew)
+UNION SELECT unit FROM listed
+UNION SELECT text_unit_id FROM covariates WHERE id IN (FROM touched_covariates)
+UNION SELECT text_unit_id FROM working.covariates WHERE id IN (FROM touched_covariates);
+
+INSERT INTO touched_communities SELECT DISTINCT id FROM changed_rows WHERE table_name = 'communities';
+INSERT INTO touched_community_reports SELECT DISTINCT id FROM changed_rows WHERE table_name = 'community_reports';
+INSERT INTO touched_citations SELECT DISTINCT id FROM changed_rows WHERE table_name = 'citations';
+INSERT INTO touched_community_members
+SELECT id FROM changed_rows WHERE table_name = 'community_members'
+UNION (SELECT entity_id FROM community_members EXCEPT SELECT entity_id FROM working.community_members)
+UNION (SELECT entity_id FROM working.community_members EXCEPT SELECT entity_id FROM community_members);
+-- A vector is published with its row: it appears and vanishes with it.
+INSERT INTO touched_embeddings
+SELECT id FROM changed_rows WHERE table_name = 'embeddings'
+UNION FROM new_or_gone_units
+UNION SELECT id FROM touched_entities WHERE id NOT IN (SELECT id FROM entities) OR id NOT IN (SELECT id FROM working.entities)
+UNION FROM touched_community_reports;
+
+-- Texts that the inverted index may have to replace. The language of an entity's text is that of its text units.
+CREATE TEMP TABLE touched_texts AS
+SELECT 'text_unit' AS kind, human_readable_id AS number FROM working.numbers
+WHERE table_name = 'text_units' AND id IN (FROM touched_text_units)
+UNION SELECT 'text_unit', human_readable_id FROM text_units WHERE id IN (FROM touched_text_units)
+UNION SELECT 'entity', human_readable_id FROM entities WHERE id IN (FROM touched_entities)
+UNION SELECT 'entity', human_readable_id FROM working.entities WHERE id IN (FROM touched_entities)
+UNION SELECT 'entity', e.entity FROM search.entity_text_units e JOIN text_units u ON u.human_readable_id = e.text_unit
+WHERE u.document_id IN (FROM described_anew)
+UNION SELECT 'community_report', human_readable_id FROM community_reports WHERE id IN (FROM touched_community_reports)
+UNION SELECT 'community_report', human_readable_id FROM working.community_reports
+WHERE id IN (FROM touched_community_reports);

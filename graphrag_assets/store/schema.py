@@ -501,7 +501,7 @@ SCHEMA_VERSIONS = table(
 CHANGED_ROWS = table(
     "changed_rows",
     "Rows written since a reader of the change log last looked, see change_marks.",
-    "revision table_name id",
+    "revision table_name id concerns",
     ("revision", "BIGINT", "Number of the write, from 1."),
     ("table_name", "VARCHAR", "The table."),
     ("id", "VARCHAR", "What identifies the row; null: most rows of the table have changed."),

@@ -1,8 +1,10 @@
 """The content of an index, to be compared with that of a fresh index of the same documents."""
 
 import os
+import tempfile
 from pathlib import Path
 
+import duckdb
 import igraph
 import pytest
 
@@ -15,7 +17,10 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.publication_reader import CurrentPublication
+from graphrag_assets.store.publication_content import Made, fill, start_empty, vector_dimensions
+from graphrag_assets.store.publication_files import STABLE_NAME
+from graphrag_assets.store.publication_schema import PUBLISHED
+from graphrag_assets.store.schema import Table, identifier
 from graphrag_assets.text import sentences
 from tests.model_index import SAMPLE_INPUT
 
@@ -32,7 +37,6 @@ FACTS = {
     "index_errors": "* EXCLUDE (first_seen)",
 }
 EMBEDDED = "SELECT kind, id, fingerprint FROM embeddings WHERE kind <> 'community_report' ORDER BY ALL"
-PUBLISHED = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
 
 
 def sentences_of_the_sample() -> list[str]:
@@ -116,8 +120,28 @@ def _first_difference(ours: list[dict], theirs: list[dict]) -> str:
 
 
 def assert_published(index: Index) -> None:
-    """The current publication has the rows of the working database."""
-    reader = CurrentPublication(index.database.parent).reader()
-    for name in PUBLISHED:
-        query = f"SELECT id FROM {name} ORDER BY ALL"
-        assert reader.query(query).rows() == index.working.read(query).rows(), name
+    """The current publication has the rows that one made from nothing would have."""
+    folder = index.database.parent
+    with tempfile.TemporaryDirectory() as scratch:
+        copy, expected = Path(scratch) / "working.duckdb", Path(scratch) / "expected.duckdb"
+        index.working.copy_to(copy)
+        start_empty(Path(scratch), copy, vector_dimensions(copy), expected)
+        fill(copy, expected, Made(0, "", 0), None)
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{folder / STABLE_NAME}' AS made (READ_ONLY)")
+            connection.execute(f"ATTACH '{expected}' AS expected (READ_ONLY)")
+            for table in PUBLISHED:
+                if table.name not in NOT_COMPARED:
+                    assert_same_rows(connection, table)
+
+
+NOT_COMPARED = {"publication", "index_runs", "batch_state", "index_settings", "index_errors", "llm_calls"}
+"""What was recorded after the publication, or is not part of the working database."""
+
+
+def assert_same_rows(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """The table of the attached databases `made` and `expected` has the same rows, in any order."""
+    name = f"{table.schema}.{identifier(table.name)}"
+    for one, other in (("made", "expected"), ("expected", "made")):
+        rows = connection.execute(f"FROM (FROM {one}.{name} EXCEPT ALL FROM {other}.{name}) LIMIT 3").fetchall()
+        assert not rows, f"{table.name}: only in {one}: {rows}"

@@ -7,7 +7,6 @@ import sys
 import duckdb
 import pytest
 
-from graphrag_assets.explorer.page import page_path
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest, up_to_date
 from graphrag_assets.store.publication_files import current_number, point_to, publication_file
@@ -77,10 +76,6 @@ def damaged_publication(project, _):
     publication_file(project.index.settings.index_folder, 1).write_bytes(b"no database")
 
 
-def removed_explorer(project, _):
-    page_path(project.index.settings.index_folder).unlink()
-
-
 def stage_run_alone(project, _):
     project.run("refresh_graph")
 
@@ -94,7 +89,6 @@ def stage_run_alone(project, _):
         other_length_of_summaries,
         removed_publication,
         damaged_publication,
-        removed_explorer,
         stage_run_alone,
         lambda project, _: project.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n"),
         lambda project, _: (project.input / "one" / "a.txt").unlink(),

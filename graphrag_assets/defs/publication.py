@@ -12,7 +12,6 @@ from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table, picture
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.errors import CheckError
-from graphrag_assets.explorer.page import page_path
 from graphrag_assets.indexing import publish as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.pictures.graph_map import graph_map
@@ -80,7 +79,7 @@ def _metadata(published: Publication, index: Index, seconds: float) -> dict[str,
         "publication": published.number,
         "new": published.is_new,
         "path": dg.MetadataValue.path(str((index.settings.index_folder / STABLE_NAME).absolute())),
-        "explorer": dg.MetadataValue.path(str(page_path(index.settings.index_folder).absolute())),
+        "explorer": dg.MetadataValue.md("`graphrag-assets explore` writes one page: map, search, texts, reports."),
         "megabytes": round(published.path.stat().st_size / 1e6, 2),
         "seconds": round(seconds, 2),
         **{f"rows/{name}": count for name, count in published.rows.items()},

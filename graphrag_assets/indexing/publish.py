@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import polars as pl
 
 from graphrag_assets.errors import CheckError
-from graphrag_assets.explorer.page import page_path, write_page
 from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
@@ -56,9 +55,6 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         write_records(index.working, settings.index_folder, calls)
     with _warned("The working database could not be compacted; the next publication tries again"):
         compact(index.working)
-    if publication.is_new or not page_path(settings.index_folder).exists():
-        with _warned("The explorer could not be written; write it again with `graphrag-assets explore`"):
-            write_page(settings.index_folder)
     return publication
 
 

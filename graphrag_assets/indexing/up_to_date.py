@@ -5,7 +5,6 @@ its own transaction, so it stands only while nothing has been written since.
 """
 
 from graphrag_assets import __version__
-from graphrag_assets.explorer.page import page_path
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, reports
 from graphrag_assets.indexing.index import Index
@@ -63,7 +62,7 @@ def up_to_date(index: Index, found: Scan) -> Publication | None:
 
     The publication was opened, and pointer and link lead to a whole one.
     """
-    if found.due or not page_path(index.settings.index_folder).exists():
+    if found.due:
         return None
     recorded = recorded_inputs(index.working, REFRESHED)
     if recorded is None or recorded != refresh_digest(index):

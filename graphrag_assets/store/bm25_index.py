@@ -107,14 +107,11 @@ INSERT INTO search.posting_terms
 SELECT term, texts FROM term_changes ANTI JOIN search.posting_terms USING (term) ORDER BY term;
 DELETE FROM search.posting_terms WHERE texts = 0;
 """
-_FORMS = """
+_FORM_CHANGES = """
 CREATE OR REPLACE TEMP TABLE form_changes AS
 SELECT f.form, f.term, f.uses, coalesce(t.texts, 0) AS texts
 FROM (SELECT form, term, sum(uses)::BIGINT AS uses FROM temp.forms GROUP BY ALL) f
 LEFT JOIN search.posting_terms t ON t.term = md5_number_lower('text_unit ' || f.term);
-INSERT INTO search.word_forms
-SELECT left(form, 3), form, term, texts, uses FROM form_changes ANTI JOIN search.word_forms USING (form, term)
-ORDER BY ALL;
 """
 _KNOWN_FORMS = """
 UPDATE search.word_forms w SET uses = w.uses + c.uses
@@ -122,6 +119,11 @@ FROM form_changes c WHERE c.form = w.form AND c.term = w.term AND c.uses <> 0;
 DELETE FROM search.word_forms WHERE uses = 0;
 UPDATE search.word_forms w SET texts = c.texts
 FROM (SELECT DISTINCT term, texts FROM form_changes) c WHERE c.term = w.term AND c.texts <> w.texts;
+"""
+_NEW_FORMS = """
+INSERT INTO search.word_forms
+SELECT left(form, 3), form, term, texts, uses FROM form_changes ANTI JOIN search.word_forms USING (form, term)
+WHERE uses > 0 ORDER BY ALL;
 """
 # What the stemmers do to words, as rules for words that no text has. A stem differs from its word in the last
 # letters: "companies" and "compani" share all but "es", "company" all but "y" for "i".
@@ -157,14 +159,14 @@ class IndexedTexts(NamedTuple):
 def touched_texts(connection: duckdb.DuckDBPyConnection) -> IndexedTexts:
     """The texts of the temporary table touched_texts (kind, number) that the publication open in `connection` has."""
     languages = [language for language, _ in _languages(connection)]
+    touched = "SEMI JOIN (FROM touched_texts WHERE kind = $kind) USING (number)"
     parts = [
-        part.select(pl.lit(kind).alias("kind"), "number", "text", "language")
+        part.select(pl.lit(kind).alias("kind"), pl.col("number").cast(pl.Int64), "text", "language")
         for kind in _TEXTS
-        for part in _parts(
-            connection, kind, languages, "SEMI JOIN (FROM touched_texts WHERE kind = $kind) USING (number)"
-        )
+        for part in _parts(connection, kind, languages, touched)
     ]
-    return IndexedTexts(languages, pl.concat(parts))
+    none = pl.DataFrame(schema={"kind": pl.String, "number": pl.Int64, "text": pl.String, "language": pl.String})
+    return IndexedTexts(languages, pl.concat([none, *parts]))
 
 
 def write_bm25_index(connection: duckdb.DuckDBPyConnection) -> None:
@@ -235,7 +237,7 @@ def _add_texts(
     _write_postings(connection)
     is_new = not _count(connection, "SELECT count(*) FROM search.posting_terms")
     connection.execute(_TERMS)
-    connection.execute(_FORMS if is_new else _FORMS + _KNOWN_FORMS)
+    connection.execute(_FORM_CHANGES + ("" if is_new else _KNOWN_FORMS) + _NEW_FORMS)
     for table in ("counted", "forms", "term_changes", "form_changes"):
         connection.execute(f"DROP TABLE temp.{table}")
 

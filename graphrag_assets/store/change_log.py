@@ -4,7 +4,8 @@ Whoever derives tables from others reads the changes since its mark, does what t
 transaction that commits its work. Without a mark, it derives everything. So nothing is logged before the first mark:
 a first index does not fill the log.
 
-A change that touches most of a table is one entry without an id: readers then derive everything.
+A change that touches most of a table is one entry without an id: readers then derive everything. So they do if a table
+has another number of rows than after its last logged write: then something else has written it.
 """
 
 from collections.abc import Collection
@@ -34,6 +35,7 @@ _LOGGED = {
 }
 LOGGED = frozenset(_LOGGED)
 """The tables whose changes are logged."""
+_COUNTS = " UNION ALL ".join(f"SELECT '{name}' AS table_name, count(*) AS rows FROM {name}" for name in _LOGGED)
 LARGE_SHARE = 0.2
 """A change of a larger share of a table counts as one of the whole table."""
 _SMALL = 1_000  # so many rows are logged one by one in any case
@@ -67,6 +69,7 @@ def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: s
     if not changed:
         return
     ((rows,),) = connection.execute(f"SELECT count(*) FROM {identifier(table.name)}").fetchall()
+    connection.execute("UPDATE logged_counts SET rows = $n WHERE table_name = $t", {"n": rows, "t": table.name})
     is_large = changed > _SMALL and changed > LARGE_SHARE * rows
     logged = "SELECT NULL, NULL" if is_large else f"SELECT DISTINCT {row_id}, {concerns} FROM {relation}"
     connection.execute(
@@ -96,14 +99,14 @@ def changes_since_mark(
 ) -> Changed | None:
     """The changes of `tables` since the mark of `reader`.
 
-    None if everything is to be derived: there is no mark, it was set with another `made_with` (settings, code), or a
-    table changed as a whole.
+    None if everything is to be derived: there is no mark, it was set with another `made_with` (settings, code), a table
+    changed as a whole, or was written past the log.
     """
     marks = connection.execute(
         "SELECT revision FROM change_marks WHERE reader = $reader AND made_with = $made_with",
         {"reader": reader, "made_with": made_with},
     ).fetchall()
-    if not marks:
+    if not marks or _written_past(connection):
         return None
     rows = connection.sql(
         "SELECT table_name, id, concerns FROM changed_rows "
@@ -115,12 +118,23 @@ def changes_since_mark(
 
 def set_mark(connection: duckdb.DuckDBPyConnection, reader: str, revision: int, made_with: str = "") -> None:
     """Set the mark of `reader`, and delete the changes that all readers have seen."""
+    if _written_past(connection):
+        remove_marks(connection)  # the others do not know it either
+    if not _has_marks(connection):
+        connection.execute(f"DELETE FROM logged_counts; INSERT INTO logged_counts {_COUNTS}")
     connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
     connection.execute(
         "INSERT INTO change_marks VALUES ($reader, $revision, $made_with)",
         {"reader": reader, "revision": revision, "made_with": made_with},
     )
     connection.execute("DELETE FROM changed_rows WHERE revision <= (SELECT min(revision) FROM change_marks)")
+
+
+def _written_past(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a logged table has another number of rows than after its last logged write."""
+    differing = f"SELECT count(*) FROM ({_COUNTS}) c JOIN logged_counts l USING (table_name) WHERE c.rows <> l.rows"
+    ((tables,),) = connection.execute(differing).fetchall()
+    return bool(tables)
 
 
 def remove_marks(connection: duckdb.DuckDBPyConnection) -> None:

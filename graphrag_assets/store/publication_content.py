@@ -229,7 +229,11 @@ def _configuration(copy: Path) -> dict[str, Any]:
 _BY_ROW = {
     **{name: f"FROM {identifier(name)}" for name in sorted(LOGGED)},
     # A vector is hashed first: written out in digits, vectors would take longer than all else.
-    "embeddings": "SELECT kind, id, model, hash(vector) FROM embeddings",
+    "embeddings": """
+        SELECT kind, id, model, hash(vector) FROM embeddings
+        WHERE (kind = 'text_unit' AND id IN (SELECT id FROM text_units))
+           OR (kind = 'entity' AND id IN (SELECT id FROM entities))
+           OR (kind = 'community_report' AND id IN (SELECT id FROM community_reports))""",
     "numbers": """
         SELECT table_name, id, human_readable_id FROM numbers
         WHERE (table_name = 'text_units' AND id IN (SELECT id FROM text_units))

@@ -517,6 +517,14 @@ CHANGE_MARKS = table(
     ("made_with", "VARCHAR", "Hash of settings and code; with others, everything is derived anew."),
 )
 
+LOGGED_COUNTS = table(
+    "logged_counts",
+    "Rows of each logged table after its last logged write: another number was written past the change log.",
+    "table_name",
+    ("table_name", "VARCHAR", "The table."),
+    ("rows", "BIGINT", "Its rows."),
+)
+
 OPERATION_TABLES = (
     SCHEMA_VERSIONS,
     INDEX_ERRORS,
@@ -533,5 +541,6 @@ OPERATION_TABLES = (
     IMPORTED_IDS,
     CHANGED_ROWS,
     CHANGE_MARKS,
+    LOGGED_COUNTS,
 )
 WORKING = (*BATCH_TABLES, *GLOBAL_TABLES, *OPERATION_TABLES)

@@ -11,6 +11,7 @@ pytest.importorskip("playwright", reason="Playwright is not installed: pip insta
 
 from playwright.sync_api import Page, expect
 
+from graphrag_assets.explorer.page import write_page
 from tests.browsers import WHY_NOT, chromium
 from tests.conftest import SAMPLE_INPUT
 from tests.dagster_dev import dagster_dev
@@ -29,9 +30,9 @@ def test_a_batch_is_materialized_in_the_ui_and_read_in_the_explorer(tmp_path):
         page.set_default_timeout(3 * MINUTES)
         register_batches(page, url)
         materialize_all(page, url)
-        path = explorer_of_the_publication(page, url)
-        assert path == tmp_path / "index" / "explorer.html"
-        number, text = read_about(page, path, "Great Eastern")
+        read_how_to_explore(page, url)
+        written = write_page(tmp_path / "index")
+        number, text = read_about(page, written.path, "Great Eastern")
     with duckdb.connect(str(tmp_path / "index" / "graphrag.duckdb"), read_only=True) as index:
         ((expected,),) = index.execute(f"SELECT text FROM text_units WHERE human_readable_id = {number}").fetchall()
     assert text == expected
@@ -71,8 +72,6 @@ def wait_for_green(page: Page) -> None:
     expect(page.get_by_text("Success", exact=True).first).to_be_visible(timeout=5 * MINUTES)
 
 
-def explorer_of_the_publication(page: Page, url: str) -> Path:
+def read_how_to_explore(page: Page, url: str) -> None:
     page.goto(f"{url}/assets/publication")
-    shown = page.get_by_text("explorer.html").first
-    expect(shown).to_be_visible(timeout=3 * MINUTES)
-    return Path(shown.inner_text().strip())
+    expect(page.get_by_text("graphrag-assets explore").first).to_be_visible(timeout=3 * MINUTES)

@@ -2,6 +2,7 @@
 
 import stat
 
+from graphrag_assets.explorer.page import write_page
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 
@@ -12,6 +13,7 @@ def test_no_other_user_can_read_a_file_of_the_index_where_the_folder_was_there_b
     with running() as server:
         use(monkeypatch, server)
         project.index_all()
+    write_page(project.root / "index")
     names = ("working.duckdb", "publications/graphrag-1.duckdb", "explorer.html", "ledger.sqlite", "input_digests.json")
     modes = {name: stat.S_IMODE((project.root / "index" / name).stat().st_mode) for name in names}
     assert set(modes.values()) == {0o600}, modes

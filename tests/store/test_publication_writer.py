@@ -9,7 +9,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.store import bm25_index, publication_writer, schema
+from graphrag_assets.store import bm25_index, publication_content, publication_writer, schema
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
@@ -190,12 +191,13 @@ def test_unchanged_content_is_detected_without_building_a_publication(working, t
 
 
 def test_the_digest_covers_all_that_is_published():
-    read = set(re.findall(r"working\.(\w+)", publication_writer._PUBLISH))
+    read = set(re.findall(r"working\.(\w+)", publication_content._PUBLISH)) | set(publication_content._COPIED_WHOLE)
     claims = files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text()
     made_of = set(re.findall(r"(?:FROM|JOIN) (\w+)", claims)) & {table.name for table in schema.WORKING}
     assert made_of == {"covariates", "entities", "entity_aliases", "numbers"}
     read = read - {"resolved_claims"} | made_of  # the view
-    assert read - publication_writer._DIGESTED.keys() == publication_writer._OPERATIONAL
+    digested = publication_content._BY_ROW.keys() | publication_content._WHOLE.keys()
+    assert read - digested == {"batch_state", "index_runs", "imports"}  # records of runs
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,7 @@ def test_the_digest_covers_all_that_is_published():
 def test_only_published_content_makes_a_new_publication(published, tmp_path, change, is_new):
     with published.transaction() as connection:
         connection.execute(change)
+        remove_marks(connection)
     assert publish(published, tmp_path).is_new == is_new
     assert not publish(published, tmp_path).is_new
 
@@ -255,6 +258,7 @@ def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(wo
 def test_a_failed_publication_leaves_the_present_one(published, tmp_path):
     with published.transaction() as connection:
         connection.execute("UPDATE embeddings SET vector = [1.0] WHERE id = 'eve'")  # not of the others' length
+        remove_marks(connection)
     with pytest.raises(duckdb.Error):
         publish(published, tmp_path)
     assert rows(tmp_path, "SELECT count(*) FROM embeddings") == [(3,)]
@@ -361,7 +365,8 @@ def test_the_empty_publication_is_kept_and_replaced_when_the_schema_changes(publ
     (kept,) = tmp_path.glob("empty-publication-*")
     publish(published, tmp_path, always=True)
     assert list(tmp_path.glob("empty-publication-*")) == [kept]
-    monkeypatch.setattr(publication_writer, "publication_shape", lambda: "another")
+    for module in (publication_content, publication_writer):
+        monkeypatch.setattr(module, "publication_shape", lambda: "another")
     publish(published, tmp_path)
     (other,) = tmp_path.glob("empty-publication-*")
     assert other != kept

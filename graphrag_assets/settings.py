@@ -313,6 +313,12 @@ class Settings(BaseSettings):
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
+    memory_limit: str = Field(
+        "4GB",
+        pattern=r"^\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
+        description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
+    )
+    spill_folder: str = Field("", description="Folder for what does not fit into memory; default: beside the index.")
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
     @field_validator("file_pattern")
@@ -513,7 +519,16 @@ class Settings(BaseSettings):
 
         What performs a task is given as it is chosen, not as it is set.
         """
-        where = {"data", "input", "ledger_url", "automation", "nightly_cron", "settle_seconds"}
+        where = {
+            "data",
+            "input",
+            "ledger_url",
+            "automation",
+            "nightly_cron",
+            "settle_seconds",
+            "memory_limit",
+            "spill_folder",
+        }
         where |= {"local_options", "global_options", "drift_options", "basic_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

@@ -17,7 +17,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.publication_content import Made, fill, start_empty, vector_dimensions
+from graphrag_assets.store.publication_content import Made, Source, fill, start_empty, vector_dimensions
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.schema import Table, identifier
@@ -123,8 +123,8 @@ def assert_published(index: Index) -> None:
     """The current publication has the rows that one made from nothing would have."""
     folder = index.database.parent
     with tempfile.TemporaryDirectory() as scratch:
-        copy, expected = Path(scratch) / "working.duckdb", Path(scratch) / "expected.duckdb"
-        index.working.copy_to(copy)
+        copy, expected = Source(Path(scratch) / "working.duckdb"), Path(scratch) / "expected.duckdb"
+        index.working.copy_to(copy.path)
         start_empty(Path(scratch), copy, vector_dimensions(copy), expected)
         fill(copy, expected, Made(0, "", 0), None)
         with duckdb.connect() as connection:

@@ -11,6 +11,7 @@ from graphrag_assets.indexing.models import models_for
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
+from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.input_folder import InputFolder
 from graphrag_assets.store.working import WorkingDatabase
 
@@ -46,7 +47,8 @@ class Index:
 
     @property
     def working(self) -> WorkingDatabase:
-        return WorkingDatabase(self.database)
+        spill = self.settings.spill_folder
+        return WorkingDatabase(self.database, Limits(self.settings.memory_limit, Path(spill) if spill else None))
 
     @property
     def input_folder(self) -> InputFolder:

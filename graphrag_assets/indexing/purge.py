@@ -1,6 +1,7 @@
 """Purge: deletes everything that stems from deleted documents from the data folder."""
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import starmap
 from pathlib import Path
@@ -30,6 +31,7 @@ from graphrag_assets.store.publication_files import current_number, kept_publica
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.records_file import write_records
 from graphrag_assets.store.schema import IMPORTED
+from graphrag_assets.store.working import SPILL_FOLDER
 
 _STAGES = ("knowledge_graph", "detect_communities", "write_community_reports", "embed_texts", "publication")
 _RUN = "purge"
@@ -104,10 +106,12 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
 
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:
-    left = leftovers(folder)
+    spill = folder / SPILL_FOLDER
+    left = [*leftovers(folder), *([spill] if spill.is_dir() else [])]
     size = sum(file.stat().st_size for draft in left for file in (draft, *draft.rglob("*")) if file.is_file())
     if not dry_run:
         remove_leftovers(folder)
+        shutil.rmtree(spill, ignore_errors=True)
     return Removed("index folder", "leftovers of killed processes", len(left), size)
 
 

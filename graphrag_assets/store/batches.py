@@ -1,5 +1,7 @@
 """Commit of a batch: all its tables in one transaction, so that a crash leaves its old or its new state."""
 
+import resource
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -250,11 +252,18 @@ def record_stage(
         "rows": changes[main].rows,
         "inserted": sum(change.inserted for change in changes.values()),
         "deleted": sum(change.deleted for change in changes.values()),
+        "peak_mb": peak_megabytes(),
         **{name: sum(sums[name] for sums in used.values()) for name in _SUMS},
         "usage": [{"task": task, **sums} for task, sums in used.items()],
     }
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
+
+
+def peak_megabytes() -> int:
+    """Most memory that this process has had so far."""
+    unit = 1_000_000 if sys.platform == "darwin" else 1_000  # bytes or kB
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 
 
 def stored_options(working: WorkingDatabase) -> dict[str | None, dict[str, str]]:

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
@@ -13,6 +13,20 @@ from graphrag_assets.store.schema import literal
 
 NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """Without network look-ups, which fail on hosts behind a firewall."""
+
+
+class Limits(NamedTuple):
+    """What DuckDB may use: `memory`, such as 4GB, beyond which it writes into `spill_folder`."""
+
+    memory: str = "4GB"
+    spill_folder: Path | None = None
+
+    def config(self, spill_folder: Path) -> dict[str, Any]:
+        """As DuckDB's configuration; `spill_folder` is where it spills if no folder is set."""
+        return {"memory_limit": self.memory, "temp_directory": str(self.spill_folder or spill_folder)}
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @contextlib.contextmanager

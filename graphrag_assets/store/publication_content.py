@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed
-from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -45,6 +45,13 @@ ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t
 """Query for name and number of rows of each table of a publication."""
 
 
+class Source(NamedTuple):
+    """What a publication is made from: a copy of the working database, and the limits of computing with it."""
+
+    path: Path
+    limits: Limits = DEFAULT_LIMITS
+
+
 class Made(NamedTuple):
     """How a publication was made.
 
@@ -67,13 +74,13 @@ def record(connection: duckdb.DuckDBPyConnection, table: str, made: Made) -> Non
     )
 
 
-def start_empty(index_folder: Path, copy: Path, dimensions: int, draft: Path) -> None:
+def start_empty(index_folder: Path, source: Source, dimensions: int, draft: Path) -> None:
     """Start `draft` as a publication without rows.
 
     Creating tables, comments and macros takes longer than filling them for a small index, so an empty publication is
     kept in the index folder, under a name that changes with everything it is made from.
     """
-    options, versions = _options(copy), (duckdb.__version__, sys.version)
+    options, versions = _options(source), (duckdb.__version__, sys.version)
     made_from = (publication_shape(), dimensions, options, text.FOLDED, text.SPELLED_OUT, *versions)
     kept = index_folder / f"{_EMPTY}{hashlib.md5(repr(made_from).encode()).hexdigest()}.duckdb"
     if not kept.exists() or not _is_whole(kept):
@@ -97,26 +104,26 @@ def _empty(dimensions: int, options: str) -> bytes:
     """The file of a publication without rows."""
     with TemporaryDirectory() as scratch:
         file = Path(scratch) / "empty.duckdb"
-        with duckdb.connect(config=_configuration(file)) as connection:
+        with duckdb.connect(config={**NO_EXTENSIONS, "threads": 1}) as connection:
             connection.execute(f"ATTACH {literal(file)} AS published ({options}); USE published")
             create_tables(connection, dimensions)
             connection.execute("CHECKPOINT published")
         return file.read_bytes()
 
 
-def _options(copy: Path) -> str:
+def _options(source: Source) -> str:
     """The options of the publication's file, which only ATTACH can set.
 
     Row groups of this size let zone maps find the rows of an entity. A log would write all rows twice, and an
     unfinished draft is thrown away. Blocks of 16 kB make the file of a small index three times smaller; that of a large
     one would be a fifth larger, and slower to scan.
     """
-    return f"{_ROW_GROUPS}, BLOCK_SIZE {16_384 if is_small(copy) else 262_144}"
+    return f"{_ROW_GROUPS}, BLOCK_SIZE {16_384 if is_small(source.path) else 262_144}"
 
 
-def fill(copy: Path, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
+def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
     """Fill the empty publication `draft` from a copy of the working database; returns the rows per table."""
-    with _opened(copy, draft, _options(copy)) as connection:
+    with _opened(source, draft, _options(source)) as connection:
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
@@ -127,7 +134,7 @@ def fill(copy: Path, draft: Path, made: Made, llm_calls: pl.DataFrame | None) ->
 
 
 def update(
-    copy: Path, draft: Path, made: Made, llm_calls: pl.DataFrame | None, changed: Changed
+    source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None, changed: Changed
 ) -> dict[str, int] | None:
     """Bring `draft`, a copy of the last publication, up to date with a copy of the working database.
 
@@ -137,7 +144,7 @@ def update(
     Returns:
         The rows per table; None if it has to be made from nothing, because too much has changed.
     """
-    with _opened(copy, draft, _ROW_GROUPS) as connection:
+    with _opened(source, draft, _ROW_GROUPS) as connection:
         _create_touched(connection)
         execute_with(
             connection, "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given", given=changed.rows
@@ -200,12 +207,11 @@ def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, in
 
 
 @contextlib.contextmanager
-def _opened(copy: Path, draft: Path, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def _opened(source: Source, draft: Path, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that writes `draft`, with the copy of the working database attached as `working`."""
-    config = _configuration(copy) | {"temp_directory": str(draft.with_suffix(".spill"))}
-    with duckdb.connect(config=config) as connection:
+    with duckdb.connect(config=_configuration(source)) as connection:
         connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
-        connection.execute(f"ATTACH {literal(copy)} AS working (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY)")
         connection.execute("USE published")
         yield connection
 
@@ -217,13 +223,10 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> Non
     write_macros(connection)
 
 
-def _configuration(copy: Path) -> dict[str, Any]:
+def _configuration(source: Source) -> dict[str, Any]:
     """DuckDB's configuration for work on a copy of the working database."""
-    return {
-        **NO_EXTENSIONS,
-        "memory_limit": "4GB",
-        **({"threads": 1} if is_small(copy) else {}),
-    }
+    limits = source.limits.config(source.path.with_suffix(".spill"))
+    return {**NO_EXTENSIONS, **limits, **({"threads": 1} if is_small(source.path) else {})}
 
 
 _BY_ROW = {
@@ -248,26 +251,26 @@ _WHOLE = {
 """By table, what is read of the working database, records of runs excluded; the rest is derived."""
 
 
-def content_digest(copy: Path, before: str | None = None, changed: Changed | None = None) -> str:
+def content_digest(source: Source, before: str | None = None, changed: Changed | None = None) -> str:
     """One hash over the shape of a publication and all rows it is made from, in any order.
 
     It reads the working database only: detecting that nothing has changed builds nothing. With the digest `before` the
     logged changes, tables that are logged are not read.
     """
-    rest = _sums(copy, _WHOLE)
-    rows = before.partition("-")[0] if before and changed else _sums(copy, _BY_ROW)
+    rest = _sums(source, _WHOLE)
+    rows = before.partition("-")[0] if before and changed else _sums(source, _BY_ROW)
     if before and changed and changed.rows.height:
         rows = stable_id("content", rows, changed.revision)
     return f"{rows}-{rest}"
 
 
-def _sums(copy: Path, tables: Mapping[str, str]) -> str:
+def _sums(source: Source, tables: Mapping[str, str]) -> str:
     # The sum of row hashes does not depend on the order of rows; positions tell the tables apart.
     parts = " UNION ALL ".join(
         f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
         for place, relation in enumerate(tables.values())
     )
-    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
+    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
         ((digest,),) = connection.execute(
             f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
             {"shape": publication_shape()},
@@ -275,9 +278,9 @@ def _sums(copy: Path, tables: Mapping[str, str]) -> str:
     return str(digest)
 
 
-def vector_dimensions(copy: Path) -> int:
+def vector_dimensions(source: Source) -> int:
     """Dimensions of the vectors in a copy of the working database; 1 if there are none."""
-    with duckdb.connect(str(copy), read_only=True, config=_configuration(copy)) as connection:
+    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
         ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
     return dimensions or 1
 

@@ -35,6 +35,7 @@ from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
     ROWS_PER_TABLE,
     Made,
+    Source,
     content_digest,
     fill,
     publication_shape,
@@ -94,10 +95,10 @@ def _publish(
     newest = kept[-1] if kept else 0
     number, path = newest + 1, publication_file(index_folder, newest + 1)
     with draft_folder(index_folder) as drafts:
-        copy, draft = drafts / "working.duckdb", drafts / "graphrag.duckdb"
-        working.copy_to(copy)
+        copy, draft = Source(drafts / "working.duckdb", working.limits), drafts / "graphrag.duckdb"
+        working.copy_to(copy.path)
         last = None if always else _recorded(working, newest)
-        changed = _changed(copy, newest) if last else None
+        changed = _changed(copy.path, newest) if last else None
         digest = content_digest(copy, last.digest if last else None, changed)
         if last and last.digest == digest and (found := _whole(index_folder, kept)):
             return found
@@ -114,7 +115,7 @@ def _publish(
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         move_into_place(draft, path)
-        revision = _last_revision(copy)
+        revision = _last_revision(copy.path)
     point_to(index_folder, number)
     with working.transaction() as connection:
         record(connection, "publications", made)

@@ -10,6 +10,7 @@ import logging
 import os
 import queue
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -23,7 +24,7 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with
 from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
@@ -36,6 +37,8 @@ CONNECTION_CONFIG: dict[str, Any] = {
     "storage_compatibility_version": "v1.5.0",  # so that 1.5 tools, the duckdb CLI for one, open the file
 }
 LOCK_TIMEOUT_SECONDS = 600.0
+SPILL_FOLDER = "spill"
+"""Where DuckDB puts what does not fit into memory, beside the working database; a purge empties it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,10 @@ class Changes:
 
 @dataclass(frozen=True)
 class WorkingDatabase:
-    """The working database at `path`. Cheap to create; opens nothing until used."""
+    """The working database at `path`, with the limits of queries of it. Cheap to create; opens nothing until used."""
 
     path: Path
+    limits: Limits = DEFAULT_LIMITS
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -76,7 +80,7 @@ class WorkingDatabase:
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """An open connection with exclusive access to the database. For short work only."""
-        with self.lock(), interrupts_raised(), _attached(self.path) as connection:
+        with self.lock(), interrupts_raised(), _attached(self.path, self.limits) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -99,7 +103,7 @@ class WorkingDatabase:
     def copy_to(self, target: Path) -> None:
         """Copy the database file, for work that takes longer than the lock may be held."""
         with self.lock():
-            with interrupts_raised(), _attached(self.path) as connection:
+            with interrupts_raised(), _attached(self.path, self.limits) as connection:
                 connection.execute("CHECKPOINT")
             # Only a closed file may be copied: copying an open one drops its lock and misses the log.
             shutil.copyfile(self.path, target)
@@ -141,8 +145,8 @@ def is_small(path: Path) -> bool:
     return not path.exists() or path.stat().st_size < _SMALL_FILE
 
 
-_instances: queue.LifoQueue[duckdb.DuckDBPyConnection] = queue.LifoQueue()
-"""Idle in-memory DuckDB instances. Attaching the file to one takes 2 ms, opening the file takes 15."""
+_instances: dict[tuple[str, str], queue.LifoQueue[duckdb.DuckDBPyConnection]] = defaultdict(queue.LifoQueue)
+"""Idle in-memory DuckDB instances, by limits. Attaching the file to one takes 2 ms, opening the file takes 15."""
 _completed: set[Path] = set()
 """Files whose tables this process has completed: checking every column takes 18 ms."""
 _inherited: list[duckdb.DuckDBPyConnection] = []
@@ -150,20 +154,23 @@ _inherited: list[duckdb.DuckDBPyConnection] = []
 
 
 def _after_fork() -> None:
-    _inherited.extend(_instances.queue)
-    _instances.queue.clear()
+    for idle in _instances.values():
+        _inherited.extend(idle.queue)
+        idle.queue.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager
-def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context."""
+    config = limits.config(path.parent / SPILL_FOLDER)
+    idle = _instances[config["memory_limit"], config["temp_directory"]]
     try:
-        instance = _instances.get_nowait()
+        instance = idle.get_nowait()
     except queue.Empty:
-        instance = duckdb.connect(config=CONNECTION_CONFIG)
+        instance = duckdb.connect(config={**CONNECTION_CONFIG, **config})
     connection, name = instance.cursor(), identifier(path.stem)
     try:
         if not path.exists():
@@ -200,7 +207,7 @@ def _attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         instance.close()
         raise
     connection.close()
-    _instances.put(instance)
+    idle.put(instance)
 
 
 _DAMAGE = ("not a valid DuckDB database file", "Could not read enough bytes", "Corrupt database file", "checksum")

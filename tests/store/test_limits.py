@@ -1,0 +1,63 @@
+"""DuckDB's memory is limited; what is more goes to a folder, which a purge empties."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.indexing.purge import purge
+from graphrag_assets.settings import Settings
+from graphrag_assets.store.connections import Limits
+from graphrag_assets.store.working import SPILL_FOLDER, WorkingDatabase
+from tests.comparison import SENTENCES, index_all, index_at, no_settings
+
+SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(3_000_000))"
+
+
+def test_a_query_beyond_the_limit_spills_to_the_folder_set(tmp_path: Path) -> None:
+    working = WorkingDatabase(tmp_path / "working.duckdb", Limits("150MB", tmp_path / "elsewhere"))
+    with working.connect() as connection:
+        connection.execute("SET threads = 1")
+        assert connection.execute(SORTED).fetchall() == [(3_000_000,)]
+        assert connection.execute("SELECT current_setting('memory_limit')").fetchall() == [("143.0 MiB",)]
+    assert (tmp_path / "elsewhere").is_dir()
+
+
+def test_databases_with_other_limits_do_not_share_them(tmp_path: Path) -> None:
+    small = WorkingDatabase(tmp_path / "small" / "working.duckdb", Limits("60MB"))
+    large = WorkingDatabase(tmp_path / "large" / "working.duckdb")
+    for database in (small, large):
+        database.path.parent.mkdir()
+        database.read("SELECT 1")
+    with small.connect() as connection:
+        connection.execute("SET temp_directory = ''")
+        with pytest.raises(duckdb.OutOfMemoryException):
+            connection.execute(SORTED)
+    assert large.read(SORTED).item() == 3_000_000
+
+
+@pytest.mark.parametrize("value", ["much", "4", "-1GB", "4 parsecs"])
+def test_a_limit_that_is_none_is_refused_in_one_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHRAG_MEMORY_LIMIT", value)
+    with pytest.raises(SettingsError, match="GRAPHRAG_MEMORY_LIMIT"):
+        Settings.load()
+
+
+def test_an_index_made_with_little_memory_tells_its_peak_and_a_purge_empties_the_spill_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_settings(monkeypatch)
+    monkeypatch.setenv("GRAPHRAG_MEMORY_LIMIT", "200MB")
+    index = index_at(tmp_path, monkeypatch)
+    (tmp_path / "input" / "a").mkdir(parents=True)
+    (tmp_path / "input" / "a" / "a.md").write_text(" ".join(SENTENCES[:20]))
+    index_all(index)
+    peaks = index.working.read("SELECT peak_mb FROM index_runs ORDER BY committed_at")["peak_mb"].to_list()
+    assert len(peaks) == 5
+    assert 50 < peaks[0] <= peaks[-1]
+    left = tmp_path / "index" / SPILL_FOLDER
+    left.mkdir(exist_ok=True)
+    (left / "duckdb_temp_storage-0.tmp").write_text("what a killed process spilled")
+    purge(index)
+    assert not left.exists()

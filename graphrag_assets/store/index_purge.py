@@ -105,7 +105,8 @@ def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
         )
 
 
-# Everything else in a publication is derived from its documents and text units.
+# Everything else in a publication is derived from its documents and text units. The file of one that began as a copy
+# still has what was deleted from the copy.
 _STALE = """
 SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.documents EXCEPT FROM live_documents))
      + (SELECT count(*) FROM file.text_units ANTI JOIN live_text_units USING (id))
@@ -115,6 +116,7 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
             UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
         ) WHERE batch NOT IN (FROM live_batches))
      + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))
+     + (SELECT count(*) FROM file.publication WHERE base <> number)
 """
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.purge import purge
 from graphrag_assets.store import publication_content, publication_writer
-from graphrag_assets.store.publication_files import publication_file
+from graphrag_assets.store.publication_files import kept_publications, publication_file
 from tests.comparison import SENTENCES, assert_published, index_all, index_at, no_settings
 
 GERMAN = (
@@ -131,6 +132,19 @@ def test_a_file_that_has_grown_by_half_is_made_from_nothing(index: Index, monkey
     write(index, "0/0.md", some(draw, SENTENCES, 4))
     index_all(index)
     assert bases(index)[-1] == (3, 3)
+
+
+def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(index: Index) -> None:
+    first_documents(index, random.Random(8))
+    write(index, "0/0.md", "Zyxquorv was a secret cable.")
+    index_all(index)
+    write(index, "0/0.md", "Cyrus Field was there.")
+    index_all(index)
+    assert bases(index) == [(1, 1), (2, 1), (3, 1)]
+    purge(index)
+    assert bases(index)[-1] == (4, 4)
+    assert kept_publications(index.database.parent) == [4]
+    assert_published(index)
 
 
 def test_a_large_change_is_made_from_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

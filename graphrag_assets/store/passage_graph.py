@@ -22,6 +22,8 @@ MAX_DEFINITIONS = 2
 MAX_TEXTS = 1_000
 """Texts that have the rarest word of a title; a title of more frequent words names nothing in particular."""
 
+_ALL_UNITS = "SELECT human_readable_id AS text_unit FROM text_units"
+_HEADINGS = "SELECT DISTINCT unnest(headings) AS heading FROM text_units"
 _SQL = files("graphrag_assets.store").joinpath("sql/passage_graph.sql").read_text()
 # "X is a …" in the languages whose words are stemmed and whose copula stands between name and noun: verbs, articles.
 _COPULAS = (
@@ -46,13 +48,19 @@ It is narrow on purpose: "Field said that the cable was a success" is no definit
 """
 
 
-def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill passage_subjects and passage_names.
+def write_passage_graph(connection: duckdb.DuckDBPyConnection, units: str = _ALL_UNITS) -> None:
+    """Fill passage_subjects and passage_names, and the tables of what their texts contain.
 
     Args:
         connection: has the publication open, with entities, texts, bridge tables and postings in it.
+        units: query for the numbers of the text units whose text or names have changed; of the others, what their texts
+            contain is known.
     """
-    execute_with(connection, "CREATE TEMP TABLE headings AS FROM given", given=_headings(connection))
+    connection.execute(f"CREATE TEMP TABLE passage_units AS {units}")
+    connection.execute(f"DELETE FROM search.heading_forms WHERE heading NOT IN ({_HEADINGS})")
+    new = connection.sql(f"({_HEADINGS}) EXCEPT SELECT heading FROM search.heading_forms ORDER BY heading").pl()
+    insert = "INSERT INTO search.heading_forms BY NAME FROM given"
+    execute_with(connection, insert, given=_heading_forms(new["heading"]))
     given = {
         "max_texts": MAX_TEXTS,
         "definition": DEFINITION,
@@ -62,21 +70,19 @@ def write_passage_graph(connection: duckdb.DuckDBPyConnection) -> None:
     }
     for statement in connection.extract_statements(_SQL):
         connection.execute(statement, {name: given[name] for name in statement.named_parameters})
-    connection.execute("DROP TABLE headings")
+    connection.execute("DROP TABLE passage_units")
 
 
-def _headings(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """text_unit, name, form, words, is_name: of titles and headings of text units, also without their qualifiers."""
-    headings = connection.sql("SELECT human_readable_id AS text_unit, unnest(headings) AS part FROM text_units").pl()
-    forms = [(part, form) for part in headings["part"].unique() for form in names_of(part)]
-    named = pl.DataFrame(forms, {"part": pl.String(), "form": pl.String()}, orient="row")
+def _heading_forms(headings: pl.Series) -> pl.DataFrame:
+    """heading, form, name, words, is_name: of titles and headings, also without their qualifiers."""
+    forms = [(heading, form) for heading in headings for form in names_of(heading)]
+    named = pl.DataFrame(forms, {"heading": pl.String(), "form": pl.String()}, orient="row")
     words = [list(dict.fromkeys(fold(word) for word in found)) for found in search_words(named["form"])]
-    named = named.with_columns(
+    return named.with_columns(
         pl.Series("name", [number_of(name_key(title_key(form))) for form in named["form"]], dtype=pl.UInt64),
         pl.Series("words", words, dtype=pl.List(pl.String)),
         is_name=pl.Series([is_name(form) for form in named["form"]], dtype=pl.Boolean),
     ).filter(pl.col("words").list.len() > 0)
-    return headings.join(named, on="part").select("text_unit", "name", "form", "words", "is_name")
 
 
 def names_of(title: str) -> list[str]:

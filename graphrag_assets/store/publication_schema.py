@@ -180,6 +180,37 @@ PASSAGE_NAMES = table(
     ("name", "UBIGINT", "As in passage_subjects."),
     ("weight", "DOUBLE", "Share of the text unit's rank that passes to the thing: its rarity, at most 1 in all."),
 )
+HEADING_FORMS = table(
+    "search.heading_forms",
+    "What titles and headings name: themselves, and themselves without a qualifier in parentheses.",
+    "heading form",
+    ("heading", "VARCHAR", "The title or heading."),
+    ("form", "VARCHAR", "What it names."),
+    ("name", "UBIGINT", "md5_number_lower of the form's normalized name."),
+    ("words", "VARCHAR[]", "Its distinct words, as in word_forms."),
+    ("is_name", "BOOLEAN", "Whether it is written as a name."),
+)
+SOUGHT_TITLES = table(
+    "search.sought_titles",
+    "The titles and headings that were looked for in all texts: those whose words are rare enough.",
+    "form",
+    ("form", "VARCHAR", "As in heading_forms."),
+)
+TITLES_IN_TEXT = table(
+    "search.titles_in_text",
+    "Which text units have which of these in their text.",
+    "form text_unit",
+    ("form", "VARCHAR", "As in heading_forms."),
+    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+)
+DEFINITIONS = table(
+    "search.definitions",
+    "Which text units begin with a definition of the first thing they name.",
+    "text_unit",
+    ("text_unit", "INTEGER", "human_readable_id of the text unit."),
+    ("name", "UBIGINT", "md5_number_lower of the thing's title_key."),
+    ("form", "VARCHAR", "The thing's name as the text unit has it."),
+)
 POSTINGS = table(
     "search.postings",
     "The inverted index for BM25: which text contains which term, how often.",
@@ -306,6 +337,10 @@ SEARCH = (
     ENTITY_NAMES,
     PASSAGE_SUBJECTS,
     PASSAGE_NAMES,
+    HEADING_FORMS,
+    SOUGHT_TITLES,
+    TITLES_IN_TEXT,
+    DEFINITIONS,
     POSTINGS,
     POSTING_TERMS,
     POSTING_STATISTICS,

@@ -36,6 +36,15 @@ DELETE FROM search.entity_names WHERE entity IN (FROM touched_names)
 """
 
 
+# Text units whose text, mentions or titles of entities may be others; those that are gone still have their numbers.
+_PASSAGE_UNITS = """
+SELECT number::INTEGER AS text_unit FROM touched_texts WHERE kind = 'text_unit'
+UNION SELECT text_unit_number::INTEGER FROM entity_mentions
+WHERE id IN (FROM touched_entity_mentions) AND text_unit_number IS NOT NULL
+UNION SELECT text_unit FROM search.entity_text_units WHERE entity IN (FROM retitled)
+"""
+
+
 class SearchedBefore(NamedTuple):
     """What the search tables were made from: the touched texts, and whether contexts show dates."""
 
@@ -73,7 +82,7 @@ def update_search_tables(connection: duckdb.DuckDBPyConnection, before: Searched
     write_token_counts(connection)
     if not update_bm25_index(connection, before.texts):
         return False
-    write_passage_graph(connection)
+    write_passage_graph(connection, _PASSAGE_UNITS)
     return update_binary_codes(connection)
 
 

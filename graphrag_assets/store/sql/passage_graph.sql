@@ -1,6 +1,12 @@
 -- The graph that passages are ranked through: text units, the names in them, and the text units about what is named.
--- Input, from Python: the temporary table `headings` (text_unit, name, form, words, is_name), a row for each title and
--- heading that a text unit stands under; `name` is its hashed key, `words` are its words as in `word_forms`.
+-- Input, from Python: the temporary table `passage_units` (text_unit), the text units whose text or names have changed
+-- since the tables heading_forms, sought_titles, titles_in_text and definitions were filled; and heading_forms filled
+-- for all headings. What texts contain is looked up once, what follows from it is computed for all.
+
+CREATE TEMP TABLE headings AS
+SELECT u.text_unit, h.name, h.form, h.words, h.is_name
+FROM (SELECT human_readable_id AS text_unit, unnest(headings) AS heading FROM text_units) u
+JOIN search.heading_forms h USING (heading);
 
 -- An entity has one name here, for all of its aliases.
 CREATE TEMP TABLE main_names AS
@@ -33,14 +39,23 @@ WITH forms AS (
 SELECT f.name, f.form, r.texts, r.rarest[1] AS rarest, r.rarest[2] AS second FROM forms f JOIN ranked r USING (number);
 
 -- Titles and headings in the text of others: no extraction is needed to see them.
-CREATE TEMP TABLE titles_in_text AS
+CREATE TEMP TABLE sought AS
+SELECT DISTINCT form, rarest, second FROM title_terms WHERE texts <= $max_texts;
+
+DELETE FROM search.titles_in_text
+WHERE form NOT IN (SELECT form FROM sought) OR text_unit IN (FROM passage_units);
+
+INSERT INTO search.titles_in_text
 WITH with_rarest AS (
-    SELECT t.name, t.form, t.second, p.number AS text_unit
-    FROM title_terms t JOIN search.postings p ON p.term = t.rarest WHERE t.texts <= $max_texts
+    SELECT t.form, t.second, p.number AS text_unit
+    FROM sought t ANTI JOIN search.sought_titles USING (form) JOIN search.postings p ON p.term = t.rarest
+    UNION
+    SELECT t.form, t.second, p.number
+    FROM sought t JOIN search.postings p ON p.term = t.rarest WHERE p.number IN (FROM passage_units)
 ), candidates AS (
-    SELECT name, form, text_unit FROM with_rarest WHERE second IS NULL
+    SELECT form, text_unit FROM with_rarest WHERE second IS NULL
     UNION ALL
-    SELECT name, form, text_unit FROM with_rarest w
+    SELECT form, text_unit FROM with_rarest w
     SEMI JOIN search.postings p ON p.term = w.second AND p.number = w.text_unit
 ), texts AS (
     SELECT human_readable_id AS text_unit, ' ' || regexp_replace(text, '\s+', ' ', 'g') || ' ' AS text
@@ -48,7 +63,7 @@ WITH with_rarest AS (
 ), placed AS (
     SELECT c.*, t.text, instr(t.text, c.form) AS place FROM candidates c JOIN texts t USING (text_unit)
 )
-SELECT DISTINCT name, text_unit FROM placed
+SELECT form, text_unit FROM placed
 WHERE CASE
     WHEN place = 0 THEN false
     -- A name is no part of a longer word; scripts without spaces do not show where words end.
@@ -57,25 +72,33 @@ WHERE CASE
     ) THEN true
     ELSE regexp_matches(text, '([^\p{L}\p{N}]|' || $unspaced || ')' || regexp_escape(form)
                               || '([^\p{L}\p{N}]|' || $unspaced || ')')
-END;
+END
+ORDER BY form, text_unit;
+
+DELETE FROM search.sought_titles WHERE form NOT IN (SELECT form FROM sought);
+INSERT INTO search.sought_titles SELECT form FROM sought EXCEPT FROM search.sought_titles ORDER BY form;
 
 CREATE TEMP TABLE mentioned AS
 SELECT md5_number_lower(e.title_key) AS name, t.text_unit
 FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
-UNION SELECT name, text_unit FROM titles_in_text;
+UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
 
 -- A text unit that begins with a definition of the first thing it names is about that thing.
-CREATE TEMP TABLE defined AS
+DELETE FROM search.definitions WHERE text_unit IN (FROM passage_units);
+
+INSERT INTO search.definitions
 WITH openings AS (
     SELECT human_readable_id AS text_unit,
            left(regexp_replace(left(text, 1000), '^(\s*#[^\n]*\n)+\s*', ''), 400) AS opening
-    FROM text_units
+    FROM text_units WHERE human_readable_id IN (FROM passage_units)
 ), written AS (
     SELECT m.text_unit_number AS text_unit, m.title AS form, md5_number_lower(e.title_key) AS name
     FROM entity_mentions m JOIN entities e ON e.human_readable_id = m.entity_number
+    WHERE m.text_unit_number IN (FROM passage_units)
     UNION
     SELECT t.text_unit, e.title, md5_number_lower(e.title_key)
     FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+    WHERE t.text_unit IN (FROM passage_units)
 ), placed AS (
     SELECT text_unit, name, form, opening, instr(opening, form) AS place, length(form) AS length
     FROM written JOIN openings USING (text_unit)
@@ -84,7 +107,10 @@ WITH openings AS (
            arg_min(opening[place + length:place + length + 200], (place, -length)) AS following
     FROM placed WHERE place BETWEEN 1 AND 80 GROUP BY text_unit
 )
-SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition)
+SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $definition) ORDER BY text_unit;
+
+CREATE TEMP TABLE defined AS
+SELECT text_unit, name, form FROM search.definitions
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
 
 CREATE TEMP TABLE subjects_now AS
@@ -126,4 +152,4 @@ DELETE FROM search.passage_names WHERE rowid IN (
 INSERT INTO search.passage_names
 FROM names_now EXCEPT FROM search.passage_names ORDER BY text_unit, name;
 
-DROP TABLE subjects_now; DROP TABLE names_now; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE titles_in_text; DROP TABLE mentioned; DROP TABLE defined;
+DROP TABLE headings; DROP TABLE subjects_now; DROP TABLE names_now; DROP TABLE main_names; DROP TABLE headed; DROP TABLE title_terms; DROP TABLE sought; DROP TABLE mentioned; DROP TABLE defined;

@@ -121,3 +121,8 @@ WHERE u.document_id IN (FROM described_anew)
 UNION SELECT 'community_report', human_readable_id FROM community_reports WHERE id IN (FROM touched_community_reports)
 UNION SELECT 'community_report', human_readable_id FROM working.community_reports
 WHERE id IN (FROM touched_community_reports);
+
+-- Entities whose title is another one now.
+CREATE TEMP TABLE retitled AS
+SELECT new.human_readable_id AS entity FROM working.entities new JOIN entities old USING (id)
+WHERE new.id IN (FROM touched_entities) AND new.title <> old.title;

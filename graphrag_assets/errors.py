@@ -37,6 +37,10 @@ class DiskFullError(StoreError):
     """Nothing more could be written."""
 
 
+class StagingError(GraphRAGError):
+    """The staging area cannot be used, or a batch in it was extracted with other settings."""
+
+
 class CheckError(GraphRAGError):
     """Blocking checks failed, so the index is not published."""
 

@@ -84,19 +84,25 @@ def _parameters(value: object) -> object:
     return json.dumps(value, sort_keys=True) if value else ""
 
 
-def _options(value: object) -> object:
-    """Search options as JSON; raises ValueError for what is no JSON object. The query module checks the options."""
-    try:
-        given = json.loads(value or "{}") if isinstance(value, str) else value
-    except ValueError as error:
-        raise ValueError(f'it must be JSON such as {{"timeout": 60}}; {error}') from None
-    if not isinstance(given, Mapping):
-        raise ValueError('it must be a JSON object such as {"timeout": 60}')
-    return json.dumps(given) if given else ""
+def _json_object(example: str) -> BeforeValidator:
+    """Gives a setting as JSON; raises ValueError for what is no JSON object."""
+
+    def checked(value: object) -> object:
+        try:
+            given = json.loads(value or "{}") if isinstance(value, str) else value
+        except ValueError as error:
+            raise ValueError(f"it must be JSON such as {example}; {error}") from None
+        if not isinstance(given, Mapping):
+            raise ValueError(f"it must be a JSON object such as {example}")
+        return json.dumps(given) if given else ""
+
+    return BeforeValidator(checked)
 
 
 Parameters = Annotated[str, BeforeValidator(_parameters)]
-SearchOptions = Annotated[str, BeforeValidator(_options)]
+# The query module checks the options.
+SearchOptions = Annotated[str, _json_object('{"timeout": 60}')]
+Tags = Annotated[str, _json_object('{"team": "archive"}')]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
@@ -291,6 +297,17 @@ class Settings(BaseSettings):
     embedding_usd_per_million: float | None = Field(None, ge=0, description="Price; unset: litellm's table.")
     ledger_url: str = Field("", description="SQLAlchemy URL of the ledger; unset: ledger.sqlite in the index folder.")
 
+    staging: str = Field(
+        "",
+        description="Path or URL (s3://…, gs://…, abfs://…) through which other machines hand over extracted batches; "
+        "unset: batches are extracted where they are committed.",
+    )
+    extract_tags: Tags = Field(
+        "",
+        description='Tags of Dagster runs that extract, as JSON: {"dagster-k8s/config": {…}}. They have '
+        '"dagster-celery/queue": "extract" already.',
+    )
+
     summary_min_tokens: int = Field(
         500,
         ge=0,
@@ -377,6 +394,11 @@ class Settings(BaseSettings):
                     f"GRAPHRAG_STRICT_{name}."
                 )
         settings._check_choices()
+        if settings.staging and settings.calls_models and not settings.ledger_url:
+            raise SettingsError(
+                "GRAPHRAG_STAGING with a model needs GRAPHRAG_LEDGER_URL: by a ledger that all machines share, no "
+                "answer is paid for twice."
+            )
         return settings
 
     def _check_choices(self) -> None:
@@ -469,6 +491,11 @@ class Settings(BaseSettings):
         return _listed(self.metadata_columns)
 
     @property
+    def extract_tag_values(self) -> dict[str, Any]:
+        """The tags of runs that extract, by name."""
+        return dict(json.loads(self.extract_tags or "{}"))
+
+    @property
     def max_unit_tokens(self) -> int:
         """Maximum tokens per text unit: `chunk_size`, or its default for these settings."""
         return self.chunk_size or (2600 if self.choices.extraction == "model" and self.chunking == "anchored" else 1200)
@@ -528,6 +555,8 @@ class Settings(BaseSettings):
             "settle_seconds",
             "memory_limit",
             "spill_folder",
+            "staging",
+            "extract_tags",
         }
         where |= {"local_options", "global_options", "drift_options", "basic_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}

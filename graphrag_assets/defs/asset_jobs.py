@@ -1,5 +1,6 @@
 """The asset jobs: each materializes assets of one index and runs their checks."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -8,17 +9,24 @@ from graphrag_assets.defs.checks import check_keys
 from graphrag_assets.defs.index_names import (
     BATCH_ASSETS,
     CHECK_INDEX,
+    COMMIT,
+    EXTRACT,
+    EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
     RECLUSTER,
     REFRESH_GRAPH,
+    STAGED_BATCHES,
     UPDATE_INDEX,
     IndexNames,
 )
 
 
-def asset_jobs(names: IndexNames) -> dict[str, Any]:
-    """The jobs by name, as `dg.Definitions` resolves them."""
+def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The jobs by name, as `dg.Definitions` resolves them.
+
+    With `extract_tags` there is one that only extracts; its runs have these tags, too.
+    """
     batch_assets = dg.AssetSelection.assets(*names.keys(BATCH_ASSETS)).without_checks()
     global_assets = dg.AssetSelection.assets(*names.keys(GLOBAL_ASSETS)).without_checks()
     from_communities = global_assets - dg.AssetSelection.assets(
@@ -50,14 +58,24 @@ def asset_jobs(names: IndexNames) -> dict[str, Any]:
         ),
         CHECK_INDEX: (checks, "Run all checks on the present working database; recompute nothing.", None),
     }
-    return {
+    made = {
         name: dg.define_asset_job(
             names.name(name),
             selection=selection,
             description=description,
             config=config,
+            tags=COMMIT,
             # A process per step costs three seconds. Parallelism comes from many runs and from calls within a step.
             executor_def=dg.in_process_executor,
         )
         for name, (selection, description, config) in jobs.items()
     }
+    if extract_tags is not None:
+        made[EXTRACT_BATCHES] = dg.define_asset_job(
+            names.name(EXTRACT_BATCHES),
+            selection=dg.AssetSelection.assets(names.key(STAGED_BATCHES)).without_checks(),
+            description="Extract one batch on any machine, into the staging area. index_batches commits it.",
+            tags={**EXTRACT, **extract_tags},
+            executor_def=dg.in_process_executor,
+        )
+    return made

@@ -14,6 +14,7 @@ import dagster as dg
 
 from graphrag_assets.defs.index_names import (
     DOCUMENT_BATCHES_SENSOR,
+    EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
     INDEX_SELECTED,
@@ -22,18 +23,21 @@ from graphrag_assets.defs.index_names import (
     RECLUSTER,
     REFRESH_GRAPH,
     REGISTER_BATCHES_SENSOR,
+    STAGED_BATCHES,
     UPDATE_INDEX,
     IndexNames,
 )
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.reconcile import Failures, Observed, batch_request, decide, refresh_request, wanted
+from graphrag_assets.defs.options import StagedOptions, run_config_of
+from graphrag_assets.defs.reconcile import Failures, Observed, Request, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import failed_by, source_versions, version_of
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan, scan_input
+from graphrag_assets.indexing.staged_batches import staged_batches
 from graphrag_assets.llm.model_errors import BudgetExceeded
-from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.batches import inputs_of, recorded_inputs, stored_options
 
 _PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
 UNFINISHED = [
@@ -93,7 +97,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
 
     @dg.sensor(
         name=names.name(DOCUMENT_BATCHES_SENSOR),
-        jobs=[jobs[INDEX_BATCHES], jobs[REFRESH_GRAPH]],
+        jobs=[jobs[name] for name in (EXTRACT_BATCHES, INDEX_BATCHES, REFRESH_GRAPH) if name in jobs],
         minimum_interval_seconds=15,
         default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
         required_resource_keys=needs(names),
@@ -116,8 +120,9 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
     requests = [
         dg.RunRequest(
             request.key,
-            job_name=names.name(INDEX_BATCHES if request.batch else REFRESH_GRAPH),
+            job_name=names.name(_job_of(request)),
             partition_key=request.batch,
+            run_config=_extract_config(names, index, request.batch) if request.extract and request.batch else None,
             # The sensor itself tries again, and waits longer each time: with Dagster's retries, runs would multiply.
             tags={names.request_tag: request.name, "dagster/max_retries": "0"},
         )
@@ -139,6 +144,18 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
     )
 
 
+def _job_of(request: Request) -> str:
+    if request.batch is None:
+        return REFRESH_GRAPH
+    return EXTRACT_BATCHES if request.extract else INDEX_BATCHES
+
+
+def _extract_config(names: IndexNames, index: Index, batch: str) -> dict[str, Any]:
+    """The settings given to the batch, which the machine that extracts it cannot look up."""
+    options = StagedOptions.model_validate(stored_options(index.working).get(batch, {}))
+    return {"ops": {names.name(STAGED_BATCHES): run_config_of(StagedOptions, options)}}
+
+
 def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Observed:
     """The present state: folder, database, publication, and Dagster's runs.
 
@@ -156,6 +173,8 @@ def observe(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> Ob
         inputs=inputs,
         published=recorded_inputs(index.working, "published"),
         now=time.time(),
+        staged=staged_batches(index),
+        extracts_elsewhere=bool(index.settings.staging),
     )
     requests = [*(batch_request(found, batch) for batch in wanted(observed)), refresh_request(inputs)]
     failures = {name: failed for name in requests if (failed := _failures(instance, names.request_tag, name)).n}

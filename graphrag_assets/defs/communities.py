@@ -19,7 +19,7 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import communities, reports
 from graphrag_assets.indexing.rerun import Rerun
-from graphrag_assets.indexing.stage import StageResult
+from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema
@@ -118,7 +118,7 @@ def report_metadata(names: IndexNames, updated: StageResult, n_kept: int) -> Met
         "community_reports": {
             "reports_written": written.height - n_kept,
             "reports_kept": n_kept,
-            **usage_metadata(updated.usage),
+            **usage_metadata(usage_sums(updated.usage)),
         },
         "citations": {"unresolved": citations["cited_id"].null_count()},
     }

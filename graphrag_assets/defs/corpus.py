@@ -9,9 +9,16 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from graphrag_assets.defs.index_names import BATCH_ASSETS, SOURCE_FILES, IndexNames
+from graphrag_assets.defs.index_names import (
+    BATCH_ASSETS,
+    COMMIT,
+    EXTRACT,
+    SOURCE_FILES,
+    STAGED_BATCHES,
+    IndexNames,
+)
 from graphrag_assets.defs.masked import masked
-from graphrag_assets.defs.options import BatchOptions, cache_not_before
+from graphrag_assets.defs.options import BatchOptions, StagedOptions, cache_not_before
 from graphrag_assets.defs.reporting import (
     Metadata,
     asset_spec,
@@ -25,12 +32,12 @@ from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.indexing import index_batch as stage
+from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.records import LOSS_STAGES, UNLISTED_TYPES
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {
-    "documents": [SOURCE_FILES],
     "text_units": ["documents"],
     "entity_mentions": ["text_units"],
     "relationship_mentions": ["text_units"],
@@ -49,30 +56,64 @@ def source_files(names: IndexNames) -> dg.AssetSpec:
     )
 
 
-def index_batch(names: IndexNames) -> dg.AssetsDefinition:
-    """The assets of `schema.BATCH_TABLES`."""
+def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
+    """The asset staged_batches: what a machine without the working database does of a batch."""
+
+    @dg.asset(
+        key=names.key(STAGED_BATCHES),
+        deps=[names.key(SOURCE_FILES)],
+        partitions_def=names.batches,
+        group_name=names.group_name("corpus"),
+        description="A batch as it was extracted, in the staging area, until its tables are materialized from it.",
+        code_version=stage.CODE_VERSION,
+        kinds={"parquet"},
+        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=1),
+        required_resource_keys=needs(names, MODELS),
+        op_tags=EXTRACT,
+    )
+    @masked
+    def extract_batch(context: dg.AssetExecutionContext, config: StagedOptions) -> dg.MaterializeResult:
+        """Read, chunk and extract the batch of the run; stage it."""
+        batch, run_id = context.partition_key, context.run.run_id
+        own = open_index(names, context.resources).with_options(config.given)
+        models = own.models(batch, run_id, cache_not_before(context.instance, context.run, config))
+        staged = stage_batch(own, batch, models, run_id)
+        rows = {f"rows/{name}": table.rows for name, table in staged.tables.items()}
+        seconds = round(staged.seconds, 2)
+        return dg.MaterializeResult(metadata={"seconds": seconds, **rows, **usage_metadata(staged.usage)})
+
+    return extract_batch
+
+
+def index_batch(names: IndexNames, staged: bool) -> dg.AssetsDefinition:
+    """The assets of `schema.BATCH_TABLES`. `staged`: batches may come from the staging area."""
+    dependencies = {**_DEPENDENCIES, "documents": [SOURCE_FILES, STAGED_BATCHES] if staged else [SOURCE_FILES]}
 
     @dg.multi_asset(
         name=names.name("index_batch"),
         specs=[
-            asset_spec(names, table, "corpus", _DEPENDENCIES[table.name], stage.CODE_VERSION)
+            asset_spec(names, table, "corpus", dependencies[table.name], stage.CODE_VERSION)
             for table in schema.BATCH_TABLES
         ],
         partitions_def=names.batches,
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=20),
         required_resource_keys=needs(names, MODELS),
+        op_tags=COMMIT,
     )
     @masked
     def index_batch(context: dg.AssetExecutionContext, config: BatchOptions) -> Iterator[dg.MaterializeResult]:
-        """Read, chunk and extract each batch of the run; commit it; report it."""
+        """Read, chunk and extract each batch of the run, unless that is staged; commit it; report it."""
         index, asked_for = open_index(names, context.resources), selected(context)
         extract = bool(asked_for.keys() - {"documents", "text_units"})
         for batch in context.partition_keys:
             started = time.monotonic()
             own = config.apply_to(index, batch)
-            models = own.models(batch, context.run.run_id, cache_not_before(context.instance, context.run, config))
-            indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, config.rerun)
+            indexed = None if config.asks_for_something else commit_staged(own, batch, context.run.run_id)
+            if indexed is None:
+                not_before = cache_not_before(context.instance, context.run, config)
+                models = own.models(batch, context.run.run_id, not_before)
+                indexed = stage.index_batch(own, batch, models, context.run.run_id, extract, config.rerun)
             seconds = time.monotonic() - started
             context.log.info(
                 "batch %s: %d documents, %d text units, %d skipped, %.1f s",

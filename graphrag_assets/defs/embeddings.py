@@ -9,7 +9,7 @@ from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import embeddings
-from graphrag_assets.indexing.stage import StageResult
+from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
 
@@ -34,6 +34,6 @@ def embed_texts(names: IndexNames) -> dg.AssetsDefinition:
 
 def embedding_metadata(names: IndexNames, updated: StageResult, n_embedded: int) -> Metadata:
     """Metadata of the embeddings."""
-    more = {"embedded": n_embedded, **usage_metadata(updated.usage)}
+    more = {"embedded": n_embedded, **usage_metadata(usage_sums(updated.usage))}
     vectors, changes = updated.frames["embeddings"], updated.changes["embeddings"]
     return {"embeddings": table_metadata(names, "embeddings", changes, updated.seconds, vectors, **more)}

@@ -11,7 +11,7 @@ from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import merge_graph as stage
-from graphrag_assets.indexing.stage import StageResult
+from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {
@@ -46,7 +46,7 @@ def graph_metadata(names: IndexNames, updated: StageResult) -> Metadata:
     entities = updated.frames["entities"]
     degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
     more: dict[str, dict[str, Any]] = {name: {"pruned": number} for name, number in updated.pruned.items()}
-    more["entities"] |= {**degrees, **usage_metadata(updated.usage)}
+    more["entities"] |= {**degrees, **usage_metadata(usage_sums(updated.usage))}
     return {
         name: table_metadata(
             names,

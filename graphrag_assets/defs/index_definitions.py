@@ -8,7 +8,7 @@ from graphrag_assets.defs.asset_jobs import asset_jobs
 from graphrag_assets.defs.automation import document_batches_sensor, nightly_refresh, register_batches_sensor
 from graphrag_assets.defs.checks import asset_checks
 from graphrag_assets.defs.communities import detect_communities, write_community_reports
-from graphrag_assets.defs.corpus import index_batch, source_files
+from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
 from graphrag_assets.defs.index_names import REFRESH_CHANGED, IndexNames
@@ -28,7 +28,8 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     automated = now.automation == "on"
     without_references: list[dg.AssetsDefinition | dg.AssetSpec] = [
         source_files(names),
-        index_batch(names),
+        *([extract_batch(names)] if now.staging else []),
+        index_batch(names, staged=bool(now.staging)),
         knowledge_graph(names),
         detect_communities(names),
         write_community_reports(names),
@@ -38,7 +39,8 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
         assets = dg.with_source_code_references(without_references)
-    checks, resources, jobs = asset_checks(names), index_resources(names, settings), asset_jobs(names)
+    checks, resources = asset_checks(names), index_resources(names, settings)
+    jobs = asset_jobs(names, now.extract_tag_values if now.staging else None)
 
     def get_job(name: str) -> dg.JobDefinition:
         return launched.resolve_job_def(name)

@@ -10,20 +10,25 @@ from graphrag_assets.store import schema
 
 PUBLICATION = "publication"
 SOURCE_FILES = "source_files"
+STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX = "index_batches", "refresh_graph", "update_index"
 RECLUSTER, CHECK_INDEX = "recluster", "check_index"
+EXTRACT_BATCHES = "extract_batches"
 REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS = "refresh_changed", "index_everything", "retry_failed_units"
 SCAN_INPUT, PREVIEW_COST, ROLLBACK = "scan_input", "preview_cost", "rollback"
 LAUNCHING_JOBS = (REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS)
 JOBS = (
-    *(INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
+    *(EXTRACT_BATCHES, INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
     *LAUNCHING_JOBS,
     *(SCAN_INPUT, PREVIEW_COST, ROLLBACK),
 )
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
 INDEX_SELECTED = "index_selected"
+QUEUE = "dagster-celery/queue"
+EXTRACT, COMMIT = {QUEUE: "extract"}, {QUEUE: "commit"}
+"""Tags of runs: of those that only extract, which run on any machine; of those that use the working database."""
 GLOBAL_ASSETS = (*(table.name for table in schema.GLOBAL_TABLES), PUBLICATION)
 
 
@@ -58,7 +63,7 @@ class IndexNames:
     @cached_property
     def all_keys(self) -> frozenset[dg.AssetKey]:
         """The keys of all assets that are materialized."""
-        return frozenset(self.keys((*BATCH_ASSETS, *GLOBAL_ASSETS)))
+        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS)))
 
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:

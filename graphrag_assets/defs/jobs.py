@@ -4,7 +4,7 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from graphrag_assets.defs.index_names import PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
+from graphrag_assets.defs.index_names import COMMIT, PREVIEW_COST, ROLLBACK, SCAN_INPUT, IndexNames
 from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, needs, open_index
@@ -39,6 +39,7 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
     @dg.job(
         name=names.name(SCAN_INPUT),
         description="Register the batches of the input folder as partitions of document_batches.",
+        tags=COMMIT,
     )
     def scan_input_job() -> None:
         register()
@@ -71,6 +72,7 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
     @dg.job(
         name=names.name(PREVIEW_COST),
         description="The cost of indexing the changed batches, before anything is paid: see the op's output.",
+        tags=COMMIT,
     )
     def preview_cost() -> None:
         preview()
@@ -97,7 +99,7 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
         roll_back(open_index(names, context.resources).settings.index_folder, config.publication)
         context.log.info("readers see publication %d", config.publication)
 
-    @dg.job(name=names.name(ROLLBACK), description="Point readers to an earlier publication.")
+    @dg.job(name=names.name(ROLLBACK), description="Point readers to an earlier publication.", tags=COMMIT)
     def rollback() -> None:
         roll_back_publication()
 

@@ -5,12 +5,12 @@ The runs are those of the asset jobs, one per batch and one refresh, in the proc
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from graphrag_assets.defs.index_names import (
+    COMMIT,
     INDEX_EVERYTHING,
     INDEX_SELECTED,
     REFRESH_CHANGED,
@@ -25,7 +25,7 @@ from graphrag_assets.defs.options import (
     GraphOptions,
     RefreshOptions,
     ReportOptions,
-    RunOptions,
+    run_config_of,
 )
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
@@ -81,7 +81,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             context.log.warning(
                 "No batch %s, so the settings given have no effect. which: ALL takes every batch.", what
             )
-        launch, ops = runner(context), {names.name("index_batch"): _config(BatchOptions, config)}
+        launch, ops = runner(context), {names.name("index_batch"): run_config_of(BatchOptions, config)}
         failed = []
         for place, batch in enumerate(todo, start=1):
             run = launch.index(batch, ops)
@@ -102,11 +102,11 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
     def refresh_all(context: dg.OpExecutionContext, config: RefreshOptions, failed: list[str]) -> None:
         """Fails at the end if batches have failed; the others are published."""
         ops = {
-            names.name("detect_communities"): _config(CommunityOptions, config),
-            names.name("write_community_reports"): _config(ReportOptions, config),
+            names.name("detect_communities"): run_config_of(CommunityOptions, config),
+            names.name("write_community_reports"): run_config_of(ReportOptions, config),
         }
         if config.rerun is Rerun.EVERYTHING:
-            ops[names.name("knowledge_graph")] = _config(GraphOptions, config)
+            ops[names.name("knowledge_graph")] = run_config_of(GraphOptions, config)
         index = open_index(names, context.resources)
         run = runner(context).refresh(index, ops)
         _log(context, "refresh", run)
@@ -127,6 +127,7 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             description=description,
             config=dg.RunConfig(ops=ops),
             executor_def=dg.in_process_executor,
+            tags=COMMIT,
         )
 
     return {
@@ -141,13 +142,6 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
             (RETRY_FAILED_UNITS, Which.FAILED, "Extract failed text units again, refresh, publish."),
         )
     }
-
-
-def _config(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:
-    """Run config of a step that takes `options`, with the values of `given`."""
-    values = {name: getattr(given, name) for name in options.model_fields}
-    plain = {name: value.name if isinstance(value, Enum) else value for name, value in values.items()}
-    return {"config": {name: value for name, value in plain.items() if value is not None}}
 
 
 def _log(context: dg.OpExecutionContext, what: str, run: IndexRun) -> None:

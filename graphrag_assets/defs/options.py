@@ -145,6 +145,12 @@ class BatchOptions(RerunOptions):
         return bool(self.given) or self.forget_earlier or self.rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING)
 
 
+class StagedOptions(BatchOptions):
+    """How this run extracts a batch on a machine that does not know what was extracted before."""
+
+    reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
+
+
 class GraphOptions(RerunOptions):
     """How this run merges the graph."""
 
@@ -200,6 +206,13 @@ class RefreshOptions(CommunityOptions, ReportOptions):
     """How this run detects communities and writes reports."""
 
     settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
+
+
+def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:
+    """Run config of a step that takes `options`, with the values of `given`."""
+    values = {name: getattr(given, name) for name in options.model_fields}
+    plain = {name: value.name if isinstance(value, Enum) else value for name, value in values.items()}
+    return {"config": {name: value for name, value in plain.items() if value is not None}}
 
 
 def cache_not_before(instance: dg.DagsterInstance, run: dg.DagsterRun, options: RerunOptions) -> str | None:

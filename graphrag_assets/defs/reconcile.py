@@ -47,6 +47,8 @@ class Observed:
         published: the same for the newest publication; None before the first.
         failures: of earlier requests, by request.
         now: Unix time.
+        staged: batches that are extracted and wait to be committed.
+        extracts_elsewhere: whether batches are extracted by runs of their own.
     """
 
     scan: Scan
@@ -57,14 +59,24 @@ class Observed:
     published: str | None
     now: float
     failures: Mapping[str, Failures] = field(default_factory=dict)
+    staged: frozenset[str] = frozenset()
+    extracts_elsewhere: bool = False
+
+    def is_to_be_extracted(self, batch: str) -> bool:
+        """Whether a batch needs a run that extracts it before the one that commits it."""
+        return self.extracts_elsewhere and batch in self.scan.digests and batch not in self.staged
 
 
 class Request(NamedTuple):
-    """A run to request. `name` identifies its purpose; `key` differs per attempt, since Dagster takes none twice."""
+    """A run to request. `name` identifies its purpose; `key` differs per attempt, since Dagster takes none twice.
+
+    `extract`: it only extracts the batch; another run commits it.
+    """
 
     name: str
     key: str
     batch: str | None = None
+    extract: bool = False
 
 
 class Decision(NamedTuple):
@@ -95,10 +107,14 @@ def refresh_request(inputs: str) -> str:
 
 
 def wanted(observed: Observed) -> list[str]:
-    """Batches that differ from the folder and are neither being written nor being indexed."""
+    """Batches that differ from the folder, or are staged, and are neither being written nor being indexed."""
     scan = observed.scan
     busy = scan.settling | observed.indexing
-    return [batch for batch in sorted([*scan.revised, *scan.deleted]) if batch not in busy]
+    return [batch for batch in _differing(observed) if batch not in busy]
+
+
+def _differing(observed: Observed) -> list[str]:
+    return sorted({*observed.scan.revised, *observed.scan.deleted, *observed.staged})
 
 
 def decide(observed: Observed) -> Decision:
@@ -110,7 +126,7 @@ def decide(observed: Observed) -> Decision:
     for. A partition is dropped once its batch and its rows are deleted and the publication reflects it.
     """
     scan = observed.scan
-    differing = sorted([*scan.revised, *scan.deleted])
+    differing = _differing(observed)
     waiting = [f"Batch {batch} is being indexed." for batch in differing if batch in observed.indexing]
     waiting += [
         f"Batch {batch} is still being written: its newest file is younger than GRAPHRAG_SETTLE_SECONDS."
@@ -160,4 +176,5 @@ def _request(observed: Observed, name: str, batch: str | None) -> Request | str:
     if observed.now < failures.last + wait:
         remaining = (failures.last + wait - observed.now) / 60
         return f"{what} failed {failures.n} times; the next attempt is in {remaining:.0f} minutes."
-    return Request(name, f"{name}.{failures.n}", batch)
+    extract = batch is not None and observed.is_to_be_extracted(batch)
+    return Request(name, f"{name}.{failures.n}{'.extract' if extract else ''}", batch, extract)

@@ -1,7 +1,7 @@
 """Asset specs from the declared schema, and metadata of materializations."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import dagster as dg
@@ -10,15 +10,12 @@ import polars as pl
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.masking import mask
 from graphrag_assets.pictures.svg import in_markdown
+from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.content_versions import content_versions
 from graphrag_assets.store.schema import BATCH_TABLES, Table
 from graphrag_assets.store.working import Changes
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage
 
 PREVIEW_ROWS = 5
 PREVIEW_CHARACTERS = 80
@@ -126,9 +123,8 @@ def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: s
     return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{mask(table)}\n\n{again}")}
 
 
-def usage_metadata(usage: "Mapping[str, Usage]") -> dict[str, Any]:
+def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:
     """Sums of model calls as numbers the UI plots, and, if there were any, the same by task as a table."""
-    by_task = usage_sums(usage)
     numbers = {f"llm/{name}": sum((sums[name] for sums in by_task.values()), zero) for name, zero in _USAGE.items()}
     if not by_task:
         return numbers

@@ -1,12 +1,18 @@
-"""Indexes one batch: read known facts, compute, commit."""
+"""Indexes one batch, in two halves: extract it, and commit what was extracted.
+
+The first half needs the input folder and models, the second the working database. In one process the second follows the
+first; on several machines the staging area is between them, see `staged_batches`.
+"""
 
 import importlib.util
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from graphrag_assets import __version__
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
 from graphrag_assets.embedded import EXTRACTOR
@@ -18,6 +24,7 @@ from graphrag_assets.indexing.stage import usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
+    NO_FACTS,
     KnownFacts,
     already_extracted,
     extract_facts,
@@ -31,18 +38,17 @@ from graphrag_assets.pipeline.loading import LoadOptions
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     FACTS,
+    UsageByTask,
     commit_batch,
     failed_units,
     known_contexts,
     known_facts,
     recorded_losses,
 )
+from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_folder import SourceFile
 from graphrag_assets.store.locks import batch_lock
 from graphrag_assets.store.working import Changes
-
-if TYPE_CHECKING:
-    from graphrag_assets.llm import Usage
 
 CORPUS_VERSION = 4
 """Incremented when loading, chunking or contexts change for the same files."""
@@ -52,13 +58,54 @@ GONE = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
+_ALL_FORMATS = frozenset({*LIMITED, *CONVERTED})
+
+
+class ExtractedBatch(NamedTuple):
+    """What a batch contributes, before it is committed.
+
+    Attributes:
+        frames: rows by table.
+        errors: rows of index_errors.
+        digest: the batch's files and settings, as `batch_digest`.
+        seconds: of extracting.
+        usage: of models, by task.
+    """
+
+    frames: dict[str, pl.DataFrame]
+    errors: pl.DataFrame
+    digest: str
+    seconds: float
+    usage: UsageByTask
+
+
 class IndexedBatch(NamedTuple):
     """The committed frames by table, skipped rows, changes by table, and usage of models by task."""
 
     frames: dict[str, pl.DataFrame]
     errors: pl.DataFrame
     changes: dict[str, Changes]
-    usage: "Mapping[str, Usage]"
+    usage: UsageByTask
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the working database has of a batch, so that it is not extracted again.
+
+    Attributes:
+        facts: of text units extracted by the same extractor.
+        contexts: that a chat model wrote: context_fingerprint, context.
+        failed, without_context: rows of index_errors of text units that are not tried again; None: all are.
+    """
+
+    facts: KnownFacts
+    contexts: pl.DataFrame
+    failed: pl.DataFrame | None = None
+    without_context: pl.DataFrame | None = None
+
+
+NOTHING_KNOWN = Known(NO_FACTS, pl.DataFrame(schema={"context_fingerprint": pl.String, "context": pl.String}))
+"""For a machine without the working database: the ledger has the answers that were paid for."""
 
 
 def load_options(settings: Settings) -> LoadOptions:
@@ -93,7 +140,7 @@ def limited_formats(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset(name for file in files if (name := format_of(file.path)) in LIMITED)
 
 
-def deciding_options(index: Index, limited: frozenset[str]) -> tuple[object, ...]:
+def deciding_options(index: Index, limited: frozenset[str]) -> tuple[Any, ...]:
     """Everything but the files that determines the rows of a batch; `limited`: `limited_formats` of its files.
 
     Installing the converters, or other limits for them, concern batches with such files only.
@@ -114,6 +161,24 @@ def deciding_options(index: Index, limited: frozenset[str]) -> tuple[object, ...
     )
 
 
+def named_options(index: Index) -> dict[str, str]:
+    """`deciding_options` of any batch by name, and the versions of the code: what must be the same on all machines."""
+    load, chunk, extractor, (context, writer, *columns), *more, corpus_version = deciding_options(index, _ALL_FORMATS)
+    options: dict[str, object] = {
+        **asdict(load),
+        **{f"chunk_{name}": value for name, value in asdict(chunk).items()},
+        "extractor": extractor,
+        "text_unit_context": context,
+        "context_writer": writer,
+        "metadata_columns": columns,
+        "conversion": more,
+        "corpus_version": corpus_version,
+        "code_version": CODE_VERSION,
+        "version": __version__,
+    }
+    return {name: str(value) for name, value in options.items()}
+
+
 def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     """Hash of the batch's files and of everything that determines its rows; `index` must have the batch's settings.
 
@@ -123,6 +188,26 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     if not folder.has(batch):
         return stable_id(GONE)  # has no rows, whatever its options
     return stable_id(folder.digest(batch, files), *deciding_options(index, limited_formats(files)))
+
+
+def present_digest(index: Index, batch: str) -> str:
+    """`batch_digest` of the files as they are now; those that have not changed since the last scan are not read."""
+    if not index.input_folder.has(batch):
+        return stable_id(GONE)
+    files = list(index.input_folder.files(batch))
+    cache = DigestCache.load(index.settings.index_folder / NAME, index.settings.input_as_given)
+    digest = cache.digest(index.input_folder, batch, files)
+    return stable_id(digest, *deciding_options(index, limited_formats(files)))
+
+
+def refuse_imported(index: Index, batch: str) -> None:
+    """Raise InputError for an imported batch; there are no files to index it from."""
+    origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
+    if origins["origin"].drop_nulls().len():
+        raise InputError(
+            f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
+            f"another name, or run `graphrag-assets import --remove {batch}` first."
+        )
 
 
 def index_batch(
@@ -143,12 +228,7 @@ def index_batch(
         InputError: the batch is an imported one; there are no files to index it from.
         DiskFullError: there is no space for what the batch writes.
     """
-    origins = index.working.read("SELECT origin FROM batch_state WHERE batch = $batch", {"batch": batch})
-    if origins["origin"].drop_nulls().len():
-        raise InputError(
-            f"The batch {batch!r} was imported from {origins['origin'].item()}. Give the entry of the input folder "
-            f"another name, or run `graphrag-assets import --remove {batch}` first."
-        )
+    refuse_imported(index, batch)
     with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
         return _index_batch(index, batch, models, run_id, extract, rerun)
 
@@ -156,6 +236,25 @@ def index_batch(
 def _index_batch(
     index: Index, batch: str, models: IndexingModels, run_id: str, extract: bool, rerun: Rerun
 ) -> IndexedBatch:
+    extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract)
+    return commit_extracted(index, batch, extracted, run_id)
+
+
+def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id: str) -> IndexedBatch:
+    """Commit what was extracted with the run options of `index`, which are stored with the batch."""
+    frames, errors, digest, seconds, usage = extracted
+    options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch
+    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, usage, options)
+    return IndexedBatch(frames, errors, changes, usage)
+
+
+def extract_batch(
+    index: Index, batch: str, models: IndexingModels, known: Known = NOTHING_KNOWN, extract: bool = True
+) -> ExtractedBatch:
+    """Read and chunk the files of a batch, and extract its text units unless `extract` is false.
+
+    Neither reads nor writes the working database.
+    """
     started = time.monotonic()
     settings = index.settings
     files = list(index.input_folder.files(batch))
@@ -171,51 +270,39 @@ def _index_batch(
             columns,
         )
     if settings.text_unit_context == "model":
-        text_units, failures = _written_contexts(index, batch, documents, text_units, models, rerun)
+        text_units, failures = unit_contexts.write_contexts(
+            documents, text_units, known.contexts, models.write_contexts, models.context_writer, known.without_context
+        )
         errors = pl.concat([errors, failures], how="diagonal_relaxed")
-    stored = known_facts(index.working, batch, models.extractor)
-    if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
-        stored = {name: frame.clear() for name, frame in stored.items()}
-    left_alone = failed_units(index.working, batch) if rerun is Rerun.NOTHING else None
-    losses = recorded_losses(index.working, batch)
-    known = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
     if extract:
         facts = extract_facts(
-            documents, text_units, errors, known, models.extract, models.extractor, left_alone, columns
+            documents, text_units, errors, known.facts, models.extract, models.extractor, known.failed, columns
         )
         frames, errors = facts._asdict(), facts.errors
         del frames["errors"]
     else:
         units = in_documents(text_units, documents, columns)
-        extracted = already_extracted(units, known, models.extractor, columns)
+        extracted = already_extracted(units, known.facts, models.extractor, columns)
         done = pl.col("id").is_in(extracted.implode())
         text_units = text_units.with_columns(extractor=pl.when(done).then(pl.lit(models.extractor)))
-        errors = pl.concat([errors, kept_losses(known, extracted)], how="diagonal_relaxed")
+        errors = pl.concat([errors, kept_losses(known.facts, extracted)], how="diagonal_relaxed")
         frames = {"documents": documents, "text_units": text_units}
     digest = batch_digest(index, batch, files)
-    seconds = time.monotonic() - started
-    used = usage_sums(models.usage)
-    options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch
-    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, used, options)
-    return IndexedBatch(frames, errors, changes, models.usage)
+    return ExtractedBatch(frames, errors, digest, time.monotonic() - started, usage_sums(models.usage))
 
 
-def _written_contexts(
-    index: Index,
-    batch: str,
-    documents: pl.DataFrame,
-    text_units: pl.DataFrame,
-    models: IndexingModels,
-    rerun: Rerun,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The text units with contexts by the chat model, and rows of index_errors for failed ones."""
-    known = known_contexts(index.working, batch)
-    left_alone = failed_units(index.working, batch, unit_contexts.STAGE) if rerun is Rerun.NOTHING else None
-    return unit_contexts.write_contexts(
-        documents,
-        text_units,
-        known.clear() if rerun is Rerun.EVERYTHING else known,
-        models.write_contexts,
-        models.context_writer,
-        left_alone,
+def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Known:
+    """What is known of a batch, but for what `rerun` does again."""
+    stored = known_facts(index.working, batch, models.extractor)
+    if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
+        stored = {name: frame.clear() for name, frame in stored.items()}
+    losses = recorded_losses(index.working, batch)
+    facts = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
+    contexts = known_contexts(index.working, batch)
+    left_alone = rerun is Rerun.NOTHING
+    return Known(
+        facts,
+        contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
+        failed_units(index.working, batch) if left_alone else None,
+        failed_units(index.working, batch, unit_contexts.STAGE) if left_alone else None,
     )

@@ -9,10 +9,19 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.chunking import ChunkOptions, chunk_documents
 from graphrag_assets.pipeline.extraction import Extract, extract_text_units
 from graphrag_assets.pipeline.formats import Converter
-from graphrag_assets.pipeline.loading import LoadOptions, SourceFile, given_titles, load_documents
+from graphrag_assets.pipeline.loading import (
+    DOCUMENTS,
+    INDEX_ERRORS,
+    LoadOptions,
+    SourceFile,
+    given_titles,
+    load_documents,
+)
 from graphrag_assets.pipeline.metadata_texts import metadata_texts
+from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, unit_headings
 from graphrag_assets.records import GLEAN
+from graphrag_assets.store import schema
 
 _OF_EMBEDDED = ("title", "language")
 """The properties of a document that the embedded default uses."""
@@ -73,6 +82,15 @@ class KnownFacts(NamedTuple):
     relationship_mentions: pl.DataFrame
     covariates: pl.DataFrame
     losses: pl.DataFrame
+
+
+NO_FACTS = KnownFacts(
+    pl.DataFrame(schema={name: DOCUMENTS[name] for name in ("id", "title", "language", "document_date", "raw_data")}),
+    pl.DataFrame(schema=polars_schema(schema.ENTITY_MENTIONS)),
+    pl.DataFrame(schema=polars_schema(schema.RELATIONSHIP_MENTIONS)),
+    pl.DataFrame(schema=polars_schema(schema.COVARIATES)),
+    pl.DataFrame(schema=INDEX_ERRORS),
+)
 
 
 def already_extracted(

@@ -67,7 +67,6 @@ def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
         description="A batch as it was extracted, in the staging area, until its tables are materialized from it.",
         code_version=stage.CODE_VERSION,
         kinds={"parquet"},
-        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=1),
         required_resource_keys=needs(names, MODELS),
         op_tags=EXTRACT,
     )

@@ -11,9 +11,9 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from graphrag_assets.llm.claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
 from graphrag_assets.masking import keep_secret, without_credentials
@@ -132,6 +133,7 @@ class Ledger:
         self._written: Future[None] = Future()  # of the writes that are waiting
         self._queueing = threading.Lock()
         self.single_flight = SingleFlight()
+        self._claims = Claims(self._engine)
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""
@@ -152,6 +154,20 @@ class Ledger:
             self._waiting.append(_Write(entries, replace))
             written = self._written
         await asyncio.shield(asyncio.wrap_future(written))  # a cancelled caller does not cancel the writes of others
+
+    @asynccontextmanager
+    async def claim(self, key: str) -> AsyncIterator[None]:
+        """Be the only one of all processes that requests the answer of this key, see `Claims`.
+
+        Raises:
+            LedgerError: the database cannot be used.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._claims.claim(key))
+            except sa.exc.SQLAlchemyError as error:
+                raise self._error(error) from None
+            yield
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
@@ -186,6 +202,7 @@ class Ledger:
         with self._queueing:
             writer, self._writer = self._writer, ThreadPoolExecutor(1, "ledger writes")
         writer.shutdown()
+        self._claims.close()
         self._engine.dispose()
 
     def execute(self, statement: sa.Update, values: Sequence[dict[str, Any]]) -> None:

@@ -9,6 +9,8 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
+from graphrag_assets.defs.options import StagedOptions
+from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.staged_batches import staged_batches
 from tests.conftest import QUIET, Project
 
@@ -99,8 +101,5 @@ def test_only_tags_say_where_a_run_belongs():
 
 
 def test_a_machine_that_extracts_cannot_leave_out_what_failed_before():
-    rerun = {"ops": {"staged_batches": {"config": {"rerun": "NOTHING"}}}}
-    job = staged_repository().get_job("extract_batches")
-    with pytest.raises(dg.DagsterInvalidConfigError, match="NOTHING is not for this step"):
-        dg.validate_run_config(job, rerun)
-        job.execute_in_process(run_config={**QUIET, **rerun}, partition_key="a")
+    with pytest.raises(ValueError, match="NOTHING is not for this step"):
+        StagedOptions(rerun=Rerun.NOTHING)

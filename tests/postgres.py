@@ -13,10 +13,10 @@ import pytest
 
 
 @contextmanager
-def cluster() -> Iterator[Path]:
+def cluster(address: str = "", network: str = "") -> Iterator[Path]:
     """A new PostgreSQL cluster; yields the folder of its socket. It trusts everyone and has the user `postgres`.
 
-    Skips the test where PostgreSQL is not installed.
+    With `address` it listens there, too, for the machines of `network`. Skips the test where PostgreSQL is not installed.
     """
     folder = _programs()
     if folder is None:
@@ -27,8 +27,11 @@ def cluster() -> Iterator[Path]:
     try:
         if os.geteuid() == 0:
             shutil.chown(home, "postgres", "postgres")
-        options = f"-c listen_addresses='' -k {home} -c fsync=off"
+        options = f"-c listen_addresses='{address}' -k {home} -c fsync=off -c max_connections=300"
         as_postgres(folder / "initdb", "-D", home / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync")
+        if network:
+            with (home / "data" / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {network} trust\n")
         as_postgres(folder / "pg_ctl", "-D", home / "data", "-l", home / "log", "-w", "-o", options, "start")
         try:
             yield home

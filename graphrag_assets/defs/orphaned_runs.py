@@ -1,7 +1,13 @@
 """Fails runs whose process has ended without a report, such as after a power cut; Dagster would wait for them."""
 
+import json
+from collections.abc import Collection
+
 import dagster as dg
 import psutil
+
+_TASK = "dagster-celery/task_id"
+_REPLY_SECONDS = 5.0
 
 
 def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
@@ -15,10 +21,15 @@ def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
         "wait.",
     )
     def dead_runs_sensor(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        """Fail every run whose process on this machine has ended without a report."""
-        if not isinstance(context.instance.run_launcher, dg.DefaultRunLauncher):
+        """Fail every run whose process on this machine, or whose Celery worker, has ended without a report."""
+        if (tasks := _celery_tasks(context.instance)) is not None:
+            missing = frozenset(json.loads(context.cursor or "[]"))
+            failed, missing = fail_runs_without_worker(context.instance, tasks, missing)
+            context.update_cursor(json.dumps(sorted(missing)))
+        elif isinstance(context.instance.run_launcher, dg.DefaultRunLauncher):
+            failed = fail_orphaned_runs(context.instance)
+        else:
             return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
-        failed = fail_orphaned_runs(context.instance)
         return dg.SkipReason(
             f"Failed {len(failed)} orphaned runs: {', '.join(failed)}" if failed else "No run is orphaned."
         )
@@ -37,6 +48,40 @@ def fail_orphaned_runs(instance: dg.DagsterInstance) -> list[str]:
             instance.report_run_failed(run, f"The process {pid} of this run no longer exists.")
             failed.append(run.run_id)
     return failed
+
+
+def fail_runs_without_worker(
+    instance: dg.DagsterInstance, tasks: Collection[str], missing: Collection[str]
+) -> tuple[list[str], frozenset[str]]:
+    """Fail started runs that no Celery worker has had twice in a row; `tasks` are those that workers have now.
+
+    Args:
+        missing: the runs that no worker had at the last tick.
+
+    Returns:
+        The failed runs, and the runs that no worker has now.
+    """
+    started = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]))
+    lost = {run.run_id: run for run in started if _TASK in run.tags and run.tags[_TASK] not in tasks}
+    failed = sorted(lost.keys() & set(missing))
+    for run_id in failed:
+        instance.report_run_failed(lost[run_id], "No Celery worker has this run anymore: its machine or process ended.")
+    return failed, frozenset(lost.keys() - set(failed))
+
+
+def _celery_tasks(instance: dg.DagsterInstance) -> set[str] | None:
+    """The tasks that Celery's workers are doing; None with another run launcher.
+
+    The result backend keeps saying that a task has started when its machine has lost power.
+    """
+    try:
+        from dagster_celery.launcher import CeleryRunLauncher
+    except ImportError:
+        return None
+    if not isinstance(instance.run_launcher, CeleryRunLauncher):
+        return None
+    replies = instance.run_launcher.celery.control.inspect(timeout=_REPLY_SECONDS).active() or {}
+    return {task["id"] for tasks in replies.values() for task in tasks}
 
 
 def _process_of(instance: dg.DagsterInstance, run_id: str) -> int | None:

@@ -1,0 +1,26 @@
+"""Batches of documents that are quick to index and differ from each other."""
+
+from pathlib import Path
+
+PEOPLE = ("Cyrus Field", "William Thomson", "Charles Bright", "Samuel Canning", "Daniel Gooch", "Robert Halpin")
+PLACES = ("Valentia", "Newfoundland", "Heart's Content", "Brest", "Porthcurno", "Bombay")
+
+
+def write_batches(folder: Path, batches: int, documents: int = 4, sentences: int = 120) -> None:
+    """`batches` folders of text files."""
+    for batch in range(batches):
+        (folder / f"batch-{batch:03}").mkdir(parents=True)
+        for document in range(documents):
+            (folder / f"batch-{batch:03}" / f"{document}.txt").write_text(_text(batch, document, sentences))
+
+
+def _text(batch: int, document: int, sentences: int) -> str:
+    lines = []
+    for n in range(sentences):
+        seed = batch * 7 + document * 3 + n
+        who, whom = PEOPLE[seed % 6], PEOPLE[(seed // 2 + 1) % 6]
+        lines.append(
+            f"In {1850 + seed % 50} {who} met {whom} in {PLACES[seed % 5]}. "
+            f"The ship Caroline{seed % 17} carried {seed} miles of cable to {PLACES[(seed + 3) % 6]}."
+        )
+    return "\n\n".join(lines)

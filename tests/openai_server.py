@@ -128,11 +128,12 @@ class OpenAIServer:
     in_flight: int = 0
     most_in_flight: int = 0
     port: int = 0
+    host: str = "127.0.0.1"
 
     @property
     def url(self) -> str:
         """Base URL for clients."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://{self.host}:{self.port}/v1"
 
     def fail_next(self, *faults: str | None) -> None:
         """The next requests meet these faults, in this order."""
@@ -156,7 +157,7 @@ class OpenAIServer:
 
     async def serve(self) -> asyncio.Server:
         """Listen on `port` (0: a free one, which is then set)."""
-        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, limit=2**24)
+        server = await asyncio.start_server(self._connection, self.host, self.port, limit=2**24)
         self.port = server.sockets[0].getsockname()[1]
         return server
 

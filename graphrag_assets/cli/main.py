@@ -253,6 +253,15 @@ def doctor(texts: int) -> None:
         sys.exit(1)
 
 
+@main.command("cluster-check")
+def cluster_check() -> None:
+    """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
+    from graphrag_assets.cli.cluster_check import run_cluster_check
+
+    if not run_cluster_check():
+        sys.exit(1)
+
+
 @main.command()
 def status() -> None:
     """Show rows per table and batch, skipped input and the current publication."""

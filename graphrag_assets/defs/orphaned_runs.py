@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection
+from typing import Any
 
 import dagster as dg
 import psutil
@@ -69,18 +70,24 @@ def fail_runs_without_worker(
     return failed, frozenset(lost.keys() - set(failed))
 
 
+def celery_of(instance: dg.DagsterInstance) -> Any | None:
+    """The Celery app of the run launcher; None with another run launcher."""
+    try:
+        from dagster_celery.launcher import CeleryRunLauncher
+    except ImportError:
+        return None
+    return instance.run_launcher.celery if isinstance(instance.run_launcher, CeleryRunLauncher) else None
+
+
 def _celery_tasks(instance: dg.DagsterInstance) -> set[str] | None:
     """The tasks that Celery's workers are doing; None with another run launcher.
 
     The result backend keeps saying that a task has started when its machine has lost power.
     """
-    try:
-        from dagster_celery.launcher import CeleryRunLauncher
-    except ImportError:
+    celery = celery_of(instance)
+    if celery is None:
         return None
-    if not isinstance(instance.run_launcher, CeleryRunLauncher):
-        return None
-    replies = instance.run_launcher.celery.control.inspect(timeout=_REPLY_SECONDS).active() or {}
+    replies = celery.control.inspect(timeout=_REPLY_SECONDS).active() or {}
     return {task["id"] for tasks in replies.values() for task in tasks}
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import fsspec
 import polars as pl
@@ -26,6 +26,7 @@ from graphrag_assets.masking import keep_secret, without_credentials
 
 MANIFEST = "manifest.json"
 _READABLE = 40
+_MACHINES = "machines"
 
 
 class StagedTable(NamedTuple):
@@ -154,6 +155,16 @@ class Staging:
             with contextlib.suppress(OSError):  # the empty folders, where the file system has folders
                 self._files.rm(folder, recursive=True)
 
+    def declare(self, machine: str, settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """Leave the settings of this machine for the others to compare; returns those of all machines, by name."""
+        folder = f"{self._root}/{_MACHINES}"
+        with self._errors():
+            self._files.makedirs(folder, exist_ok=True)
+            self._write_at_once(f"{folder}/{quote(machine, safe='')}.json", json.dumps(settings).encode())
+            self._files.invalidate_cache()
+            found = {str(path): self._content(str(path)) for path in self._files.glob(f"{folder}/*.json")}
+        return {_machine_of(path): json.loads(content) for path, content in sorted(found.items()) if content}
+
     def _folder(self, batch: str) -> str:
         """The folder of a batch, whose name may have any character and length."""
         return f"{self._root}/{quote(batch[:_READABLE], safe='')}-{stable_id(batch)[:12]}"
@@ -198,6 +209,10 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
 def from_parquet(content: bytes) -> pl.DataFrame:
     """The frame of a Parquet file."""
     return pl.read_parquet(io.BytesIO(content))
+
+
+def _machine_of(path: str) -> str:
+    return unquote(path.rpartition("/")[2].removesuffix(".json"))
 
 
 def _protocols(files: fsspec.AbstractFileSystem) -> tuple[str, ...]:

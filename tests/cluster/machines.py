@@ -83,7 +83,7 @@ class Machine:
     def work(self, queue: str, at_once: int = 1) -> subprocess.Popen[bytes]:
         """A Celery worker of a queue."""
         return self.start(
-            *("celery", "--app", "dagster_celery.app", "worker", "--loglevel", "info", "-E"),
+            *("celery", "--app", "dagster_celery.app", "worker", "--loglevel", "info", "--disable-prefetch"),
             *("--queues", queue, "--concurrency", str(at_once), "--hostname", f"{queue}@{self.name}"),
         )
 
@@ -110,6 +110,7 @@ class Cluster:
     root: Path
     environment: dict[str, str]
     namespaces: bool
+    address: str
     machines: dict[str, Machine] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
 
@@ -180,6 +181,11 @@ class Cluster:
         jobs = ("extract_batches", "index_batches", "refresh_graph")
         return n == batches and not any(self.runs(job, *busy) for job in jobs)
 
+    def logged(self, word: str) -> list[str]:
+        """The lines of all logs that have the word."""
+        lines = (line for log in self.root.glob("*/*.log") for line in log.read_text(errors="replace").splitlines())
+        return [line for line in lines if word in line]
+
     def stop(self) -> None:
         for machine in self.machines.values():
             machine.kill()
@@ -244,7 +250,7 @@ def running(root: Path, settings: dict[str, str]) -> Iterator[Cluster]:
             for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
                 patch.setenv(name, environment[name])
             fsspec.filesystem("s3").mkdir(BUCKET)
-            cluster = Cluster(root, environment, namespaces)
+            cluster = Cluster(root, environment, namespaces, address)
             cluster.input.mkdir(parents=True)
             stack.callback(cluster.stop)
             yield cluster

@@ -1,0 +1,133 @@
+"""What a machine lacks to be one of several that index together, found by trying it."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import dagster as dg
+import polars as pl
+import sqlalchemy as sa
+
+from graphrag_assets.defs.index_names import COMMIT, EXTRACT, QUEUE
+from graphrag_assets.defs.orphaned_runs import celery_of
+from graphrag_assets.errors import GraphRAGError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import named_options
+from graphrag_assets.indexing.staged_batches import staging_of
+from graphrag_assets.masking import mask
+from graphrag_assets.store.staging import Manifest, Staging
+
+_SECONDS = 5.0
+_TRIED = "cluster-check"
+
+
+class Finding(NamedTuple):
+    """What was looked at, what was found, and what to do about it; nothing to do: it is well."""
+
+    what: str
+    found: str
+    remedy: str = ""
+
+
+def check_machine(index: Index) -> Iterator[Finding]:
+    """Look at the input folder, the staging area, the other machines' settings, the ledger, Dagster and its queues."""
+    yield _tried("input folder", lambda: f"{len(index.input_folder.batches())} batches", "Set GRAPHRAG_INPUT.")
+    staging = None
+    if index.settings.staging:
+        remedy = "Set GRAPHRAG_STAGING to a place that all machines write to."
+        yield _tried("staging area", lambda: _try_staging(index), remedy)
+        staging = staging_of(index)
+    else:
+        yield Finding("staging area", "none", "Set GRAPHRAG_STAGING on all machines, and on none without it.")
+    if staging:
+        yield _compare(index, staging)
+    if index.settings.calls_models:
+        yield _tried("ledger", lambda: _try_ledger(index), "Set GRAPHRAG_LEDGER_URL to a PostgreSQL database.")
+    if not os.environ.get("DAGSTER_HOME"):
+        yield Finding("Dagster", "no DAGSTER_HOME", "Set DAGSTER_HOME to a folder with deploy/cluster/dagster.yaml.")
+        return
+    try:
+        instance = dg.DagsterInstance.get()
+    except Exception as error:  # whatever its storage raises
+        yield Finding("Dagster", mask(_first_line(error)), "Check DAGSTER_POSTGRES_URL and that PostgreSQL is up.")
+        return
+    with instance:
+        yield _tried("Dagster", lambda: _try_dagster(instance), "Check DAGSTER_POSTGRES_URL and that PostgreSQL is up.")
+        if celery := celery_of(instance):
+            remedy = "Check CELERY_BROKER_URL, and start a worker for each queue."
+            yield _tried(
+                "queues", lambda: _try_queues(celery.control.inspect(timeout=_SECONDS).active_queues()), remedy
+            )
+
+
+def _tried(what: str, attempt: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(what, attempt())
+    except GraphRAGError as error:  # says what to do
+        return Finding(what, "not usable", str(error))
+    except Exception as error:  # whatever a client library raises
+        return Finding(what, mask(_first_line(error)), remedy)
+
+
+def _try_staging(index: Index) -> str:
+    """Write, read and delete a revision."""
+    staging = staging_of(index)
+    assert staging is not None
+    frame = pl.DataFrame({"tried": [1]})
+    staged = staging.write({"index_errors": frame}, Manifest(_TRIED, "", {}, {}, socket.gethostname(), 0.0, {}))
+    read = staging.read(staged)
+    staging.sweep(_TRIED)
+    if read is None or not read["index_errors"].equals(frame):
+        raise ValueError("what was written is not what is read")
+    waiting = len(staging.revisions())
+    return f"written, read and deleted; {waiting} batches wait to be committed"
+
+
+def _compare(index: Index, staging: Staging) -> Finding:
+    """Compare the settings that determine rows with those that other machines have declared."""
+    ours, here = named_options(index), socket.gethostname()
+    try:
+        machines = staging.declare(here, ours)
+    except GraphRAGError as error:
+        return Finding("settings", "not compared", str(error))
+    differing = [
+        f"{name}: {theirs.get(name)} on {machine}, {ours.get(name)} here"
+        for machine, theirs in machines.items()
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    ]
+    found = f"compared with those of {len(machines) - 1} other machines"
+    remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again."
+    return Finding("settings", found, remedy if differing else "")
+
+
+def _try_ledger(index: Index) -> str:
+    engine = sa.create_engine(index.settings.ledger_url)
+    try:
+        with engine.connect() as connection:
+            database = connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())"))
+    finally:
+        engine.dispose()
+    skew = abs(float(database or 0) - time.time())
+    return f"reached; this clock differs from its clock by {skew:.0f} s, which does no harm"
+
+
+def _try_dagster(instance: dg.DagsterInstance) -> str:
+    n_running = instance.get_runs_count(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+    return f"{type(instance.run_launcher).__name__}, {n_running} runs in progress"
+
+
+def _try_queues(active: dict[str, list[dict[str, str]]] | None) -> str:
+    """Raises ValueError if a queue has no worker."""
+    workers = {name: {queue["name"] for queue in queues} for name, queues in (active or {}).items()}
+    wanted = (EXTRACT[QUEUE], COMMIT[QUEUE])
+    counted = {queue: sum(queue in queues for queues in workers.values()) for queue in wanted}
+    if empty := [queue for queue, n in counted.items() if not n]:
+        raise ValueError(f"no worker for the queue {' and '.join(empty)}")
+    return ", ".join(f"{n} workers for {queue}" for queue, n in counted.items())
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -1,0 +1,108 @@
+"""What happens to a cluster while it extracts: machines end, networks are cut, batches are given out twice."""
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from tests.cluster.machines import Cluster, Machine, differences, wait_for
+from tests.conftest import default_settings
+from tests.openai_server import OpenAIServer
+
+IN_FLIGHT = 4
+"""Model calls that a machine has under way at most."""
+CUT_SECONDS = 60
+_QUESTION_WHETHER_IT_IS_READY = 1000  # each run asks it again; it is shorter than any prompt
+_TWICE = """
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.staged_batches import stage_batch
+index = Index.from_environment()
+stage_batch(index, {batch!r}, index.models({batch!r}, "twice"), "twice")
+"""
+
+
+def model_settings(server: OpenAIServer) -> dict[str, str]:
+    """Settings by which the machines extract with the models of the server."""
+    return {
+        "GRAPHRAG_CHAT_MODEL": "openai/test-model",
+        "GRAPHRAG_CHAT_BASE_URL": server.url,
+        "GRAPHRAG_CHAT_API_KEY": "none",
+        "GRAPHRAG_METHOD": "standard",
+        "GRAPHRAG_CONCURRENCY": str(IN_FLIGHT),
+        "GRAPHRAG_CHUNK_SIZE": "400",
+    }
+
+
+def give_out_twice(machine: Machine, batch: str) -> None:
+    """Let a process extract a batch that another machine extracts, too."""
+    machine.start("python", "-c", _TWICE.format(batch=batch))
+
+
+def kill_a_worker_while_it_extracts(cluster: Cluster, machine: Machine, server: OpenAIServer) -> None:
+    before = len(server.requests)
+    wait_for("a request of an extraction", lambda: len(server.requests) > before + 2)
+    machine.kill()
+    machine.work("extract")
+
+
+def cut_the_network(machine: Machine, seconds: float = CUT_SECONDS) -> None:
+    if machine.namespace:
+        machine.connected(False)
+        time.sleep(seconds)
+        machine.connected(True)
+
+
+def kill_the_committer_between_manifest_and_commit(cluster: Cluster) -> None:
+    machine = cluster.machines["committer"]
+    wait_for("a manifest", cluster.staged)
+    machine.kill()
+    assert cluster.staged()
+    machine.work("commit")
+    cluster.daemon(machine)
+
+
+def in_one_process(cluster: Cluster, root: Path, settings: dict[str, str]) -> Path:
+    """The working database of the same folder, made by one process without a staging area."""
+    with pytest.MonkeyPatch.context() as patch:
+        default_settings(root, patch)
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        patch.setenv("GRAPHRAG_INPUT", str(cluster.input))
+        index = Index.from_environment()
+        for batch in index.input_folder.batches():
+            index_batch(index, batch, index.models(batch), "one")
+        return index.database
+
+
+def assert_same_as_one_process(cluster: Cluster, root: Path, batches: int, settings: dict[str, str]) -> None:
+    """Wait for the publication; then compare the tables, both ways, and look for what was left in staging."""
+    wait_for("the publication", lambda: cluster.published(batches), 900)
+    assert cluster.staged() == []
+    cluster.stop()
+    assert differences(cluster.database, in_one_process(cluster, root, settings)) == dict.fromkeys(
+        differences(cluster.database, cluster.database), 0
+    )
+
+
+def repeated(server: OpenAIServer) -> int:
+    """Requests of extractions that were sent before."""
+    prompts = (json.dumps(request.body["messages"]) for request in server.requests if "messages" in request.body)
+    asked = Counter(prompt for prompt in prompts if len(prompt) > _QUESTION_WHETHER_IT_IS_READY)
+    assert asked
+    return sum(asked.values()) - len(asked)
+
+
+def all_of_them(cluster: Cluster, server: OpenAIServer, batches: int, cut_seconds: float = CUT_SECONDS) -> None:
+    """Each of them, one after another, while `batches` are extracted; returns when all is published."""
+    cluster.environment |= model_settings(server)
+    cluster.start(workers=2, clock="+5m")
+    first, second = cluster.machines["worker0"], cluster.machines["worker1"]
+    give_out_twice(cluster.machine("worker2"), "batch-000")
+    kill_a_worker_while_it_extracts(cluster, first, server)
+    cut_the_network(second, cut_seconds)
+    kill_the_committer_between_manifest_and_commit(cluster)
+    wait_for("the publication", lambda: cluster.published(batches), 1500)

@@ -336,6 +336,11 @@ class Settings(BaseSettings):
         description="Memory that one query of DuckDB may use, such as 500MB; what is more goes to the spill folder.",
     )
     spill_folder: str = Field("", description="Folder for what does not fit into memory; default: beside the index.")
+    publish_to: str = Field(
+        "",
+        description="URL (s3://…, gs://…, abfs://…) that publications are uploaded to, for readers on other machines: "
+        'GraphRAG("s3://…").',
+    )
     keep_publications: int = Field(3, ge=1, description="Publications kept for comparison and rollback.")
 
     @field_validator("file_pattern")
@@ -557,6 +562,7 @@ class Settings(BaseSettings):
             "spill_folder",
             "staging",
             "extract_tags",
+            "publish_to",
         }
         where |= {"local_options", "global_options", "drift_options", "basic_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}

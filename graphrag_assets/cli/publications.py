@@ -8,6 +8,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.cli.terminal import Console
+from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.publication_files import current_number, publication_file
 from graphrag_assets.store.publications import (
@@ -46,12 +47,14 @@ def run_rollback(name: str) -> None:
     Raises:
         StoreError: it is not kept.
     """
-    console, folder = Console(), Settings.load().index_folder
+    console, settings = Console(), Settings.load()
+    folder = settings.index_folder
     number = resolve(folder, name)
     if number == current_number(folder):
         console.print(f"Publication {number} is the current one already.", highlight=False)
         return
     roll_back(folder, number)
+    share_publications(settings)
     console.print(
         f"Readers see publication {number} from their next question on, until something new is published. "
         "The working database and the documents are unchanged.",

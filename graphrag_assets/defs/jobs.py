@@ -10,6 +10,7 @@ from graphrag_assets.defs.reporting import markdown_table
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.store.publications import roll_back
 
@@ -96,7 +97,9 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
     )
     @masked
     def roll_back_publication(context: dg.OpExecutionContext, config: Rollback) -> None:
-        roll_back(open_index(names, context.resources).settings.index_folder, config.publication)
+        settings = open_index(names, context.resources).settings
+        roll_back(settings.index_folder, config.publication)
+        share_publications(settings)
         context.log.info("readers see publication %d", config.publication)
 
     @dg.job(name=names.name(ROLLBACK), description="Point readers to an earlier publication.", tags=COMMIT)

@@ -12,11 +12,13 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
 from graphrag_assets.masking import mask
+from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
 from graphrag_assets.store.compaction import compact, trim_records
 from graphrag_assets.store.publication_writer import Publication, publish
 from graphrag_assets.store.records_file import write_records
+from graphrag_assets.store.remote_publications import follow_index
 from graphrag_assets.store.working import replace_table
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
         trim_records(connection)
     calls = ledger_entries(settings)
     publication = publish(index.working, settings.index_folder, settings.keep_publications, calls)
+    share_publications(settings)
     if inputs:
         with index.working.transaction() as connection:
             record_inputs(connection, "published", inputs, run_id)
@@ -56,6 +59,16 @@ def update_publication(index: Index, run_id: str, checked: bool = False) -> Publ
     with _warned("The working database could not be compacted; the next publication tries again"):
         compact(index.working)
     return publication
+
+
+def share_publications(settings: Settings) -> None:
+    """Make the publications in object storage those of the index folder, where the settings name a place for them.
+
+    Raises:
+        StoreError: the storage cannot be used.
+    """
+    if settings.publish_to:
+        follow_index(settings.index_folder, settings.publish_to)
 
 
 def made_with(index: Index) -> dict[str, str]:

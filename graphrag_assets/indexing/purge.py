@@ -16,6 +16,7 @@ from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.models import existing_ledger, ledger_entries
+from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
 from graphrag_assets.pipeline.batch import described, in_documents
@@ -100,6 +101,7 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
             )
         for _, path in stale:
             path.unlink(missing_ok=True)
+        share_publications(index.settings)
         if page_path(folder).exists():
             write_page(folder)  # it may show what a publication held that is gone now
     return Removed("publications", ", ".join(path.name for _, path in stale), len(stale), size)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import numpy as np
@@ -20,6 +20,9 @@ from graphrag_assets.store.interrupts import interruptible
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME, kept_publications, publication_file
 from graphrag_assets.store.records_file import RECORDS_FILE
 from graphrag_assets.store.schema import literal
+
+if TYPE_CHECKING:
+    from graphrag_assets.store.remote_publications import RemotePublications
 
 log = logging.getLogger(__name__)
 
@@ -281,12 +284,14 @@ class CurrentPublication:
     """The publications in an index folder, or a single publication.
 
     Args:
-        path: an index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file.
+        path: an index folder (with CURRENT, publications/ and graphrag.duckdb) or a .duckdb file; or the URL of
+            publications in object storage, which are downloaded once each, see `RemotePublications`.
             Default: the index folder of the settings, `<GRAPHRAG_DATA or ./data>/index`.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self.path = Path(path) if path is not None else _default_folder()
+        self._remote = _remote(path) if isinstance(path, str) and "://" in path else None
+        self.path = self._remote.folder if self._remote else Path(path) if path is not None else _default_folder()
         self._lock = threading.Lock()
         self._reader: Reader | None = None
 
@@ -297,6 +302,8 @@ class CurrentPublication:
             StoreError: nothing is published yet, or the file cannot be opened.
         """
         with self._lock:
+            if self._remote:
+                self._remote.follow()
             current = self._current_file()
             if self._reader is None or self._reader.path != current:
                 # The old reader is not closed: another thread may still use it.
@@ -344,6 +351,12 @@ class CurrentPublication:
             f"Nothing is published in {self.path} yet. Run `graphrag-assets index`, or materialize "
             "the asset publication; set another location with GRAPHRAG_DATA or GraphRAG(path)."
         )
+
+
+def _remote(url: str) -> "RemotePublications":
+    from graphrag_assets.store.remote_publications import RemotePublications  # imports fsspec
+
+    return RemotePublications(url)
 
 
 def _default_folder() -> Path:

@@ -186,9 +186,12 @@ class Cluster:
         lines = (line for log in self.root.glob("*/*.log") for line in log.read_text(errors="replace").splitlines())
         return [line for line in lines if word in line]
 
-    def stop(self) -> None:
+    def stop_machines(self) -> None:
         for machine in self.machines.values():
             machine.kill()
+
+    def stop(self) -> None:
+        self.stop_machines()
         for name in self._names:
             subprocess.run(["ip", "netns", "del", name], check=False)
 
@@ -249,6 +252,7 @@ def running(root: Path, settings: dict[str, str]) -> Iterator[Cluster]:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
                 patch.setenv(name, environment[name])
+            fsspec.get_filesystem_class("s3").clear_instance_cache()  # which knows an earlier server
             fsspec.filesystem("s3").mkdir(BUCKET)
             cluster = Cluster(root, environment, namespaces, address)
             cluster.input.mkdir(parents=True)

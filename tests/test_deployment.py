@@ -21,6 +21,7 @@ import yaml
 from dotenv import dotenv_values
 
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.settings import Settings
 from tests.defs.test_alerts import Webhook
 from tests.postgres import as_postgres, cluster, program
 
@@ -66,6 +67,29 @@ def test_dagster_is_configured_as_in_the_project_but_for_its_storage():
     storage = {"storage", "compute_logs", "local_artifact_storage"}
     assert production.pop("storage") == {"postgres": {"postgres_url": {"env": "DAGSTER_POSTGRES_URL"}}}
     assert production == {name: value for name, value in project.items() if name not in storage}
+
+
+def test_a_cluster_is_configured_as_one_machine_but_for_where_runs_go():
+    one, many = (yaml.safe_load((DEPLOY / name).read_text()) for name in ("dagster.yaml", "cluster/dagster.yaml"))
+    assert many.pop("run_launcher")["class"] == "CeleryRunLauncher"
+    limits = many["concurrency"]["runs"].pop("tag_concurrency_limits")
+    assert limits[2:] == one["concurrency"]["runs"].pop("tag_concurrency_limits")
+    assert {limit["value"] for limit in limits[:2]} == {"extract", "commit"}
+    assert many["concurrency"]["runs"].pop("max_concurrent_runs") > one["concurrency"]["runs"].pop(
+        "max_concurrent_runs"
+    )
+    assert many["run_monitoring"].pop("poll_interval_seconds") == 30
+    assert many == one
+
+
+def test_the_tag_of_the_helm_values_takes_the_volume_off_runs_that_extract():
+    k8s = pytest.importorskip("dagster_k8s.job")
+    values = yaml.safe_load((DEPLOY / "cluster/values.yaml").read_text())
+    (deployment,) = values["dagster-user-deployments"]["deployments"]
+    settings = {one["name"]: one["value"] for one in deployment["env"]}
+    tags = Settings.load(extract_tags=settings["GRAPHRAG_EXTRACT_TAGS"]).extract_tag_values
+    config = k8s.get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
+    assert (config.merge_behavior.value, config.pod_spec_config) == ("SHALLOW", {"volumes": []})
 
 
 def test_containers_run_the_commands_of_the_units():
@@ -246,9 +270,11 @@ def test_documents_are_indexed_and_a_failed_run_is_reported(tmp_path):
 
 
 def test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests():
-    files = "".join((ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "compose.yaml"))
+    files = "".join(
+        (ROOT / "deploy" / name).read_text() for name in ("Dockerfile", "compose.yaml", "cluster/compose.yaml")
+    )
     images = re.findall(r"^(?:FROM|\s+image:) (\S+:\S+)$", files, re.MULTILINE)
-    assert len(images) == 2
+    assert len(set(images)) == 3
     assert all(re.search(r":\d+\.\d+", image) for image in images)
     (pinned,) = re.findall(r"imagetools inspect (\S+)", (ROOT / "docs/operations.md").read_text())
     assert pinned in images

@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 SHELL = {"bash", "sh", "shell", "console"}
 COMMAND = re.compile(
-    r"(\.venv/bin/|python3? |export |[A-Z_]+=\S+ |(graphrag-assets|source|make|git|sudo|cd|docker|duckdb|dagster|dg|deploy|npm|pip|curl|find|cp|rm)\b)"
+    r"(\.venv/bin/|python3? |export |[A-Z_]+=\S+ |(graphrag-assets|source|make|git|sudo|cd|celery|docker|duckdb|dagster|dg|deploy|npm|pip|curl|find|cp|rm)\b)"
 )
 PRINTED = {"", "text", "pycon"}  # what a session printed
 DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
@@ -56,6 +56,10 @@ COVERED = {
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",
     ("docs/component.md", "python"): "tests/defs/test_component.py::test_two_indexes_share_no_state",
     ("docs/models.md", "sql"): "tests/test_docs.py::test_the_queries_on_spend_run",
+    (
+        "docs/scale.md",
+        "python",
+    ): "tests/store/test_remote_publications.py::test_a_reader_elsewhere_answers_from_the_storage_and_follows_it",
     ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
@@ -155,6 +159,18 @@ ELSEWHERE = {
     ): (
         "it needs Docker and a registry",
         "tests/test_deployment.py::test_images_have_exact_versions_and_the_guide_says_how_to_pin_their_digests",
+    ),
+    (
+        "docs/scale.md",
+        "celery --app dagster_celery.app worker --queues extract --concurrency 2 --disable-prefetch   "
+        "# workers, any number",
+    ): (
+        "it needs PostgreSQL and Redis",
+        "tests/cluster/test_cluster.py::test_two_workers_make_what_one_process_makes",
+    ),
+    ("docs/scale.md", "python -m tests.cluster"): (
+        "it takes half an hour",
+        "tests/cluster/test_cluster.py::test_two_workers_make_what_one_process_makes",
     ),
     ("docs/operations.md", "# Logs of runs, after 90 days."): (
         "it needs the machine above",

@@ -21,6 +21,6 @@ def _text(batch: int, document: int, sentences: int) -> str:
         who, whom = PEOPLE[seed % 6], PEOPLE[(seed // 2 + 1) % 6]
         lines.append(
             f"In {1850 + seed % 50} {who} met {whom} in {PLACES[seed % 5]}. "
-            f"The ship Caroline{seed % 17} carried {seed} miles of cable to {PLACES[(seed + 3) % 6]}."
+            f"The ship Caroline{seed % 17} carried {batch}.{document}{n:03} miles of cable to {PLACES[(seed + 3) % 6]}."
         )
     return "\n\n".join(lines)

@@ -42,15 +42,22 @@ def give_out_twice(machine: Machine, batch: str) -> None:
     machine.start("python", "-c", _TWICE.format(batch=batch))
 
 
-def kill_a_worker_while_it_extracts(cluster: Cluster, machine: Machine, server: OpenAIServer) -> None:
+def wait_until_it_extracts(machine: Machine, server: OpenAIServer) -> None:
+    """Wait until a machine is in the middle of a batch."""
+    wait_for(f"an extraction by {machine.name}", lambda: machine.n_logged("received") > machine.n_logged("succeeded"))
     before = len(server.requests)
-    wait_for("a request of an extraction", lambda: len(server.requests) > before + 2)
+    wait_for("requests of an extraction", lambda: len(server.requests) > before + 2 * IN_FLIGHT)
+
+
+def kill_a_worker_while_it_extracts(machine: Machine, server: OpenAIServer) -> None:
+    wait_until_it_extracts(machine, server)
     machine.kill()
     machine.work("extract")
 
 
-def cut_the_network(machine: Machine, seconds: float = CUT_SECONDS) -> None:
+def cut_the_network_while_it_extracts(machine: Machine, server: OpenAIServer, seconds: float = CUT_SECONDS) -> None:
     if machine.namespace:
+        wait_until_it_extracts(machine, server)
         machine.connected(False)
         time.sleep(seconds)
         machine.connected(True)
@@ -112,7 +119,7 @@ def all_of_them(cluster: Cluster, server: OpenAIServer, batches: int, cut_second
     cluster.start(workers=2, clock="+5m")
     first, second = cluster.machines["worker0"], cluster.machines["worker1"]
     give_out_twice(cluster.machine("worker2"), "batch-000")
-    kill_a_worker_while_it_extracts(cluster, first, server)
-    cut_the_network(second, cut_seconds)
+    kill_a_worker_while_it_extracts(first, server)
+    cut_the_network_while_it_extracts(second, server, cut_seconds)
     kill_the_committer_between_manifest_and_commit(cluster)
     wait_for("the publication", lambda: cluster.published(batches), 1500)

@@ -87,15 +87,22 @@ class Machine:
             *("--queues", queue, "--concurrency", str(at_once), "--hostname", f"{queue}@{self.name}"),
         )
 
+    def n_logged(self, words: str) -> int:
+        """How many lines of this machine's logs have the words."""
+        return sum(
+            words in line for log in self.root.glob("*.log") for line in log.read_text(errors="replace").splitlines()
+        )
+
     def kill(self) -> None:
         """Kill everything on this machine, as a power cut does."""
         for process in self.processes:
+            if process.poll() is not None:
+                continue
             with contextlib.suppress(psutil.NoSuchProcess):
                 found = psutil.Process(process.pid)
                 for one in [found, *found.children(recursive=True)]:
                     one.kill()
             process.wait()
-        self.processes.clear()
 
     def connected(self, yes: bool) -> None:
         """Cut the network of this machine, or mend it."""

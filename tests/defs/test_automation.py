@@ -10,7 +10,7 @@ import pytest
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs
+from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs, fail_runs_without_worker
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from tests.conftest import QUIET, repository
 
@@ -273,6 +273,24 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
     assert fail_orphaned_runs(project.instance) == []
+
+
+def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):
+    def started(task: str) -> str:
+        run = project.instance.create_run_for_job(
+            repository().get_job("scan_input"),
+            status=dg.DagsterRunStatus.STARTED,
+            tags={"dagster-celery/task_id": task},
+        )
+        return run.run_id
+
+    lost, working = started("lost"), started("working")
+    failed, missing = fail_runs_without_worker(project.instance, {"working"}, frozenset())
+    assert (failed, missing) == ([], {lost})  # it may have been too busy to reply
+    assert fail_runs_without_worker(project.instance, {"working", "lost"}, missing) == ([], frozenset())
+    assert fail_runs_without_worker(project.instance, {"working"}, missing) == ([lost], frozenset())
+    assert project.instance.get_run_by_id(lost).status == dg.DagsterRunStatus.FAILURE
+    assert project.instance.get_run_by_id(working).status == dg.DagsterRunStatus.STARTED
 
 
 def test_requests_are_found_again_by_their_tag(watched):

@@ -1,0 +1,71 @@
+"""What a machine lacks to be one of a cluster is named, with its remedy."""
+
+import uuid
+
+import dagster as dg
+import pytest
+
+from graphrag_assets.defs import cluster_check
+from graphrag_assets.defs.cluster_check import check_machine
+from graphrag_assets.indexing.index_batch import named_options
+from graphrag_assets.indexing.staged_batches import staging_of
+
+
+@pytest.fixture
+def machine(project, monkeypatch):
+    project.write("a.txt", "Cyrus Field")
+    monkeypatch.setenv("GRAPHRAG_STAGING", f"memory://{uuid.uuid4().hex}")
+    return project
+
+
+def found(project) -> dict[str, cluster_check.Finding]:
+    return {finding.what: finding for finding in check_machine(project.index)}
+
+
+def test_a_machine_that_lacks_nothing(machine):
+    findings = found(machine)
+    assert [finding.what for finding in findings.values() if finding.remedy] == []
+    assert findings["input folder"].found == "1 batches"
+    assert findings["staging area"].found == "written, read and deleted; 0 batches wait to be committed"
+    assert findings["settings"].found == "compared with those of 0 other machines"
+    assert staging_of(machine.index).revisions() == []
+
+
+def test_without_staging_area_input_or_dagster(machine, monkeypatch):
+    monkeypatch.delenv("GRAPHRAG_STAGING")
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(machine.root / "missing"))
+    monkeypatch.delenv("DAGSTER_HOME")
+    remedies = {what: finding.remedy for what, finding in found(machine).items()}
+    assert "is missing. Create it, or set GRAPHRAG_INPUT" in remedies["input folder"]
+    assert remedies["staging area"].startswith("Set GRAPHRAG_STAGING")
+    assert remedies["Dagster"].startswith("Set DAGSTER_HOME")
+
+
+def test_other_settings_of_another_machine_are_named(machine):
+    theirs = named_options(machine.index) | {"chunk_size": "800"}
+    staging_of(machine.index).declare("other/machine", theirs)
+    finding = found(machine)["settings"]
+    assert finding.remedy.startswith("chunk_size: 800 on other/machine, 1200 here. Make them the same")
+
+
+def test_a_ledger_that_is_down_is_named_without_its_password(machine, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/none")
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", "postgresql+psycopg://me:plantedpassword@127.0.0.1:1/ledger")
+    finding = found(machine)["ledger"]
+    assert finding.remedy == "Set GRAPHRAG_LEDGER_URL to a PostgreSQL database."
+    assert "plantedpassword" not in str(finding)
+
+
+def test_a_queue_without_a_worker_is_named():
+    with pytest.raises(ValueError, match="no worker for the queue commit"):
+        cluster_check._try_queues({"extract@a": [{"name": "extract"}], "extract@b": [{"name": "extract"}]})
+    active = {"a": [{"name": "extract"}], "b": [{"name": "commit"}]}
+    assert cluster_check._try_queues(active) == "1 workers for extract, 1 workers for commit"
+
+
+def test_dagster_that_cannot_be_opened_is_named(machine, monkeypatch):
+    def unreachable() -> None:
+        raise ConnectionError("refused")
+
+    monkeypatch.setattr(dg.DagsterInstance, "get", unreachable)
+    assert found(machine)["Dagster"].remedy.startswith("Check DAGSTER_POSTGRES_URL")

@@ -19,6 +19,7 @@ from graphrag_assets.indexing.models import existing_ledger, ledger_entries
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import Scan, scan
+from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.pipeline.batch import described, in_documents
 from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of, placed_units
 from graphrag_assets.records import PlacedUnit, TextUnit
@@ -85,6 +86,7 @@ def purge(
             removed.append(Removed("working.duckdb", "free space", 0, max(before - after, 0)))
             write_records(index.working, index.settings.index_folder, ledger_entries(index.settings))
         removed.append(_purge_publications(index, batches, dry_run))
+        removed.append(_purge_staging(index, dry_run))
         removed.append(_purge_leftovers(index.settings.index_folder, dry_run))
         return [one for one in removed if one.rows or one.bytes]
 
@@ -105,6 +107,15 @@ def _purge_publications(index: Index, batches: list[str], dry_run: bool) -> Remo
         if page_path(folder).exists():
             write_page(folder)  # it may show what a publication held that is gone now
     return Removed("publications", ", ".join(path.name for _, path in stale), len(stale), size)
+
+
+def _purge_staging(index: Index, dry_run: bool) -> Removed:
+    """What killed runs have left in the staging area; an extraction in progress is done again."""
+    staging = staging_of(index)
+    n_files = len(staging.files()) if staging else 0
+    if staging and not dry_run:
+        staging.sweep()
+    return Removed("staging", "files", n_files)
 
 
 def _purge_leftovers(folder: Path, dry_run: bool) -> Removed:

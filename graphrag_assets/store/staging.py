@@ -143,13 +143,22 @@ class Staging:
                 frames[name] = from_parquet(content)
         return frames
 
-    def sweep(self, batch: str) -> None:
-        """Delete all that is staged for a batch, manifests first: what is left of a killed sweep does not count."""
-        folder = self._folder(batch)
+    def files(self, batch: str | None = None) -> list[str]:
+        """All files of a batch, or of all batches, those of incomplete revisions too; manifests first."""
         with self._errors():
             self._files.invalidate_cache()
-            files = sorted(self._files.find(folder), key=lambda path: not path.endswith(f"/{MANIFEST}"))
-            for path in files:
+            found = self._files.find(self._folder(batch) if batch else self._root)
+        staged = [path for path in map(str, found) if not path.startswith(f"{self._root}/{_MACHINES}/")]
+        return sorted(staged, key=lambda path: not path.endswith(f"/{MANIFEST}"))
+
+    def sweep(self, batch: str | None = None) -> None:
+        """Delete all that is staged for a batch, or for all.
+
+        Manifests are deleted first: what is left of a killed sweep does not count.
+        """
+        folder = self._folder(batch) if batch else f"{self._root}/*-*"
+        with self._errors():
+            for path in self.files(batch):
                 with contextlib.suppress(FileNotFoundError):  # another process sweeps, too
                     self._files.rm_file(path)
             with contextlib.suppress(OSError):  # the empty folders, where the file system has folders

@@ -9,6 +9,7 @@ import pytest
 from graphrag_assets.errors import InputError, SettingsError, StagingError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.purge import purge
 from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch, staged_batches, staging_of
 from graphrag_assets.settings import Settings
@@ -158,6 +159,16 @@ def test_an_imported_batch_is_not_replaced(folder, worker):
         connection.execute("UPDATE batch_state SET origin = 'elsewhere'")
     with pytest.raises(InputError, match="imported from elsewhere"):
         commit_staged(folder.index, "a", "run")
+
+
+def test_a_purge_leaves_nothing_in_the_staging_area(folder, worker):
+    stage(worker, "a")
+    folder.index_all()
+    (count,) = [removed for removed in purge(folder.index, dry_run=True) if removed.place == "staging"]
+    staging = staging_of(folder.index)
+    assert count.rows == len(staging.files()) == 7  # six tables and a manifest
+    purge(folder.index)
+    assert staging.files() == []
 
 
 def test_without_a_staging_area_nothing_is_staged(project, monkeypatch):

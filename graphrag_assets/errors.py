@@ -21,6 +21,10 @@ class InputError(GraphRAGError):
     """The input folder, or a batch in it, cannot be used at all."""
 
 
+class UnreadableBatchError(InputError):
+    """A folder within a batch cannot be listed, so that nobody knows which files the batch has."""
+
+
 class RefusedFileError(OSError):
     """A file of the input folder is not read. `hint`: what to do about it."""
 

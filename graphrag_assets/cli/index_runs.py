@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from graphrag_assets.cli.terminal import Console, printable
+from graphrag_assets.cli.terminal import Console
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
@@ -23,6 +23,7 @@ from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
 
 REFRESH = "graph, communities, reports, embeddings, publication"

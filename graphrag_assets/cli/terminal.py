@@ -3,7 +3,6 @@
 Titles, names and ids come from documents and models. An escape sequence in them could rewrite what the terminal shows.
 """
 
-import re
 import sys
 from typing import Any
 
@@ -11,21 +10,7 @@ import rich.console
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but tab and line break, and those that change the direction of text."""
-
-
-def printable(text: str) -> str:
-    r"""The text with control characters as symbols.
-
-    >>> printable("a\x1b[31mb")
-    'a␛[31mb'
-    """
-    return _CONTROL.sub(lambda found: _symbol(ord(found[0])), text)
-
-
-def _symbol(code: int) -> str:
-    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "�"
+from graphrag_assets.outgoing import printable
 
 
 def write(text: str) -> None:

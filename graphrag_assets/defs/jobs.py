@@ -12,6 +12,7 @@ from graphrag_assets.defs.runs import register_batches
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.outgoing import as_markdown
 from graphrag_assets.store.publications import roll_back
 
 
@@ -66,7 +67,7 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
             "batches": len(plan.batches),
             **total.row(0, named=True),
             "by_task": dg.MetadataValue.md(table),
-            "notes": dg.MetadataValue.md("\n".join(f"- {note}" for note in plan.notes)),
+            "notes": dg.MetadataValue.md("\n".join(f"- {as_markdown(note)}" for note in plan.notes)),
         }
         return dg.Output(None, metadata=metadata)
 

@@ -11,6 +11,7 @@ from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.masking import mask
+from graphrag_assets.outgoing import as_markdown
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.content_versions import content_versions
@@ -108,8 +109,8 @@ def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
 
 
 def _cell(value: object, width: int) -> str:
-    text = "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
-    return text if len(text) <= width else text[: width - 1] + "…"
+    text = "" if value is None else mask(str(value))  # before a secret is cut in two
+    return as_markdown(text if len(text) <= width else text[: width - 1] + "…")
 
 
 def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: str) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def errors_metadata(names: IndexNames, name: str, errors: pl.DataFrame, batch: s
     path = "/".join(names.key("entity_mentions").path)
     page = f"/assets/{path}?view=partitions&partition={quote(batch, safe='')}"
     again = f"When they are fixed, [materialize the partition]({page}) again. In SQL: table `index_errors`."
-    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{mask(table)}\n\n{again}")}
+    return {name: errors.height, f"{name}_rows": dg.MetadataValue.md(f"{table}\n\n{again}")}
 
 
 def usage_metadata(by_task: UsageByTask) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Compares the input folder with the index: the batches to index, and names that cannot be batches."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_assets.errors import InputError, full_disk_in
+from graphrag_assets.errors import InputError, UnreadableBatchError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import deciding_options, limited_formats
@@ -29,6 +29,7 @@ class Scan(NamedTuple):
         revisions: of every committed batch.
         settling: batches that were being written just now.
         imported: batches of imported indexes. They are in no folder, and stay until they are removed by name.
+        unreadable: why batches cannot be listed, by name. They stay as they are: nobody knows which files they have.
     """
 
     digests: dict[str, str]
@@ -39,6 +40,7 @@ class Scan(NamedTuple):
     revisions: dict[str, int]
     settling: frozenset[str]
     imported: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] = {}
 
     @property
     def changed(self) -> list[str]:
@@ -77,16 +79,23 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
     folder, settings = index.input_folder, index.settings
     _refuse_overlap(settings)
     cache = DigestCache.load(settings.index_folder / NAME, settings.input_as_given)
-    deciding, digests, settling = _deciding_options_by_batch(index), {}, set()
+    known = index.working.read(_STORED_BATCHES)
+    present = dict(known.select("batch", "digest").iter_rows())
+    deciding, digests, settling, unreadable = _deciding_options_by_batch(index), {}, set(), {}
     for batch in folder.batches():
-        files = list(folder.files(batch))
+        try:
+            files = list(folder.files(batch))
+        except UnreadableBatchError as error:
+            unreadable[batch] = str(error)
+            if batch in present:
+                digests[batch] = present[batch]
+            continue
         digests[batch] = stable_id(
             cache.digest(folder, batch, files, read_every_file), *deciding(batch, limited_formats(files))
         )
         if cache.age(batch, files) < settings.settle_seconds:
             settling.add(batch)
     cache.save()
-    known = index.working.read(_STORED_BATCHES)
     stored = known.filter(~pl.col("imported"))
     extracted = stored.filter("extracted")
     same = {batch for batch, digest in extracted.select("batch", "digest").iter_rows() if digests.get(batch) == digest}
@@ -101,6 +110,7 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
         revisions=dict(known.select("batch", "revision").iter_rows()),
         settling=frozenset(settling),
         imported=tuple(known.filter("imported")["batch"]),
+        unreadable=unreadable,
     )
 
 
@@ -127,8 +137,9 @@ def scan_input(index: Index, replace: bool = False, read_every_file: bool = Fals
         _refuse_overlap(index.settings)
         index.input_folder.batches()
     claim_input_folder(index, replace)
-    record_unusable_names(index)
-    return scan(index, read_every_file)
+    found = scan(index, read_every_file)
+    _record_errors(index, found.unreadable)
+    return found
 
 
 def _deciding_options_by_batch(index: Index) -> Callable[[str, frozenset[str]], tuple[object, ...]]:
@@ -177,22 +188,18 @@ def claim_input_folder(index: Index, replace: bool = False) -> None:
         connection.execute("INSERT INTO index_settings VALUES ('input', $folder)", {"folder": folder})
 
 
-def record_unusable_names(index: Index) -> None:
-    """Rows of index_errors for entries of the input folder that cannot be batches because of their names."""
-    names = index.input_folder.unusable_names()
+_UNREADABLE = "The batch stays as it was indexed until all of its folders can be listed. Check their permissions."
+
+
+def _record_errors(index: Index, unreadable: Mapping[str, str]) -> None:
+    """Rows of index_errors for entries of the input folder that cannot be batches by their names, or cannot be listed."""
+    rows = [(name.name, name.error, name.hint) for name in index.input_folder.unusable_names()]
+    rows += [(batch, error, _UNREADABLE) for batch, error in unreadable.items()]
     n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()
-    if not names and not n_recorded:
+    if not rows and not n_recorded:
         return
-    errors = pl.DataFrame(
-        {
-            "batch": [name.name for name in names],
-            "source": [name.name for name in names],
-            "row_number": None,
-            "stage": "scan",
-            "error": [name.error for name in names],
-            "hint": [name.hint for name in names],
-        },
-        schema_overrides={"row_number": pl.Int64},
+    errors = pl.DataFrame(rows, {"batch": pl.String, "error": pl.String, "hint": pl.String}, orient="row").with_columns(
+        source="batch", row_number=pl.lit(None, pl.Int64), stage=pl.lit("scan")
     )
     with index.working.transaction() as connection:
         replace_errors(connection, errors, "stage = 'scan'", {})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from graphrag_assets.answering import Evidence, Passage
+from graphrag_assets.outgoing import literal_markdown
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import cut_text, encode, lines
 
@@ -106,7 +107,7 @@ class Context:
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the context."""
-        return f"```\n{self.text}\n```"
+        return literal_markdown(self.text)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_assets.answering import Usage
+from graphrag_assets.outgoing import as_markdown, safe_markdown
 from graphrag_assets.query.citations import Citation, CitedRow
 
 
@@ -120,15 +121,18 @@ def answer_to_json(answer: Answer) -> str:
 
 def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
     """The answer as Markdown: question, answer, citations with their quotes, and the model."""
-    parts = [f"## {answer.question}", answer.answer] if with_answer else []
+    parts = [f"## {as_markdown(answer.question)}", safe_markdown(answer.answer)] if with_answer else []
     if answer.citations:
-        quotes = [f"{line}\n  > {_one_line(group[0].quote)}" for line, group in _grouped(answer.citations)]
+        quotes = [
+            f"{as_markdown(line)}\n  > {as_markdown(_one_line(group[0].quote))}"
+            for line, group in _grouped(answer.citations)
+        ]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
     if answer.unresolved:
-        parts.append(f"Invalid references: {', '.join(answer.unresolved)}")
-    parts += [f"Missing: {failure.what}: {failure.error}" for failure in answer.errors]
+        parts.append(f"Invalid references: {as_markdown(', '.join(answer.unresolved))}")
+    parts += [as_markdown(f"Missing: {failure.what}: {failure.error}") for failure in answer.errors]
     if answer.choice:
-        parts.append(f"Chosen: {answer.choice}")
+        parts.append(as_markdown(f"Chosen: {answer.choice}"))
     parts.append(f"*{answer.method} search in {answer.seconds:.2f} s, answered by {answer.model}*")
     return "\n\n".join(parts) + "\n"
 

@@ -7,6 +7,7 @@ Only regular files are read. A pipe or a device would block or never end. A link
 could bring in any file of the machine. Both are refused, and so is a file above the size limit.
 """
 
+import contextlib
 import os
 import re
 import stat
@@ -19,7 +20,7 @@ from typing import BinaryIO
 
 from upath import UPath
 
-from graphrag_assets.errors import InputError, RefusedFileError
+from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
 _ESCAPE = re.compile(r"\\x[0-9a-f]{2}|[\udc80-\udcff]")
@@ -95,7 +96,8 @@ class InputFolder:
     """Every entry directly under `location`, a folder or a file, is a batch; its name is the partition key.
 
     Hidden entries (.DS_Store, .git) and temporary ones (~$x, *.part, *.tmp, *.swp) do not count. Every method
-    raises InputError when the folder is missing or cannot be listed.
+    raises InputError when the folder is missing or cannot be listed, and UnreadableBatchError when that is so for a
+    folder within a batch.
 
     Attributes:
         location: a path or a URL.
@@ -131,9 +133,10 @@ class InputFolder:
         entry = self._entry(batch)
         if entry is None:
             return iter(())
-        above = frozenset({str(UPath(self.location).resolve())})
-        found = (file for file in self._walk(entry, _printable(batch), above) if re.search(self.pattern, file.path))
-        return iter(sorted(found, key=lambda file: file.path))
+        with _readable(self.location):
+            above = frozenset({str(UPath(self.location).resolve())})
+            found = (file for file in self._walk(entry, _printable(batch), above) if re.search(self.pattern, file.path))
+            return iter(sorted(found, key=lambda file: file.path))
 
     def digest(self, batch: str, files: Iterable[SourceFile] | None = None) -> str:
         """A hash of the paths and contents of a batch: another one means that something in it has changed.
@@ -153,8 +156,9 @@ class InputFolder:
 
     def _root(self) -> UPath:
         try:
-            root = UPath(self.location)
-            root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
+            with _readable(self.location):
+                root = UPath(self.location)
+                root.fs.invalidate_cache()  # object stores remember their listings for the life of the process
         except (ImportError, ValueError) as error:  # the package of the protocol is missing, or there is none
             raise InputError(
                 f"The input folder {self.location} cannot be opened: {error}. It is a local path, or a URL whose "
@@ -163,7 +167,9 @@ class InputFolder:
         return root
 
     def _entries(self) -> list[UPath]:
-        return [entry for entry in _children(self._root()) if self._counts(entry)]
+        root = self._root()
+        with _readable(root):
+            return [entry for entry in _children(root) if self._counts(entry)]
 
     def _counts(self, entry: UPath) -> bool:
         """Whether an entry of the folder can hold files of the pattern."""
@@ -171,18 +177,12 @@ class InputFolder:
 
     def _entry(self, batch: str) -> UPath | None:
         root = self._root()
-        try:
+        with _readable(root):
             if not root.is_dir():
                 _children(root)  # says what is wrong with it
             entry = root / batch
             there = not _is_ignored(batch) and "/" not in batch and (entry.exists() or entry.is_symlink())
-        except OSError as error:
-            raise _unreadable(root, error) from error
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"The input folder {root} cannot be read: {_first_line(error)}") from error
-        return entry if there and self._counts(entry) else None
+            return entry if there and self._counts(entry) else None
 
     def _walk(self, entry: UPath, path: str, above: frozenset[str]) -> Iterator[SourceFile]:
         """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
@@ -191,7 +191,11 @@ class InputFolder:
         elif not entry.is_dir():
             yield self._source_file(entry, path)
         elif (real := str(entry.resolve())) not in above:
-            for child in _children(entry):
+            try:
+                children = _children(entry)
+            except InputError as error:
+                raise UnreadableBatchError(str(error)) from error
+            for child in children:
                 yield from self._walk(child, f"{path}/{_printable(child.name)}", above | {real})
 
     def _leads_out(self, entry: UPath) -> bool:
@@ -267,26 +271,30 @@ def _moment(seconds: float) -> datetime:
 
 
 def _children(folder: UPath) -> list[UPath]:
+    with _readable(folder):
+        try:
+            entries = [entry for entry in folder.iterdir() if not _is_ignored(entry.name)]
+        except (FileNotFoundError, NotADirectoryError):  # file systems differ in which they raise
+            if folder.exists():
+                raise InputError(f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder.") from None
+            raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+@contextlib.contextmanager
+def _readable(folder: UPath | str) -> Iterator[None]:
+    """Turn what a file system raises into an InputError: those of networks raise errors of their own."""
     try:
-        entries = [entry for entry in folder.iterdir() if not _is_ignored(entry.name)]
-    except (FileNotFoundError, NotADirectoryError):  # file systems differ in which they raise
-        if folder.exists():
-            raise InputError(f"The input folder {folder} is a file. Set GRAPHRAG_INPUT to a folder.") from None
-        raise InputError(f"The input folder {folder} is missing. Create it, or set GRAPHRAG_INPUT.") from None
-    except OSError as error:
-        raise _unreadable(folder, error) from error
-    except Exception as error:  # file systems of object stores raise errors of their own
-        raise InputError(f"The input folder {folder} cannot be read: {_first_line(error)}") from error
-    return sorted(entries, key=lambda entry: entry.name)
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-
-
-def _unreadable(folder: UPath, error: OSError) -> InputError:
-    reason = error.strerror or type(error).__name__
-    return InputError(f"The input folder {folder} cannot be read: {reason}. Check its permissions.")
+        yield
+    except (InputError, ImportError, ValueError):
+        raise
+    except PermissionError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"The input folder {folder} cannot be read: {reason}. Check its permissions.") from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        remedy = " Check the address, the network and that the server is up." if "://" in str(folder) else ""
+        raise InputError(f"The input folder {folder} cannot be read: {reason.rstrip('.')}.{remedy}") from error
 
 
 def _is_ignored(name: str) -> bool:

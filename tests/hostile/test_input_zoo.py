@@ -8,7 +8,9 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 
+from graphrag_assets.cli.main import main
 from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.settings import Settings
@@ -179,6 +181,46 @@ def test_an_unreachable_object_store_is_one_sentence(monkeypatch):
         InputFolder("memory://bucket").batches()
     assert "cannot be read: RuntimeError: EndpointConnectionError: Could not connect" in str(refused.value)
     assert "trace" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1:1/x", "http://127.0.0.1:1/x/"])
+def test_an_address_without_a_server_is_one_sentence_with_the_remedy(project, monkeypatch, address):
+    folder = InputFolder(address)
+    for ask in (folder.batches, folder.unusable_names, lambda: folder.has("b"), lambda: list(folder.files("b"))):
+        with pytest.raises(InputError, match="cannot be read: .*Check the address, the network") as refused:
+            ask()
+        assert "\n" not in str(refused.value)
+    monkeypatch.setenv("GRAPHRAG_INPUT", address)
+    shown = CliRunner().invoke(main, ["index"])
+    assert shown.exit_code == 1
+    assert "Traceback" not in shown.output
+    assert "Check the address" in " ".join(shown.output.split())
+
+
+def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(start_with, monkeypatch):
+    from upath import UPath
+
+    project = start_with({"one/sub/a.txt": TEXT, "two/b.txt": TEXT})
+    listed = type(UPath(".")).iterdir
+
+    def refuse(self):
+        if self.name == "sub":
+            raise PermissionError(13, "Permission denied")
+        return listed(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(UPath(".")), "iterdir", refuse)
+        project.write("two/b.txt", f"{TEXT} Robert Halpin was his chief officer.")
+        found = scan_input(project.index)
+        assert (found.due, found.unchanged) == (["two"], ["one"])
+        project.index_all()
+    assert project.sql("SELECT batch, source, stage FROM index_errors") == [("one", "one", "scan")]
+    ((error, hint),) = project.sql("SELECT error, hint FROM index_errors")
+    assert "Permission denied" in error
+    assert "stays as it was indexed" in hint
+    assert project.sql("SELECT count(*) FROM documents WHERE batch = 'one'") == [(1,)]
+    project.index_all()
+    assert project.sql("FROM index_errors") == []
 
 
 @pytest.mark.parametrize(

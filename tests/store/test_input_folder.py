@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from graphrag_assets.errors import InputError, RefusedFileError
+from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
 from graphrag_assets.store.input_folder import InputFolder, SourceFile
 
 
@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error_and_not_empty(tmp_path: Path
 def test_a_folder_inside_a_batch_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     folder = write(tmp_path, "b/sub/x.txt", "b/y.txt")
     (tmp_path / "b/sub").chmod(0)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(UnreadableBatchError, match="cannot be read"):
         folder.files("b")
     (tmp_path / "b/sub").chmod(0o700)
 

@@ -34,7 +34,7 @@ def aliases_of(mentions: pl.DataFrame, decision: tuple | None) -> pl.DataFrame:
     return with_decisions(propose_aliases(mentions), pl.DataFrame(rows, schema=ALIAS_SCHEMA, orient="row"))
 
 
-def rows_with(frame: pl.DataFrame, *columns: str):  # noqa: ANN201 - the reader of a frame
+def rows_with(frame: pl.DataFrame, *columns: str):
     return lambda given: frame.filter(pl.any_horizontal(pl.col(columns).is_in(given.implode())))
 
 

@@ -48,9 +48,12 @@ _BATCHES = "SELECT batch, revision FROM batch_state"
 
 
 class _Inputs(NamedTuple):
-    """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark."""
+    """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark.
 
-    own: pl.DataFrame
+    `own`: the mentions that aliases are proposed from; None if none has changed.
+    """
+
+    own: pl.DataFrame | None
     stored_aliases: pl.DataFrame
     batches: pl.DataFrame
     changed: Changed | None
@@ -76,7 +79,9 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     """
     started = time.monotonic()
     inputs = _read(index, models, from_scratch)
-    aliases = with_decisions(propose_aliases(inputs.own), inputs.stored_aliases)
+    aliases = inputs.stored_aliases
+    if inputs.own is not None:
+        aliases = with_decisions(propose_aliases(inputs.own), aliases)
     merged = _merge(index, models, aliases, inputs)
     graph = merged.graph
     pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
@@ -106,7 +111,8 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         if not from_scratch and _pruning(index) == PruningOptions():
             made_with = _made_with(index, models, aliases)
             changed = changes_since_mark(connection, _READER, (*NUMBERED, *_MENTIONS), made_with)
-        own, batches = connection.sql(_OWN).pl(), connection.sql(_BATCHES).pl()
+        mentions_changed = changed is None or len(changed.ids(*_MENTIONS))
+        own, batches = connection.sql(_OWN).pl() if mentions_changed else None, connection.sql(_BATCHES).pl()
         return _Inputs(own, aliases, batches, changed, changed.revision if changed else last_revision(connection))
 
 

@@ -11,6 +11,8 @@ from graphrag_assets.defs.options import GraphOptions, cache_not_before
 from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_results, table_metadata, usage_metadata
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import merge_graph as stage
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.store import schema
 
@@ -35,16 +37,18 @@ def knowledge_graph(names: IndexNames) -> dg.AssetsDefinition:
         """Entities and relationships, merged from the mentions of all batches."""
         index, run = open_index(names, context.resources), context.run
         models = index.models(run_id=run.run_id, cache_not_before=cache_not_before(context.instance, run, config))
-        updated = stage.merge_graph(index, models, run.run_id)
-        yield from selected_results(context, index, graph_metadata(names, updated))
+        updated = stage.merge_graph(index, models, run.run_id, from_scratch=config.rerun is not Rerun.NOTHING)
+        yield from selected_results(context, index, graph_metadata(names, index, updated))
 
     return knowledge_graph
 
 
-def graph_metadata(names: IndexNames, updated: StageResult) -> Metadata:
-    """Metadata of the graph's tables; the entities' with the distribution of degrees."""
-    entities = updated.frames["entities"]
-    degrees = {"mean_degree": entities["degree"].mean() or 0.0, "max_degree": entities["degree"].max() or 0}
+_DEGREES = "SELECT coalesce(avg(degree), 0) AS mean_degree, coalesce(max(degree), 0) AS max_degree FROM entities"
+
+
+def graph_metadata(names: IndexNames, index: Index, updated: StageResult) -> Metadata:
+    """Metadata of the graph's tables, with the rows merged in this run; the entities' with the degrees of all."""
+    degrees = index.working.read(_DEGREES).row(0, named=True)
     more: dict[str, dict[str, Any]] = {name: {"pruned": number} for name, number in updated.pruned.items()}
     more["entities"] |= {**degrees, **usage_metadata(usage_sums(updated.usage))}
     return {

@@ -53,6 +53,8 @@ from graphrag_assets.store.imports import (
 from graphrag_assets.store.publication_writer import Publication
 
 PREFIX = "imported-"
+STAND_IN = "stand-in"
+"""The summarizer of an import, so that the next run merges everything with the one that is set."""
 _EMBEDDED = (
     "SELECT id, context, text FROM text_units",
     "SELECT id, title, description, degree FROM entities",
@@ -164,7 +166,7 @@ def without_calls(models: IndexingModels) -> IndexingModels:
     def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         return [replace(record, writer=REPORTER) for record in write_reports(materials)]
 
-    return replace(models, summarize=embedded.summarize, write_reports=stand_in)
+    return replace(models, summarize=embedded.summarize, summarizer=STAND_IN, write_reports=stand_in)
 
 
 def _check_something_left(path: Path, source: Source, facts: Facts) -> None:

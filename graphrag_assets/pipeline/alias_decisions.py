@@ -16,7 +16,7 @@ def with_decisions(proposals: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFram
     Args:
         proposals, stored: document_id (null: everywhere), alias_key, title_key, rule, accepted.
     """
-    decided = stored.filter((pl.col("rule") == USER_RULE) | ~pl.col("accepted")).select(proposals.columns)
+    decided = decisions(stored).select(proposals.columns)
     open_proposals = proposals.join(decided, on=["document_id", "alias_key"], how="anti", nulls_equal=True)
     aliases = pl.concat([decided, open_proposals]).sort("document_id", "alias_key")
     followed = aliases
@@ -33,3 +33,8 @@ def with_decisions(proposals: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFram
     rejected = aliases.filter(~pl.col("accepted"))
     in_force = followed.filter(pl.col("accepted") & (pl.col("alias_key") != pl.col("title_key")))
     return pl.concat([rejected, in_force]).sort("document_id", "alias_key")
+
+
+def decisions(aliases: pl.DataFrame) -> pl.DataFrame:
+    """The rows that people have decided on."""
+    return aliases.filter((pl.col("rule") == USER_RULE) | ~pl.col("accepted"))

@@ -21,6 +21,8 @@ from graphrag_assets.store import schema
 
 GENERIC_TYPES = ["", "UNKNOWN", "CONCEPT", "NAME"]
 _LEAST_SHARE = 0.2
+PAIR_SEPARATOR = "\x1f"
+"""Between the names of a pair, in the key under which its descriptions are summarized."""
 _EMBEDDED = pl.col("extractor").str.starts_with(EXTRACTOR)
 
 
@@ -152,7 +154,7 @@ def _undirected(pairs: pl.DataFrame) -> pl.DataFrame:
         low=pl.min_horizontal("source_key", "target_key"),
         high=pl.max_horizontal("source_key", "target_key"),
         counted=_EMBEDDED,
-    ).with_columns(pair=pl.concat_str("low", pl.lit("\x1f"), "high"))
+    ).with_columns(pair=pl.concat_str("low", pl.lit(PAIR_SEPARATOR), "high"))
 
 
 def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,10 @@ _NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
 # A surname after one of these is not the person's own, or not enough of a name to be one person's.
 _TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
            "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
+_MARKS = re.compile(r"[.\-‐‑–]")
+_LETTERS = re.compile(r"\b(\w) (?=\w\b)")
+_SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
+"""What a name can have in common with another spelling of it."""
 Pairs = list[tuple[str, str]]
 
 
@@ -76,6 +80,7 @@ class _Keys:
     documents: dict[str, set[str]]
     parent: dict[str, str] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
+    best_types: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mentions: pl.DataFrame) -> "_Keys":
@@ -104,8 +109,10 @@ class _Keys:
 
     def type(self, key: str) -> str:
         """The most frequent type that says something, ties by name; "NAME" when none does."""
-        known = [(-n, name) for name, n in self.types[key].items() if name not in _UNTYPED]
-        return min(known)[1] if known else "NAME"
+        if key not in self.best_types:
+            known = [(-n, name) for name, n in self.types[key].items() if name not in _UNTYPED]
+            self.best_types[key] = min(known)[1] if known else "NAME"
+        return self.best_types[key]
 
     def preferred(self, keys: Iterable[str]) -> str:
         """The most frequent key, then the shortest, then by name."""
@@ -120,6 +127,7 @@ class _Keys:
             self.parent[alias], self.rules[alias] = canonical, rule
             self.counts[canonical] += self.counts.pop(alias)
             self.types[canonical] += self.types.pop(alias)
+            self.best_types.pop(canonical, None)
 
 
 def _articles(keys: _Keys) -> Pairs:
@@ -131,8 +139,11 @@ def _spellings(keys: _Keys) -> Pairs:
     """Keys that differ only in hyphens, full stops and "&" are the most frequent one of them."""
     forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        spaced = " ".join(re.sub(r"[.\-‐‑–]", " ", key).replace("&", " and ").split())
-        forms[re.sub(r"\b(\w) (?=\w\b)", r"\1", spaced)].append(key)  # "j w brett" is "jw brett"
+        form = key
+        if _SPELLED.search(key):
+            spaced = " ".join(_MARKS.sub(" ", key).replace("&", " and ").split())
+            form = _LETTERS.sub(r"\1", spaced)  # "j w brett" is "jw brett"
+        forms[form].append(key)
     return [(key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same]
 
 

@@ -339,16 +339,18 @@ def _replace(
 
 
 def _count(result: duckdb.DuckDBPyConnection) -> int:
-    row = result.fetchone()
-    return int(row[0]) if row else 0
+    rows = result.fetchall()  # an unfinished result blocks the connection
+    return int(rows[0][0]) if rows else 0
 
 
-def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame) -> None:
+def assign_numbers(
+    connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame, present: str = "incoming_ids"
+) -> None:
     """Assign the next numbers to the new ids of `ids`: columns id, optionally content, and columns to order by.
 
     Numbers count from 0 as in GraphRAG. An id keeps its number forever. A new id with the `content` of a deleted one
     takes over its number, such as a claim in an edited text unit or a document moved to another batch, so that
-    citations of it stay true.
+    citations of it stay true. Where `ids` are not all, `present` is a relation of all: others are deleted.
     """
     content = "content" if "content" in ids.columns else "NULL::VARCHAR"
     order = ", ".join(f'"{c}"' for c in ids.columns if c not in ("id", "content")) or "id"
@@ -363,7 +365,7 @@ def assign_numbers(connection: duckdb.DuckDBPyConnection, table_name: str, ids: 
             WHERE {content} IS NOT NULL AND id NOT IN (SELECT id FROM numbers WHERE table_name = $name)
         ), departed AS (
             SELECT id, content, row_number() OVER (PARTITION BY content ORDER BY human_readable_id) AS place
-            FROM numbers WHERE table_name = $name AND content IS NOT NULL AND id NOT IN (SELECT id FROM incoming_ids)
+            FROM numbers WHERE table_name = $name AND content IS NOT NULL AND id NOT IN (SELECT id FROM {present})
         )
         SELECT d.id AS old_id, n.id AS new_id FROM newcomers n JOIN departed d USING (content, place)
         """,

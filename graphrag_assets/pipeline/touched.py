@@ -1,0 +1,151 @@
+"""The part of the graph that a change touches: which names are merged again, and from which mentions.
+
+An entity depends on the mentions of its name, a relationship on those of its pair and on both ends: their titles, how
+often they are named, and whether they are rare concepts. So what is merged again are the names of changed mentions and
+their relationships; the neighbors are read, too, but only their degrees can differ.
+"""
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_assets.ids import stable_id
+from graphrag_assets.pipeline.merging import Graph
+from graphrag_assets.pipeline.resolution import apply_aliases
+
+_ENDS = ["source_key", "target_key"]
+_ALIAS = ["document_id", "alias_key", "title_key", "accepted"]
+
+Read = Callable[[pl.Series], pl.DataFrame]
+"""Mentions that have one of these keys, not yet replaced by aliases."""
+
+
+class Part(NamedTuple):
+    """`keys`: of the entities to merge again. The mentions from which `merge` makes these and their relationships."""
+
+    keys: set[str]
+    mentions: pl.DataFrame
+    pairs: pl.DataFrame
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the entities to merge again, whether or not they exist."""
+        return sorted(stable_id("entity", key) for key in self.keys)
+
+
+def touched_keys(changed: Collection[str], before: pl.DataFrame, aliases: pl.DataFrame) -> set[str]:
+    """The names, after aliases, of mentions with a `changed` key or another alias than `before`."""
+    moved = [one.join(other, on=_ALIAS, how="anti", nulls_equal=True) for one, other in _both_ways(before, aliases)]
+    raw = {*changed, *(key for rows in moved for key in rows["alias_key"])}
+    stand_for = pl.concat([before.select(_ALIAS), aliases.select(_ALIAS)]).filter(pl.col("alias_key").is_in(list(raw)))
+    return (raw | set(stand_for["title_key"])) - {""}
+
+
+def _both_ways(before: pl.DataFrame, after: pl.DataFrame) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    return [(before, after), (after, before)]
+
+
+def part_of(keys: set[str], aliases: pl.DataFrame, read_mentions: Read, read_pairs: Read) -> Part:
+    """What to merge for the entities `keys`.
+
+    An end that no mention declares exists by its relationships alone. It is merged again with its neighbors, as one of
+    these may have become a rare concept, and all its relationships are read wherever it is a neighbor.
+    """
+
+    def mentions_of(wanted: set[str]) -> pl.DataFrame:
+        return _resolved_in(wanted, read_mentions(_raw(wanted, aliases)), aliases, ["title_key"])
+
+    def pairs_of(wanted: set[str]) -> pl.DataFrame:
+        return _resolved_in(wanted, read_pairs(_raw(wanted, aliases)), aliases, _ENDS)
+
+    def neighbors(pairs: pl.DataFrame) -> set[str]:
+        return _names(pairs, aliases, _ENDS)
+
+    pairs = pairs_of(keys)
+    named = keys | neighbors(pairs)
+    mentions = mentions_of(named)
+    undeclared = named - keys - _names(mentions, aliases, ["title_key"])
+    if undeclared:
+        keys = keys | undeclared
+        pairs = pairs_of(keys)
+        named = keys | neighbors(pairs)
+        further = named - keys - _names(mentions_of(named), aliases, ["title_key"])
+        pairs = pairs_of(keys | further)
+        mentions = mentions_of(keys | neighbors(pairs))
+    return Part(keys, mentions, pairs)
+
+
+def _raw(keys: set[str], aliases: pl.DataFrame) -> pl.Series:
+    """The keys of mentions that may stand for `keys`."""
+    leading = aliases.filter(pl.col("accepted") & pl.col("title_key").is_in(list(keys)))["alias_key"]
+    return pl.Series("key", sorted(keys | set(leading)), dtype=pl.String)
+
+
+def _resolved_in(keys: set[str], rows: pl.DataFrame, aliases: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """The rows, as stored, of which a column stands for one of `keys`."""
+    resolved = apply_aliases(rows, aliases, columns)
+    is_in = resolved.select(pl.any_horizontal(pl.col(columns).is_in(list(keys)))).to_series()
+    return rows.filter(is_in)
+
+
+def _names(rows: pl.DataFrame, aliases: pl.DataFrame, columns: list[str]) -> set[str]:
+    resolved = apply_aliases(rows, aliases, columns)
+    return {name for column in columns for name in resolved[column].unique()} - {""}
+
+
+class Replacement(NamedTuple):
+    """Rows of entities and relationships without numbers, and the ids of the rows that they replace."""
+
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    entity_ids: pl.Series
+    relationship_ids: pl.Series
+
+
+def replacement(part: Part, merged: Graph, read_entities: Read, read_relationships: Read) -> Replacement:
+    """The rows to write: those of the part, and neighbors whose degree has changed with their relationships.
+
+    Args:
+        part, merged: what is merged again, and the graph of its mentions.
+        read_entities: the stored rows of ids. read_relationships: those with an end among ids.
+    """
+    ids = pl.Series("id", part.ids, dtype=pl.String)
+    touches = pl.any_horizontal(pl.col("source_id", "target_id").is_in(ids.implode()))
+    now, before = merged.relationships.filter(touches), read_relationships(ids)
+    difference = (
+        pl.concat([_ends(now, 1), _ends(before, -1)])
+        .group_by("id")
+        .agg(pl.col("difference").sum())
+        .join(ids.to_frame(), on="id", how="anti")
+    )
+    moved = difference.filter(pl.col("difference") != 0)
+    neighbors = (
+        read_entities(difference["id"])
+        .join(difference, on="id", how="left", maintain_order="left")
+        .with_columns(pl.col("degree") + pl.col("difference"))
+    )
+    entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
+    degree = pl.concat([entities.select("id", "degree"), neighbors.select("id", "degree")])
+    now = (
+        now.join(degree.select(source_id="id", combined="degree"), on="source_id", how="left", maintain_order="left")
+        .join(degree.select(target_id="id", other="degree"), on="target_id", how="left", maintain_order="left")
+        .with_columns(combined_degree=pl.col("combined") + pl.col("other"))
+    )
+    beyond = read_relationships(moved["id"]).filter(~touches)
+    for end in ("source_id", "target_id"):
+        beyond = beyond.join(moved.select(pl.col("id").alias(end), by="difference"), on=end, how="left")
+        beyond = beyond.with_columns(pl.col("combined_degree") + pl.col("by").fill_null(0)).drop("by")
+    columns = merged.relationships.columns
+    changed_neighbors = neighbors.filter(pl.col("difference") != 0).select(merged.entities.columns)
+    return Replacement(
+        pl.concat([entities, changed_neighbors]),
+        pl.concat([now.select(columns), beyond.select(columns)]),
+        pl.concat([ids, moved["id"]]),
+        pl.concat([now["id"], before["id"], beyond["id"]]).unique(),
+    )
+
+
+def _ends(relationships: pl.DataFrame, count: int) -> pl.DataFrame:
+    ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
+    return pl.DataFrame({"id": ends}).with_columns(difference=pl.lit(count, pl.Int64))

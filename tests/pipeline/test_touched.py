@@ -1,0 +1,84 @@
+"""Merging again what a change touches gives the graph that merging everything gives."""
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from graphrag_assets.pipeline.alias_decisions import with_decisions
+from graphrag_assets.pipeline.merging import Graph, merge
+from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, propose_aliases
+from graphrag_assets.pipeline.touched import part_of, replacement, touched_keys
+from tests.pipeline.frames import entity_mentions, relationship_mentions
+
+NAMES = ("Cyrus Field", "Field", "The Great Eastern", "Great Eastern", "cable", "cables", "Valentia", "Cyrus W. Field")
+TYPES = ("CONCEPT", "PERSON", "ORGANIZATION")
+units = st.sampled_from(("a#1", "a#2", "b#1", "c#1"))
+names = st.sampled_from(NAMES)
+texts = st.sampled_from(("It was laid.", "He came aboard.", ""))
+entities = st.frozensets(st.tuples(units, names, st.sampled_from(TYPES), texts), max_size=8)
+pairs = st.frozensets(st.tuples(units, names, names, st.sampled_from((1.0, 2.0))), max_size=6)
+facts = st.tuples(entities, pairs)
+decided = st.none() | st.tuples(st.none() | st.just("a"), names, names, st.booleans())
+
+
+def mentions_of(some: tuple[frozenset, frozenset]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return entity_mentions(*sorted(some[0])), relationship_mentions(*sorted(some[1]))
+
+
+def aliases_of(mentions: pl.DataFrame, decision: tuple | None) -> pl.DataFrame:
+    rows = []
+    if decision:
+        document, alias, stands_for, accepted = decision
+        rows = [(document, alias.lower(), stands_for.lower(), "user", accepted)]
+    return with_decisions(propose_aliases(mentions), pl.DataFrame(rows, schema=ALIAS_SCHEMA, orient="row"))
+
+
+def rows_with(frame: pl.DataFrame, *columns: str):
+    return lambda given: frame.filter(pl.any_horizontal(pl.col(columns).is_in(given.implode())))
+
+
+def changed_keys(before: pl.DataFrame, after: pl.DataFrame, *columns: str) -> set[str]:
+    in_both = {"on": before.columns, "how": "anti", "nulls_equal": True}
+    changed = pl.concat([before.join(after, **in_both), after.join(before, **in_both)])
+    return {key for column in columns for key in changed[column]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(facts, facts, decided, decided)
+def test_merging_what_changed_is_merging_everything(
+    before: tuple[frozenset, frozenset],
+    after: tuple[frozenset, frozenset],
+    first: tuple | None,
+    second: tuple | None,
+) -> None:
+    (mentions, related), (new_mentions, new_related) = mentions_of(before), mentions_of(after)
+    old_aliases, aliases = aliases_of(mentions, first), aliases_of(new_mentions, second)
+    stored = merge(mentions, related, old_aliases)
+    changed = changed_keys(mentions, new_mentions, "title_key") | changed_keys(
+        related, new_related, "source_key", "target_key"
+    )
+    part = part_of(
+        touched_keys(changed, old_aliases, aliases),
+        aliases,
+        rows_with(new_mentions, "title_key"),
+        rows_with(new_related, "source_key", "target_key"),
+    )
+    rows = replacement(
+        part,
+        merge(part.mentions, part.pairs, aliases),
+        rows_with(stored.entities, "id"),
+        rows_with(stored.relationships, "source_id", "target_id"),
+    )
+    made = Graph(
+        pl.concat([stored.entities.filter(~pl.col("id").is_in(rows.entity_ids.implode())), rows.entities]).sort("id"),
+        pl.concat(
+            [
+                stored.relationships.filter(~pl.col("id").is_in(rows.relationship_ids.implode())),
+                rows.relationships,
+            ]
+        ).sort("id"),
+    )
+    expected = merge(new_mentions, new_related, aliases)
+    assert_frame_equal(made.entities, expected.entities)
+    assert_frame_equal(made.relationships, expected.relationships)

@@ -192,7 +192,7 @@ _UNREADABLE = "The batch stays as it was indexed until all of its folders can be
 
 
 def _record_errors(index: Index, unreadable: Mapping[str, str]) -> None:
-    """Rows of index_errors for entries of the input folder that cannot be batches by their names, or cannot be listed."""
+    """Rows of index_errors for entries of the input folder that cannot be batches, or cannot be listed."""
     rows = [(name.name, name.error, name.hint) for name in index.input_folder.unusable_names()]
     rows += [(batch, error, _UNREADABLE) for batch, error in unreadable.items()]
     n_recorded = index.working.read("SELECT count(*) FROM index_errors WHERE stage = 'scan'").item()

@@ -187,7 +187,7 @@ def test_an_unreachable_object_store_is_one_sentence(monkeypatch):
 def test_an_address_without_a_server_is_one_sentence_with_the_remedy(project, monkeypatch, address):
     folder = InputFolder(address)
     for ask in (folder.batches, folder.unusable_names, lambda: folder.has("b"), lambda: list(folder.files("b"))):
-        with pytest.raises(InputError, match="cannot be read: .*Check the address, the network") as refused:
+        with pytest.raises(InputError, match=r"cannot be read: .*Check the address, the network") as refused:
             ask()
         assert "\n" not in str(refused.value)
     monkeypatch.setenv("GRAPHRAG_INPUT", address)
@@ -213,7 +213,7 @@ def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(
         project.write("two/b.txt", f"{TEXT} Robert Halpin was his chief officer.")
         found = scan_input(project.index)
         assert (found.due, found.unchanged) == (["two"], ["one"])
-        project.index_all()
+        project.index_all("two")
     assert project.sql("SELECT batch, source, stage FROM index_errors") == [("one", "one", "scan")]
     ((error, hint),) = project.sql("SELECT error, hint FROM index_errors")
     assert "Permission denied" in error

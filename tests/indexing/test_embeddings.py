@@ -1,0 +1,73 @@
+"""Embeddings of changed rows alone are those of all rows."""
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.indexing import embeddings
+from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.index import Index
+from tests.comparison import SENTENCES, index_all, index_at, no_settings
+
+ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    no_settings(monkeypatch)
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
+    made = index_at(tmp_path, monkeypatch)
+    for name, text in (("a/a.md", SENTENCES[:12]), ("a/b.md", SENTENCES[12:24]), ("b/c.md", SENTENCES[24:36])):
+        write(made, name, " ".join(text))
+    index_all(made)
+    return made
+
+
+def write(index: Index, name: str, text: str) -> None:
+    file = Path(index.settings.input_folder) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def texts_looked_at(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    seen: list[int] = []
+    fingerprinted = embeddings.embedding_texts
+
+    def counted(*given):
+        texts = fingerprinted(*given)
+        seen.append(texts.height)
+        return texts
+
+    monkeypatch.setattr(embeddings, "embedding_texts", counted)
+    return seen
+
+
+def forget_marks(index: Index) -> None:
+    with index.working.transaction() as connection:
+        connection.execute("DELETE FROM change_marks WHERE reader = 'embed_texts'")
+
+
+def test_an_edit_looks_at_the_texts_of_changed_rows_and_gives_the_vectors_of_all(index, monkeypatch) -> None:
+    seen = texts_looked_at(index, monkeypatch)
+    write(index, "a/a.md", " ".join([*SENTENCES[:6], "Cyrus Field was there.", *SENTENCES[7:12]]))
+    (Path(index.settings.input_folder) / "b/c.md").unlink()
+    index_all(index)
+    incremental = index.working.read(ROWS)
+    forget_marks(index)
+    assert update_embeddings(index, index.models(), "all").n_embedded == 0
+    assert index.working.read(ROWS).equals(incremental)
+    assert 0 < seen[0] < seen[1] == incremental.height
+
+
+def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
+    seen = texts_looked_at(index, monkeypatch)
+    update_embeddings(index, index.models(), "again")
+    assert seen == [0]
+
+
+def test_vectors_that_someone_deleted_are_made_again(index) -> None:
+    before = index.working.read(ROWS)
+    with index.working.transaction() as connection:
+        connection.execute("DELETE FROM embeddings WHERE kind = 'entity'")
+    update_embeddings(index, index.models(), "again")
+    assert index.working.read(ROWS).equals(before)

@@ -74,13 +74,16 @@ class Limits:
     async def turn(self, tokens: float = 0) -> float:
         """Wait until a request of so many tokens may start; returns the seconds waited.
 
+        Other calls may extend a pause again and again; after the time that one call may take, the request is sent.
+
         Raises:
             CircuitOpen: the circuit is open, or opens meanwhile.
         """
         began = self._clock()
         async with self.breaker.waiting():
             await self._limiter().acquire(tokens)
-            while (pause := self._paused_until - self._clock()) > 0:
+            last = self._clock() + self.options.deadline_seconds
+            while (pause := min(self._paused_until, last) - self._clock()) > 0:
                 # Jitter: not all calls that waited for the pause start at the same moment.
                 await asyncio.sleep(pause + random.uniform(0, self.options.backoff_seconds / 2))
         return self._clock() - began

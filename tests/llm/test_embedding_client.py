@@ -1,6 +1,7 @@
 """Embeddings against a real server."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.llm import provider
+from graphrag_assets.llm.backend import embedding_model
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import CircuitOpen, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
+from graphrag_assets.settings import Settings
 from graphrag_assets.text import encode
 from tests.llm.conftest import Lab, run
 from tests.openai_content import embedding_of
@@ -263,3 +266,16 @@ def test_stored_vectors_of_a_model_that_had_the_name_before_are_replaced(
     lab.server.requests.clear()
     run(lab.embedding().embed(["Ada", "Charles", "Mary"]))
     assert lab.server.requests == []
+
+
+def test_the_timeout_of_the_settings_holds_for_embeddings(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.server.seconds_per_text = 0.6
+    given = {"DATA": str(tmp_path), "EMBEDDING_MODEL": "openai/test-embedding", "EMBEDDING_BASE_URL": lab.server.url}
+    for name, value in {**given, "REQUEST_TIMEOUT": "0.2", "MAX_RETRIES": "0"}.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    with pytest.raises(RetriesExhausted, match="GRAPHRAG_REQUEST_TIMEOUT"):
+        run(embedding_model(Settings.load()).embed(["one"]))
+    monkeypatch.setenv("GRAPHRAG_REQUEST_TIMEOUT", "20")
+    assert run(embedding_model(Settings.load()).embed(["one"])).shape[0] == 1

@@ -116,6 +116,24 @@ def test_a_pause_is_never_longer_than_the_deadline_of_a_call() -> None:
     assert run(scenario()) >= 0.1
 
 
+def test_a_pause_that_others_extend_again_and_again_ends_with_the_deadline_of_a_call() -> None:
+    limits = Limits(LimitOptions(backoff_seconds=0.01, deadline_seconds=0.3))
+
+    async def extend() -> None:
+        while True:
+            limits.pause(3600)
+            await asyncio.sleep(0.02)
+
+    async def wait() -> float:
+        limits.pause(3600)
+        extending = asyncio.create_task(extend())
+        waited = await limits.turn()
+        extending.cancel()
+        return waited
+
+    assert 0.3 <= asyncio.run(asyncio.wait_for(wait(), 5)) < 2
+
+
 @pytest.mark.parametrize("reason", ["pause", "rate"])
 def test_an_opening_circuit_ends_waits_for_a_turn(reason: str) -> None:
     limits = Limits(LimitOptions(requests_per_minute=1))

@@ -274,7 +274,7 @@ SELECT 'claim-' || range AS id, range AS human_readable_id, e.title AS subject_i
 FROM range(getvariable('units')) JOIN entities e ON e.human_readable_id = popular(range, 6) % getvariable('n')
 ORDER BY subject_number, range;
 
-INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic')
+INSERT INTO publication VALUES (1, TIMESTAMP '2026-01-01', 'synthetic', 'synthetic', 1, 0)
 """
 
 

@@ -11,10 +11,11 @@ from graphrag_assets.masking import mask
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and line break, and those that change the direction of text."""
 _BARE = r"(?<=\w):(?=//)|(?<=\bwww)\."  # links that need no markup
-_MARKUP = re.compile(rf"[\\`*_\[\]|~!]|{_BARE}", re.IGNORECASE)
+_MARKUP = re.compile(rf"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)|!(?=\[)|{_BARE}", re.IGNORECASE)
 """What begins or ends markup within a line."""
 _ACTIVE = re.compile(rf"!(?=\[)|(?<=\])[(\[:]|{_BARE}", re.IGNORECASE)
 """What makes images and links."""
+_CHARACTER = re.compile(r"&(?=#?\w+;)")
 
 
 def printable(text: str) -> str:
@@ -50,7 +51,7 @@ def safe_markdown(text: str) -> str:
 
 
 def _without_html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    return _CHARACTER.sub("&amp;", text).replace("<", "&lt;")
 
 
 def literal_markdown(text: str) -> str:

@@ -166,7 +166,7 @@ def test_cost_is_shown_by_task_and_day(project, monkeypatch):
 
 
 def test_what_to_do_about_an_error_is_shown_to_its_end():
-    hint = "Save the file as UTF-8. " * 10
+    hint = " ".join(["Save the file as UTF-8."] * 10)
     row = {"source": "one/a.txt", "row_number": 3, "stage": "load", "error": "x" * 401, "hint": hint}
     shown = errors_metadata(IndexNames(), "skipped", pl.DataFrame([row]), "one")["skipped_rows"].value
     assert f"| one/a.txt | 3 | load | {'x' * 399}… | {hint} |" in shown

@@ -12,6 +12,7 @@ from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
+from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.invariants import INVARIANTS
 
 
@@ -34,10 +35,17 @@ class Check:
 
 
 def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
-    """The offending rows of each check, in order. All queries share one connection."""
+    """The offending rows of each check, in order. All queries share one connection.
+
+    When a blocking check fails, rows are wrong that the change log does not name: the next refresh derives everything.
+    """
     queries = {c.name: f"SELECT * FROM ({c.find}) ORDER BY ALL" for c in checks if isinstance(c.find, str)}
     rows = dict(zip(queries, index.working.read_all(*queries.values()) if queries else (), strict=True))
-    return [rows[c.name] if isinstance(c.find, str) else c.find(index) for c in checks]
+    found = [rows[c.name] if isinstance(c.find, str) else c.find(index) for c in checks]
+    if any(check.blocking and offending.height for check, offending in zip(checks, found, strict=True)):
+        with index.working.transaction() as connection:
+            remove_marks(connection)
+    return found
 
 
 def failed_blocking_checks(index: Index) -> list[Check]:

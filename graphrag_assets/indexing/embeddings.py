@@ -90,7 +90,7 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
             changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", found.changed.ids(*_TEXTS))
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
         record_stage(connection, run_id, "embed_texts", None, seconds, {"embeddings": changes}, "embeddings", used)
-        set_mark(connection, _READER, found.revision, made_with)
+        set_mark(connection, _READER, _TEXTS, found.revision, made_with)
     updated = StageResult({"embeddings": frame}, {"embeddings": changes}, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, new.height)
 

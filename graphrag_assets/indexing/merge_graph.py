@@ -41,6 +41,7 @@ CODE_VERSION = "2"
 
 _READER = "knowledge_graph"
 _MENTIONS = ("entity_mentions", "relationship_mentions")
+_READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE extractor <> '{schema.IMPORTED}'"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
@@ -99,7 +100,8 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         record_inputs(connection, "graph", inputs_of(inputs.batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
-            set_mark(connection, _READER, inputs.revision, _made_with(index, models, aliases))
+            made_with = _made_with(index, models, aliases)
+            set_mark(connection, _READER, _READ, inputs.revision, made_with)
     by_name = {table.name: frame for table, frame in frames.items()}
     return StageResult(by_name, changes, models.usage, time.monotonic() - started, pruned)
 
@@ -110,7 +112,7 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         changed = None
         if not from_scratch and _pruning(index) == PruningOptions():
             made_with = _made_with(index, models, aliases)
-            changed = changes_since_mark(connection, _READER, (*NUMBERED, *_MENTIONS), made_with)
+            changed = changes_since_mark(connection, _READER, _READ, made_with)
         mentions_changed = changed is None or len(changed.ids(*_MENTIONS))
         own, batches = connection.sql(_OWN).pl() if mentions_changed else None, connection.sql(_BATCHES).pl()
         return _Inputs(own, aliases, batches, changed, changed.revision if changed else last_revision(connection))

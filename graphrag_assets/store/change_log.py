@@ -116,18 +116,26 @@ def changes_since_mark(
     return None if rows["id"].null_count() else Changed(last_revision(connection), rows)
 
 
-def set_mark(connection: duckdb.DuckDBPyConnection, reader: str, revision: int, made_with: str = "") -> None:
-    """Set the mark of `reader`, and delete the changes that all readers have seen."""
+def set_mark(
+    connection: duckdb.DuckDBPyConnection, reader: str, tables: Collection[str], revision: int, made_with: str = ""
+) -> None:
+    """Set the mark of `reader`, which reads `tables`; delete the changes that all readers of their table have seen.
+
+    The log names what documents name, so it keeps nothing longer than needed.
+    """
     if _written_past(connection):
         remove_marks(connection)  # the others do not know it either
     if not _has_marks(connection):
         connection.execute(f"DELETE FROM logged_counts; INSERT INTO logged_counts {_COUNTS}")
     connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
     connection.execute(
-        "INSERT INTO change_marks VALUES ($reader, $revision, $made_with)",
-        {"reader": reader, "revision": revision, "made_with": made_with},
+        "INSERT INTO change_marks VALUES ($reader, $revision, $made_with, $tables)",
+        {"reader": reader, "revision": revision, "made_with": made_with, "tables": list(tables)},
     )
-    connection.execute("DELETE FROM changed_rows WHERE revision <= (SELECT min(revision) FROM change_marks)")
+    connection.execute(
+        "DELETE FROM changed_rows c WHERE NOT EXISTS "
+        "(FROM change_marks m WHERE list_contains(m.tables, c.table_name) AND m.revision < c.revision)"
+    )
 
 
 def _written_past(connection: duckdb.DuckDBPyConnection) -> bool:

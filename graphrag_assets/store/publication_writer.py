@@ -119,7 +119,7 @@ def _publish(
     point_to(index_folder, number)
     with working.transaction() as connection:
         record(connection, "publications", made)
-        set_mark(connection, _READER, revision, _made_with(number))
+        set_mark(connection, _READER, LOGGED, revision, _made_with(number))
     for old in kept_publications(index_folder)[:-keep]:
         publication_file(index_folder, old).unlink(missing_ok=True)
     return Publication(number, path, True, rows)

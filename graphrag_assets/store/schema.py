@@ -516,6 +516,7 @@ CHANGE_MARKS = table(
     ("reader", "VARCHAR", "A stage, or publication."),
     ("revision", "BIGINT", "The last write that it has seen."),
     ("made_with", "VARCHAR", "Hash of settings and code; with others, everything is derived anew."),
+    ("tables", "VARCHAR[]", "The tables whose changes it reads."),
 )
 
 LOGGED_COUNTS = table(

@@ -11,6 +11,7 @@ pytest.importorskip("playwright", reason="Playwright is not installed: pip insta
 
 from playwright.sync_api import expect
 
+from graphrag_assets.explorer.page import write_page
 from tests.browsers import WHY_NOT
 
 expect.set_options(timeout=60_000)
@@ -224,6 +225,7 @@ Captain James Anderson met Cyrus <b>Field</b> at <a href="javascript:window.hack
 def test_markup_in_documents_is_text(project, open_page):
     project.write("a/<img src=x>.md", MARKUP)
     index_with_command_line(project)
+    write_page(project.root / "index")
     page = open_page(project.root / "index" / "explorer.html")
     for tab in ("Entities", "Communities", "Claims", "Documents"):
         page.get_by_role("tab", name=tab).click()

@@ -23,7 +23,7 @@ DOCUMENTS = {
     "a/one.txt": "Captain James Anderson commanded the Great Eastern. Cyrus Field sailed with Samuel Canning to Newfoundland.",
     "b/two.txt": "William Thomson read the signals. Cyrus Field met William Thomson in Valentia.",
 }
-FREE = (8, 50, 100, 200, 400, 800, 1600, 3200, 100_000)
+FREE = (8, 50, 100, 200, 400, 600, 800, 1200, 1600, 2400, 3200, 100_000)
 """Kilobytes that each run finds free."""
 FULL = re.compile(
     r"The disk is full: (scan_input|index_batch of '[ab]'|knowledge_graph|detect_communities|write_community_reports"

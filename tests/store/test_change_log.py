@@ -26,7 +26,7 @@ def write(working: WorkingDatabase, frame: pl.DataFrame) -> None:
 
 def mark(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> None:
     with working.transaction() as connection:
-        set_mark(connection, reader, last_revision(connection), made_with)
+        set_mark(connection, reader, ["entity_positions"], last_revision(connection), made_with)
 
 
 def changed(working: WorkingDatabase, reader: str = "reader", made_with: str = "") -> list[str] | None:

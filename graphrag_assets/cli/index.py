@@ -29,8 +29,6 @@ from graphrag_assets.store.publications import state_in_words
 if TYPE_CHECKING:
     from graphrag_assets.defs.runs import IndexRun
 
-console = Console()
-
 
 def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
     """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
@@ -39,7 +37,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
         InputError: the input folder cannot be read, is not the one of this index, or has no such batch; an import
             is unfinished.
     """
-    started = time.monotonic()
+    started, console = time.monotonic(), Console()
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
     index = Index.from_environment()
@@ -59,7 +57,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
         runs = execute(index, found, todo, console)
         published = published_by(runs[-1])
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
-    _summarize(index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
+    _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.print(Text(state_in_words(index.settings.index_folder, *published)), soft_wrap=True)
     return all(run.result.success for run in runs)
@@ -86,6 +84,7 @@ def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: boo
 
 
 def _summarize(
+    console: Console,
     index: Index,
     runs: "Sequence[IndexRun]",
     todo: list[str],
@@ -97,7 +96,7 @@ def _summarize(
     run_ids = [run.result.run_id for run in runs]
     if todo:
         print_rows(console, index.working)
-        _print_stages(index, run_ids)
+        _print_stages(console, index, run_ids)
     if bill := bill_of(index, run_ids):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
@@ -126,7 +125,7 @@ def _summarize(
         console.print(NOT_PUBLISHED, highlight=False, soft_wrap=True)
 
 
-def _print_stages(index: Index, run_ids: list[str]) -> None:
+def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
     stages = index.working.read(
         "SELECT stage, sum(rows)::BIGINT AS n, sum(inserted)::BIGINT, sum(deleted)::BIGINT, "
         "round(sum(seconds), 1), round(n / sum(seconds))::BIGINT "

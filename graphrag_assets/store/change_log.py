@@ -130,7 +130,7 @@ def set_mark(
     connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
     connection.execute(
         "INSERT INTO change_marks VALUES ($reader, $revision, $made_with, $tables)",
-        {"reader": reader, "revision": revision, "made_with": made_with, "tables": list(tables)},
+        {"reader": reader, "revision": revision, "made_with": made_with, "tables": sorted(tables)},
     )
     connection.execute(
         "DELETE FROM changed_rows c WHERE NOT EXISTS "

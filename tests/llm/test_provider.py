@@ -79,6 +79,8 @@ def test_callbacks_set_in_litellm_hear_of_every_call(lab: Lab, monkeypatch: pyte
         async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
             heard.append(response_obj.choices[0].message.content)
 
+    for callbacks in ("success_callback", "failure_callback", "_async_success_callback", "_async_failure_callback"):
+        monkeypatch.setattr(litellm, callbacks, [])  # litellm adds the listener to these, for all later calls
     monkeypatch.setattr(litellm, "callbacks", [Listener()])
 
     async def ask() -> Reply:

@@ -17,7 +17,7 @@ from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
-from graphrag_assets.store.publication_content import Made, Source, fill, start_empty, vector_dimensions
+from graphrag_assets.store.publication_content import Made, Source, fill, reading, start_empty, vector_dimensions
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.schema import Table, identifier
@@ -125,7 +125,9 @@ def assert_published(index: Index) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         copy, expected = Source(Path(scratch) / "working.duckdb"), Path(scratch) / "expected.duckdb"
         index.working.copy_to(copy.path)
-        start_empty(Path(scratch), copy, vector_dimensions(copy), expected)
+        with reading(copy) as connection:
+            dimensions = vector_dimensions(connection)
+        start_empty(Path(scratch), copy, dimensions, expected)
         fill(copy, expected, Made(0, "", 0), None)
         with duckdb.connect() as connection:
             connection.execute(f"ATTACH '{folder / STABLE_NAME}' AS made (READ_ONLY)")

@@ -150,7 +150,7 @@ def update(
             connection, "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given", given=changed.rows
         )
         connection.execute(_FIND_TOUCHED)
-        if _is_much(connection) or not _same_dimensions(connection):
+        if _touches_much(connection) or not _same_dimensions(connection):
             return None
         before = searched_before(connection)
         connection.execute(_PUBLISH)
@@ -165,7 +165,14 @@ def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("".join(f"CREATE TEMP TABLE touched_{name} (id VARCHAR);" for name in _TOUCHED))
 
 
-def _is_much(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_much(connection: duckdb.DuckDBPyConnection, changed: Changed) -> bool:
+    """Whether the logged changes alone are too many to bring a publication up to date by them."""
+    counts = ", ".join(f"(SELECT count(*) FROM {name})" for name in _WEIGHED)
+    ((*present,),) = connection.execute(f"SELECT {counts}").fetchall()
+    return changed.ids(*_WEIGHED).len() > MOST_CHANGED * sum(present)
+
+
+def _touches_much(connection: duckdb.DuckDBPyConnection) -> bool:
     counts = ", ".join(f"(SELECT count(*) FROM touched_{n}), (SELECT count(*) FROM working.{n})" for n in _WEIGHED)
     ((*found,),) = connection.execute(f"SELECT {counts}").fetchall()
     return sum(found[::2]) > MOST_CHANGED * sum(found[1::2])
@@ -251,37 +258,44 @@ _WHOLE = {
 """By table, what is read of the working database, records of runs excluded; the rest is derived."""
 
 
-def content_digest(source: Source, before: str | None = None, changed: Changed | None = None) -> str:
+@contextlib.contextmanager
+def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that reads a copy of the working database."""
+    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
+        yield connection
+
+
+def content_digest(
+    connection: duckdb.DuckDBPyConnection, before: str | None = None, changed: Changed | None = None
+) -> str:
     """One hash over the shape of a publication and all rows it is made from, in any order.
 
     It reads the working database only: detecting that nothing has changed builds nothing. With the digest `before` the
     logged changes, tables that are logged are not read.
     """
-    rest = _sums(source, _WHOLE)
-    rows = before.partition("-")[0] if before and changed else _sums(source, _BY_ROW)
+    rest = _sums(connection, _WHOLE)
+    rows = before.partition("-")[0] if before and changed else _sums(connection, _BY_ROW)
     if before and changed and changed.rows.height:
         rows = stable_id("content", rows, changed.revision)
     return f"{rows}-{rest}"
 
 
-def _sums(source: Source, tables: Mapping[str, str]) -> str:
+def _sums(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> str:
     # The sum of row hashes does not depend on the order of rows; positions tell the tables apart.
     parts = " UNION ALL ".join(
         f"SELECT {place} AS place, sum(md5_number_lower(t::VARCHAR)::HUGEINT) AS total FROM ({relation}) AS t"
         for place, relation in enumerate(tables.values())
     )
-    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
-        ((digest,),) = connection.execute(
-            f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
-            {"shape": publication_shape()},
-        ).fetchall()
+    ((digest,),) = connection.execute(
+        f"SELECT md5($shape || string_agg(place || ':' || total, ',' ORDER BY place)) FROM ({parts})",
+        {"shape": publication_shape()},
+    ).fetchall()
     return str(digest)
 
 
-def vector_dimensions(source: Source) -> int:
-    """Dimensions of the vectors in a copy of the working database; 1 if there are none."""
-    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
-        ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
+def vector_dimensions(connection: duckdb.DuckDBPyConnection) -> int:
+    """Dimensions of the vectors in the working database; 1 if there are none."""
+    ((dimensions,),) = connection.execute("SELECT max(len(vector)) FROM embeddings").fetchall()
     return dimensions or 1
 
 

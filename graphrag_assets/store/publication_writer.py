@@ -22,13 +22,12 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.languages import language_of
 from graphrag_assets.store.change_log import (
     LOGGED,
-    Changed,
     changes_since_mark,
     last_revision,
     remove_marks,
     set_mark,
 )
-from graphrag_assets.store.connections import NO_EXTENSIONS, execute_with
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
@@ -38,7 +37,9 @@ from graphrag_assets.store.publication_content import (
     Source,
     content_digest,
     fill,
+    is_much,
     publication_shape,
+    reading,
     record,
     start_empty,
     update,
@@ -98,24 +99,28 @@ def _publish(
         copy, draft = Source(drafts / "working.duckdb", working.limits), drafts / "graphrag.duckdb"
         working.copy_to(copy.path)
         last = None if always else _recorded(working, newest)
-        changed = _changed(copy.path, newest) if last else None
-        digest = content_digest(copy, last.digest if last else None, changed)
+        with reading(copy) as connection:
+            revision = last_revision(connection)
+            changed = changes_since_mark(connection, _READER, LOGGED, _made_with(newest)) if last else None
+            digest = content_digest(connection, last.digest if last else None, changed)
+            grows = changed is not None and not is_much(connection, changed)
         if last and last.digest == digest and (found := _whole(index_folder, kept)):
             return found
         made = rows = None
-        if last and changed and _may_grow(publication_file(index_folder, newest), last):
+        if last and changed and grows and _may_grow(publication_file(index_folder, newest), last):
             shutil.copyfile(publication_file(index_folder, newest), draft)
             made = last._replace(number=number, digest=digest)
             rows = update(copy, draft, made, llm_calls, changed)
         if made is None or rows is None:
-            made = Made(number, content_digest(copy), number)
-            start_empty(index_folder, copy, vector_dimensions(copy), draft)
+            with reading(copy) as connection:
+                made = Made(number, content_digest(connection), number)
+                dimensions = vector_dimensions(connection)
+            start_empty(index_folder, copy, dimensions, draft)
             rows = fill(copy, draft, made, llm_calls)
             made = made._replace(base_bytes=draft.stat().st_size)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         move_into_place(draft, path)
-        revision = _last_revision(copy.path)
     point_to(index_folder, number)
     with working.transaction() as connection:
         record(connection, "publications", made)
@@ -131,17 +136,6 @@ _READER = "publication"
 def _made_with(number: int) -> str:
     """What changes are logged against: the newest publication, the shape of its tables, and what fills them."""
     return f"{number} {publication_shape()} {__version__}"
-
-
-def _changed(copy: Path, newest: int) -> Changed | None:
-    """The changes since the newest publication; None if they are not known."""
-    with duckdb.connect(str(copy), read_only=True, config=dict(NO_EXTENSIONS)) as connection:
-        return changes_since_mark(connection, _READER, LOGGED, _made_with(newest))
-
-
-def _last_revision(copy: Path) -> int:
-    with duckdb.connect(str(copy), read_only=True, config=dict(NO_EXTENSIONS)) as connection:
-        return last_revision(connection)
 
 
 def _may_grow(newest: Path, last: Made) -> bool:

@@ -323,23 +323,28 @@ def _replace(
     create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
     execute_with(connection, create, given=frame.select(table.column_names))
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE gone AS ((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
-        f"UNION SELECT {columns} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
-        parameters,
-    )
-    restriction = scope or "WHERE true"
-    deleted = _count(
+    n_gone = _count(
         connection.execute(
-            f"DELETE FROM {name} AS old {restriction} AND EXISTS (SELECT 1 FROM gone WHERE {same_key})", parameters
+            f"CREATE OR REPLACE TEMP TABLE gone AS ((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
+            f"UNION SELECT {columns} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
+            parameters,
         )
     )
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE arrived AS (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})",
-        parameters,
+    deleted = 0
+    if n_gone:
+        restriction = scope or "WHERE true"
+        delete = f"DELETE FROM {name} AS old {restriction} AND EXISTS (SELECT 1 FROM gone WHERE {same_key})"
+        deleted = _count(connection.execute(delete, parameters))
+    inserted = _count(
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE arrived AS (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})",
+            parameters,
+        )
     )
-    inserted = _count(connection.execute(f"INSERT INTO {name} BY NAME FROM arrived"))
-    log_changes(connection, table, "(FROM gone UNION ALL FROM arrived)")
+    if inserted:
+        connection.execute(f"INSERT INTO {name} BY NAME FROM arrived")
+    if n_gone or inserted:
+        log_changes(connection, table, "(FROM gone UNION ALL FROM arrived)")
     return Changes(frame.height, inserted, deleted)
 
 

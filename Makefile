@@ -4,13 +4,14 @@ BIN := .venv/bin
 # Dagster announces successors of its commands at each start.
 export PYTHONWARNINGS := ignore::FutureWarning
 
-.PHONY: help install install-dev demo dev test test-all soak check docs bench constraints clean
+.PHONY: help install install-dev demo dev test test-all test-long soak check docs bench constraints clean
 
 help:
 	@echo "make demo    index data/input and ask two questions"
 	@echo "make dev     the Dagster UI on http://127.0.0.1:3000"
 	@echo "make test    the quick tests, on all cores (under six minutes on two)"
-	@echo "make test-all  all tests: with a browser, servers, killed processes and more random examples (about fifteen minutes)"
+	@echo "make test-all  also with a browser, servers and killed processes (under twelve minutes): what must pass before a change lands"
+	@echo "make test-long  all tests, with more random examples (half an hour to an hour): before a release"
 	@echo "make soak    random histories, kill -9, hostile inputs and servers, for an hour; SOAK_MINUTES=8 make soak: shorter"
 	@echo "make check   formatting, lint, types, definitions"
 	@echo "make docs    the documentation as a site, in build/site"
@@ -57,9 +58,12 @@ dev: .venv/.installed
 PYTEST = $(BIN)/python -m pytest --dist worksteal -n $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
 
 test: .venv/.installed-dev
-	$(PYTEST) -m "not extended"
+	$(PYTEST) -m "not extended and not long"
 
 test-all: .venv/.installed-dev
+	$(PYTEST) -m "not long"
+
+test-long: .venv/.installed-dev
 	$(PYTEST) --hypothesis-profile thorough
 
 # What it does is in tests/soak/__main__.py. SOAK_SEED repeats an earlier one.

@@ -128,8 +128,8 @@ def _of_environment() -> Iterator[str]:
             continue
         if "://" in value:
             yield from _parts_of_url(value)
-        is_path = os.path.exists(value)  # noqa: PTH110  (`Path` refuses long names)
-        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST and not is_path:
+        named_secret = _SECRET_NAME.search(name) and len(value) >= _SHORTEST
+        if named_secret and not os.path.exists(value):  # noqa: PTH110  (`Path` refuses long names)
             yield value
             # connection strings: AccountName=…;AccountKey=…
             yield from (part for part in re.split(r";\w+=", value) if ";" in value and len(part) >= _SHORTEST)

@@ -33,15 +33,15 @@ TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
 SAMPLE_INPUT = Path(__file__).resolve().parents[1] / "data" / "input"
 
-# `make test-all` asks for the thorough profile. No deadlines: the first example of a test loads models and tokenizers.
+# `make test-long` asks for the thorough profile. No deadlines: the first example of a test loads models and tokenizers.
 settings.register_profile("fast", max_examples=25, deadline=None)
 settings.register_profile("thorough", max_examples=50, deadline=None)
 settings.load_profile("fast")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Extended tests run first: at the end, a long one would keep the other processes waiting."""
-    items.sort(key=lambda item: item.get_closest_marker("extended") is None)
+    """Slow tests run first: at the end, one would keep the other processes waiting."""
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("extended", "long"))))
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from tests.cli import run_command
 TEXT = "Captain James Anderson commanded the Great Eastern in 1865. Cyrus Field sailed in the Great Eastern too.\n"
 
 
+@pytest.mark.long
 def test_index_then_status_then_query(project):
     def run_process(*arguments: str) -> str:
         command = [sys.executable, "-m", "graphrag_assets", *arguments]
@@ -44,7 +45,7 @@ def test_a_second_index_does_nothing_and_an_edit_indexes_its_batch_only(start_wi
     assert project.sql("SELECT DISTINCT batch FROM text_units") == [("two",)]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_index_reports_documents_without_names_for_the_embedded_default(project):
     project.write("one/a.txt", TEXT)
     project.write("two/b.txt", "客户抱怨送货延迟。公司承诺退款。")
@@ -56,7 +57,7 @@ def test_index_reports_documents_without_names_for_the_embedded_default(project)
     assert "finds no names" not in run_command("index")
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_empty_input_folder_is_reported(project):
     project.input.mkdir(exist_ok=True)
     assert f"The input folder {project.input} is empty." in run_command("index")
@@ -64,6 +65,7 @@ def test_empty_input_folder_is_reported(project):
     assert "is empty" not in run_command("index")
 
 
+@pytest.mark.long
 def test_another_input_folder_and_a_single_batch(project, tmp_path):
     folder = tmp_path / "elsewhere"
     for batch in ("x", "y"):
@@ -97,7 +99,7 @@ def test_status_of_an_empty_project_says_what_to_do(project):
     assert "graphrag-assets index" in run_command("status")
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
     import dagster as dg
 
@@ -110,7 +112,7 @@ def test_runs_are_recorded_for_the_ui_when_dagster_home_is_set(project):
         assert instance.get_latest_materialization_event(dg.AssetKey("publication")) is not None
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
     project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:
@@ -123,6 +125,7 @@ def test_a_failed_text_unit_is_tried_again_by_the_next_index(start_with):
     assert project.index.working.read("SELECT count(*) FROM text_units WHERE extractor IS NULL").item() == 0
 
 
+@pytest.mark.long
 def test_unreachable_model_server_is_reported(project):
     project.write("one/a.txt", TEXT)
     nobody = {"GRAPHRAG_CHAT_MODEL": "openai/model", "GRAPHRAG_CHAT_BASE_URL": "http://127.0.0.1:9/v1"}
@@ -133,6 +136,7 @@ def test_unreachable_model_server_is_reported(project):
     assert "0 of 1 text units" in printed
 
 
+@pytest.mark.long
 def test_another_input_folder_does_not_replace_the_index_without_the_option(start_with, tmp_path):
     project = start_with({"one/a.txt": TEXT})
     (tmp_path / "other").mkdir()
@@ -145,6 +149,7 @@ def test_another_input_folder_does_not_replace_the_index_without_the_option(star
     assert project.sql("SELECT source FROM documents") == [("b.txt",)]
 
 
+@pytest.mark.long
 def test_names_with_markup_are_shown_as_they_are(project):
     project.write("a[b]*.csv", "[/i],a\n1,2\n")
     project.write("[bold]good.txt", TEXT)
@@ -155,6 +160,7 @@ def test_names_with_markup_are_shown_as_they_are(project):
     assert "No batch '[/zz]'" in run_command("index", "--batch", "[/zz]", status=1)
 
 
+@pytest.mark.long
 def test_failed_check_is_not_reported_as_published(start_with):
     project = start_with({"one/a.txt": TEXT})
     with project.index.working.transaction() as connection:

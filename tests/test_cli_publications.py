@@ -59,6 +59,7 @@ def test_publications_lists_kept_publications_and_marks_the_current_one(changed)
     assert "current" in lines[1]
 
 
+@pytest.mark.long
 def test_diff_describes_changes_between_the_last_two(changed):
     printed = call("diff")
     assert "Publication 1 (" in printed
@@ -93,6 +94,7 @@ def test_diff_as_sql_runs_in_a_plain_connection(changed):
             assert connection.execute(f"SELECT count(*) FROM changed_{view}").fetchone() > (0,)
 
 
+@pytest.mark.long
 def test_rollback_switches_readers_until_a_new_publication(changed):
     rag = GraphRAG(changed.root / "index")
     assert rag.sql("SELECT count(*) FROM entities WHERE title = 'William Thomson'").item() == 0
@@ -111,6 +113,7 @@ def test_missing_publication_is_a_one_line_error(changed):
     assert "There is no publication 'yesterday'" in call("diff", "yesterday", status=1)
 
 
+@pytest.mark.extended
 def test_without_two_publications_there_is_nothing_to_compare(project):
     assert "Nothing is published" in call("publications")
     assert "Nothing is published" in call("diff", status=1)

@@ -28,6 +28,7 @@ def test_the_readmes_query_for_skipped_input_runs(sample_index):
     assert sample_index.sql(query) == []
 
 
+@pytest.mark.extended
 def test_the_readmes_python_runs(sample_index, monkeypatch, capsys):
     monkeypatch.setenv("GRAPHRAG_DATA", str(sample_index.root))
     (code,) = blocks("README.md", "python")
@@ -42,6 +43,7 @@ def test_the_queries_on_spend_run(sample_index, query):
     assert sample_index.sql(query) == []  # no model was called
 
 
+@pytest.mark.long
 def test_cost_preview_prints_the_output_in_its_guide(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("GRAPHRAG_")]:
         monkeypatch.delenv(name)
@@ -62,6 +64,7 @@ def test_every_setting_is_documented_with_its_default():
         assert f"`GRAPHRAG_{name.upper()}` | `{field.default}` | {field.description} |" in text
 
 
+@pytest.mark.long
 def test_the_settings_of_a_run_shown_for_the_launchpad_are_accepted(project):
     (shown,) = blocks("docs/settings.md", "yaml")
     (project.input / "a.txt").write_text("Cyrus Field met William Thomson in Valentia.")

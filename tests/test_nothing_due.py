@@ -40,6 +40,7 @@ def runs(project) -> int:
     return project.index.working.read("SELECT count(DISTINCT run_id) FROM index_runs").item()
 
 
+@pytest.mark.long
 def test_nothing_due_imports_no_dagster_and_records_no_run(done):
     before = runs(done)
     printed = subprocess.run(
@@ -80,6 +81,7 @@ def stage_run_alone(project, _):
     project.run("refresh_graph")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [
@@ -104,11 +106,13 @@ def test_what_makes_a_run_due_and_that_the_run_ends_it(done, monkeypatch, change
     assert is_up_to_date(done)
 
 
+@pytest.mark.long
 def test_a_batch_named_or_all_of_them_are_indexed_although_nothing_is_due(done):
     assert "1 indexed, 1 unchanged" in run_command("index", "--batch", "one")
     assert "2 indexed, 0 unchanged" in run_command("index", "--all")
 
 
+@pytest.mark.long
 def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
     done.write("two/b.txt", TEXT + "Robert Halpin was his chief officer.\n")
     run_command("index")
@@ -124,6 +128,7 @@ def test_pointer_and_link_are_mended_and_a_rollback_stays(done):
     assert current_number(folder) == 1
 
 
+@pytest.mark.extended
 def test_a_refresh_with_a_failed_answer_or_beside_another_run_is_not_recorded(done):
     index = done.index
     digest = refresh_digest(index)

@@ -115,7 +115,7 @@ def test_the_context_of_local_search_joins_documents_for_questions_over_several(
     assert len(found) >= 0.8 * len(hops), [i["question"] for i in hops if i["question"] not in found]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_small_local_context_contains_the_answers(sample_index):
     held = [answers_held(GraphRAG(sample_index.root / "index"), tokens) for tokens in (1_000, 1_500, 2_000)]
     assert min(sum(of_size["fact"]) for of_size in held) >= 20

@@ -76,6 +76,7 @@ def titles(project) -> set[str]:
     return {row[0] for row in project.sql("SELECT title FROM entities")}
 
 
+@pytest.mark.long
 def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
     assert settle(watched) == [[("index_batches", "a"), ("index_batches", "b")], [("refresh_graph", None)]]
     assert "Cyrus Field" in titles(watched)
@@ -89,6 +90,7 @@ def test_a_tick_without_a_change_writes_nothing(at_rest):
     assert database.read_bytes() == before
 
 
+@pytest.mark.long
 def test_an_edit_indexes_its_batch_alone(at_rest):
     at_rest.write("b/text.txt", "Robert Halpin sailed from Valentia with Daniel Gooch.")
     assert settle(at_rest) == [[("index_batches", "b")], [("refresh_graph", None)]]
@@ -96,6 +98,7 @@ def test_an_edit_indexes_its_batch_alone(at_rest):
     assert "Samuel Canning" not in titles(at_rest)
 
 
+@pytest.mark.long
 def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(at_rest):
     (at_rest.input / "b/text.txt").unlink()
     (at_rest.input / "b").rmdir()
@@ -104,7 +107,7 @@ def test_a_deleted_batch_leaves_the_index_and_then_its_partition_goes(at_rest):
     assert at_rest.instance.get_dynamic_partitions("document_batches") == ["a"]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_content_that_comes_back_is_indexed_again(at_rest):
     for text in ("Robert Halpin sailed from Valentia.", TEXT.replace("Field", "Canning")):
         at_rest.write("b/text.txt", text)
@@ -112,6 +115,7 @@ def test_content_that_comes_back_is_indexed_again(at_rest):
     assert "Robert Halpin" not in titles(at_rest)
 
 
+@pytest.mark.long
 def test_a_renamed_batch_is_one_gone_and_one_new(at_rest):
     (at_rest.input / "b").rename(at_rest.input / "c")
     assert settle(at_rest)[0] == [("index_batches", "b"), ("index_batches", "c")]
@@ -171,6 +175,7 @@ def test_the_sensor_alone_tries_failed_runs_again(watched):
     assert {request.tags["dagster/max_retries"] for request in first.run_requests} == {"0"}
 
 
+@pytest.mark.extended
 def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
     poison(monkeypatch, RuntimeError("poison"))
     launch_with_b_failing(watched)
@@ -181,7 +186,7 @@ def test_a_failed_batch_does_not_hold_up_the_others(watched, monkeypatch):
     assert asked(tick(watched)) == []  # it waits before it tries b again
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_batch_that_lands_while_the_graph_is_made_is_carried_on(at_rest, monkeypatch):
     import graphrag_assets.indexing.merge_graph as graph
 
@@ -298,7 +303,7 @@ def test_requests_are_found_again_by_their_tag(watched):
     assert all(request.tags[IndexNames().request_tag] in request.run_key for request in result.run_requests)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_remote_folder_is_watched_like_a_local_one(project, monkeypatch):
     from upath import UPath
 

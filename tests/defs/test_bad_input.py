@@ -59,7 +59,7 @@ def test_documents_with_the_same_text_are_two_documents_with_separate_units(mess
     assert twins == [(2, 2)]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_repaired_file_leaves_index_errors_and_the_others_keep_their_first_seen(mess):
     mess.index_all()
     seen = "SELECT source, first_seen FROM index_errors ORDER BY source"
@@ -85,6 +85,7 @@ def test_an_empty_input_folder_publishes_an_empty_index(project):
     assert project.sql("SELECT count(*) FROM entities") == [(0,)]
 
 
+@pytest.mark.extended
 def test_a_batch_whose_name_cannot_be_a_partition_key_is_reported(project):
     project.write("good.txt", GOOD)
     project.write("bad...name.txt", GOOD)
@@ -93,6 +94,7 @@ def test_a_batch_whose_name_cannot_be_a_partition_key_is_reported(project):
     assert project.sql("SELECT source FROM documents") == [("good.txt",)]
 
 
+@pytest.mark.long
 def test_missing_input_folder_is_an_error_and_deletes_nothing(start_with):
     project = start_with({"good.txt": GOOD})
     project.input.rename(project.root / "moved")

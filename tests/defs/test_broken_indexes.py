@@ -165,6 +165,7 @@ def test_broken_index_fails_its_check_with_the_row_and_the_remedy(copy, name):
         assert not (copy.root / "index" / "CURRENT").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "job"),
     [

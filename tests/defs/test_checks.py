@@ -31,6 +31,7 @@ def corrupt(project, statement: str) -> None:
         connection.execute(statement)
 
 
+@pytest.mark.extended
 def test_all_checks_pass_on_a_good_index(indexed):
     result = indexed.run("refresh_graph")
     evaluations = result.get_asset_check_evaluations()
@@ -56,6 +57,7 @@ def test_a_report_of_an_older_graph_is_found(indexed):
     assert "reports_are_current" in failing(indexed)
 
 
+@pytest.mark.long
 def test_a_blocking_failure_keeps_the_publication_as_it_is(indexed):
     before = indexed.sql("SELECT content_digest FROM publication")
     indexed.write("one/b.txt", "Robert Halpin met Daniel Gooch in London.")

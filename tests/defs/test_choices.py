@@ -93,6 +93,7 @@ def test_the_former_switch_of_claims_is_named(project, monkeypatch):
         Settings.load()
 
 
+@pytest.mark.long
 def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_units(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
     planned = dict(plan_index(modelled.index).by_task.select("task", "calls").iter_rows())
@@ -116,6 +117,7 @@ def test_fast_indexing_extracts_without_a_model_and_writes_reports_from_text_uni
     assert all("Liverpool" in str(request.body["messages"]) for request in server.chats)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("extraction", "claims", "asked", "extractor", "n_claims"),
     [
@@ -140,6 +142,7 @@ def test_entities_and_claims_are_chosen_separately(
     assert modelled.sql("SELECT DISTINCT model FROM community_reports") == [(REPORTER,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("setting", "value", "asked"),
     [
@@ -163,6 +166,7 @@ def test_only_what_a_choice_concerns_is_done_again(indexed, server, monkeypatch,
     assert (contents(indexed)["entity_mentions"] == mentions) == (setting != "CLAIM_DESCRIPTION")
 
 
+@pytest.mark.long
 def test_status_and_plan_name_the_method(modelled, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_METHOD", "fast")
     method = "fast (extraction: embedded, summaries: embedded, reports: model, claims: embedded)"
@@ -172,6 +176,7 @@ def test_status_and_plan_name_the_method(modelled, monkeypatch):
     assert "Method: embedded (" in run_command("status")
 
 
+@pytest.mark.long
 def test_each_task_uses_its_own_model_and_parameters(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EXTRACTION_MODEL", "openai/small")
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MODEL", "openai/middle")
@@ -224,6 +229,7 @@ def test_a_model_of_another_provider_has_neither_server_nor_key_of_the_chat_mode
     assert chat_model(settings, use="extraction").options.base_url == given["chat_base_url"]
 
 
+@pytest.mark.extended
 def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
     settings = {"CLAIM_DESCRIPTION": "prices of anchors", "SUMMARY_WORDS": 77, "SUMMARY_MIN_TOKENS": 0}
     for name, value in settings.items():
@@ -235,6 +241,7 @@ def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
     assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
 
 
+@pytest.mark.long
 def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monkeypatch):
     for path, text in BATCHES.items():
         project.write(path, text)

@@ -1,5 +1,7 @@
 """Closed lists of types, in an index: what is left out is counted per text unit, and stays counted."""
 
+import pytest
+
 from tests.defs.test_language_models import modelled, server  # noqa: F401
 
 LISTED = "William Thomson invented the mirror galvanometer"
@@ -7,6 +9,7 @@ LISTED = "William Thomson invented the mirror galvanometer"
 LOSSES = "SELECT source, error FROM index_errors WHERE stage = 'unlisted_types' ORDER BY ALL"
 
 
+@pytest.mark.extended
 def test_left_out_relationships_are_counted_and_stay_counted_until_their_text_is_gone(modelled, server, monkeypatch):  # noqa: F811
     monkeypatch.setenv("GRAPHRAG_RELATIONSHIP_TYPES", LISTED)
     monkeypatch.setenv("GRAPHRAG_STRICT_RELATIONSHIP_TYPES", "true")

@@ -46,7 +46,7 @@ def titles(folder: Path) -> set[str]:
         return {title for (title,) in connection.execute("SELECT title FROM entities").fetchall()}
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_two_indexes_share_no_state(project, hosted):
     run(project, hosted, "papers_refresh_changed")
     assert {"Cyrus Field", "William Thomson"} <= titles(project.root / "papers")
@@ -64,7 +64,7 @@ def test_two_indexes_share_no_state(project, hosted):
     assert project.instance.get_dynamic_partitions("document_batches") == []
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_key_and_a_range_go_through_to_the_publication_in_one_run(project, hosted):
     folder = project.root / "papers"
     for batch in ("two", "three"):

@@ -46,7 +46,7 @@ def test_the_home_shows_what_the_index_already_contains(homeless):
     assert make_home(homeless.index) == home  # and what is there stays
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_two_indexes_have_separate_runs(homeless, tmp_path_factory, monkeypatch):
     make_home(homeless.index)
     other = tmp_path_factory.mktemp("other")

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import dagster as dg
+import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.lineage import DESCRIPTIONS
@@ -71,6 +72,7 @@ def test_every_asset_has_words_of_its_own_and_so_has_every_column():
         assert [c.name for c in node.metadata["dagster/column_schema"].columns if not c.description] == []
 
 
+@pytest.mark.extended
 def test_definitions_load_without_litellm_and_the_like():
     heavy = "{'litellm', 'textblob', 'matplotlib', 'torch', 'onnxruntime'}"
     code = f"import sys; from graphrag_assets.definitions import defs; defs();print(sorted({heavy} & set(sys.modules)))"

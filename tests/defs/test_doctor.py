@@ -67,6 +67,7 @@ def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(model
     assert {request.task for request in server.chats} <= {"ModelCheck"}
 
 
+@pytest.mark.long
 def test_each_model_is_asked_once_by_its_first_run_that_pays(modelled, server):
     modelled.index_all()
     asked = [request.body["model"] for request in server.chats if request.task == "ModelCheck"]
@@ -81,6 +82,7 @@ def test_each_model_is_asked_once_by_its_first_run_that_pays(modelled, server):
     assert "ModelCheck" not in {request.task for request in server.chats}
 
 
+@pytest.mark.long
 def test_a_single_model_is_not_asked(modelled, server, monkeypatch):
     monkeypatch.delenv("GRAPHRAG_EMBEDDING_MODEL")
     monkeypatch.delenv("GRAPHRAG_REPORT_MODEL")
@@ -88,6 +90,7 @@ def test_a_single_model_is_not_asked(modelled, server, monkeypatch):
     assert "ModelCheck" not in {request.task for request in server.chats}
 
 
+@pytest.mark.long
 def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shared_folder):
     use(monkeypatch, server)
     indexed = copy_index(project, shared_folder)
@@ -96,6 +99,7 @@ def test_a_run_that_pays_nothing_asks_nothing(project, server, monkeypatch, shar
     assert server.requests == []
 
 
+@pytest.mark.long
 def test_an_answer_of_the_wrong_form_does_not_stop_the_run(modelled, server):
     server.content = lambda body: "{}" if task_of(body) == "ModelCheck" else content_for(body)
     modelled.index_all()
@@ -128,6 +132,7 @@ def test_doctor_without_models_has_nothing_to_ask(project):
     assert "No model is set" in run_command("doctor")
 
 
+@pytest.mark.long
 def test_doctor_shows_the_yield_of_text_units_that_index_does_not_pay_again(modelled, server):
     printed = run_command("doctor", "--texts", "2")
     assert "per text unit" in printed
@@ -156,6 +161,7 @@ def test_doctor_counts_invalid_records(modelled, server):
     assert [cell.strip() for cell in row.split("│")][2:6:3] == ["1.0", "4.0"]  # two rounds, each with two
 
 
+@pytest.mark.extended
 def test_a_run_that_only_embeds_does_not_need_the_chat_models(project, server, monkeypatch, shared_folder):
     use(monkeypatch, server)
     indexed = copy_index(project, shared_folder)

@@ -25,6 +25,7 @@ def rows(**dates: str | None) -> str:
     return "".join(json.dumps({"id": name, "text": texts[name], "date": day}) + "\n" for name, day in dates.items())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
@@ -50,6 +51,7 @@ def test_index_after_a_change_of_the_date_equals_a_fresh_one(
     assert shown == fresh.sql("SELECT document_date::VARCHAR FROM documents")
 
 
+@pytest.mark.long
 def test_a_model_is_told_the_date_and_asked_again_when_it_changes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +72,7 @@ def test_a_model_is_told_the_date_and_asked_again_when_it_changes(
         assert asked() == ["1865-08-02"]
 
 
+@pytest.mark.long
 def test_answers_of_a_model_read_the_dates_of_sources(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("b/a.jsonl", rows(first="1866-07-27", second=None))
     project.index_all()
@@ -82,6 +85,7 @@ def test_answers_of_a_model_read_the_dates_of_sources(project: Project, monkeypa
     assert "|1866-07-27|" in user
 
 
+@pytest.mark.long
 def test_dates_are_exported_and_imported_and_left_out_where_there_are_none(project: Project, tmp_path: Path) -> None:
     project.write("b/a.jsonl", rows(first="1866-07-27", second=None))
     project.index_all()
@@ -100,6 +104,7 @@ def test_dates_are_exported_and_imported_and_left_out_where_there_are_none(proje
     assert "document_date" not in (folder / "documents.csv").read_text().partition("\n")[0]
 
 
+@pytest.mark.extended
 def test_the_command_line_takes_dates(project: Project) -> None:
     project.write("b/a.jsonl", rows(first="1866-07-27", second="1867"))
     project.index_all()

@@ -46,7 +46,7 @@ def contents(project, *but):
     }
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_folder_becomes_graphrags_seven_tables(cables):
     cables.run_all()
     counts = {
@@ -100,6 +100,7 @@ def test_every_span_gives_the_text_of_its_unit_and_every_claim_quotes_its_unit(i
     assert claims[0][0] == claims[0][1] > 0
 
 
+@pytest.mark.extended
 def test_batches_in_another_order_give_the_same_rows(indexed, tmp_path, monkeypatch):
     first = contents(indexed)
     monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
@@ -124,7 +125,7 @@ def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
     assert [path.name for path in (indexed.root / "index" / "publications").iterdir()] == ["graphrag-1.duckdb"]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_deleting_a_document_gives_the_index_that_never_had_it(indexed, tmp_path, monkeypatch):
     assert indexed.sql("SELECT count(*) FROM entities WHERE title = 'Atlantic Telegraph Company'") == [(1,)]
     (indexed.input / "one" / "money.txt").unlink()
@@ -169,6 +170,7 @@ def without_numbers(tables):
     }
 
 
+@pytest.mark.long
 def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     (indexed.input / "two" / "letters.csv").unlink()
     (indexed.input / "two").rmdir()
@@ -180,6 +182,7 @@ def test_batch_deleted_from_the_folder_leaves_every_table(indexed):
     assert indexed.sql("SELECT count(*) FROM entities WHERE title IN ('Cork', 'Queenstown')") == [(0,)]
 
 
+@pytest.mark.long
 def test_an_edit_extracts_only_the_text_units_it_changed(cables, monkeypatch):
     rng = random.Random(7)
     people = ["Ada", "Ben", "Eve", "Zoe", "Kit"]
@@ -256,6 +259,7 @@ def test_too_many_failed_units_are_not_published(indexed, monkeypatch):
     assert indexed.sql("SELECT content_digest FROM publication") == published
 
 
+@pytest.mark.long
 def test_names_with_quotes_percent_signs_emoji_and_sql_go_through_every_stage(cables):
     cables.write(
         "odd/100 % of 'x'; DROP TABLE documents; --.md",

@@ -36,7 +36,7 @@ def test_killed_processes_repeat_only_in_flight_calls_and_leave_the_same_tables(
     assert 0 <= found.extra(undisturbed) <= found.in_flight <= 2 * Settings().concurrency
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_two_processes_with_shared_texts_repeat_only_in_flight_calls(tmp_path: Path) -> None:
     names = ["Wildman Whitehouse", "Samuel Canning", "Robert Halpin"]
     documents = {f"{batch}/{name[:3]}.md": SHARED.format(name) for batch in ("one", "two") for name in names}

@@ -136,6 +136,7 @@ def test_an_embedding_model_that_fails_later_is_noticed_before_reports_are_paid_
     assert server.chats == []
 
 
+@pytest.mark.long
 def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
     tables = contents(indexed)
     indexed.index_all()
@@ -143,6 +144,7 @@ def test_second_run_sends_no_request_and_writes_no_row(indexed, server):
     assert contents(indexed) == tables
 
 
+@pytest.mark.long
 def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, server):
     tables = contents(indexed)
     (indexed.root / "index" / "working.duckdb").unlink()
@@ -151,6 +153,7 @@ def test_lost_database_is_rebuilt_from_the_ledger_without_a_request(indexed, ser
     assert contents(indexed) == tables
 
 
+@pytest.mark.long
 def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
     clean = contents(indexed)
     with running(faults=FaultPlan({"429": 0.05, "500": 0.04, "closed": 0.04}, seed=7)) as faulty:
@@ -163,6 +166,7 @@ def test_faults_change_no_table(indexed, tmp_path, monkeypatch):
     assert contents(indexed) == clean
 
 
+@pytest.mark.long
 def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(indexed, tmp_path, monkeypatch):
     clean = contents(indexed)
     monkeypatch.setenv("GRAPHRAG_INPUT", str(indexed.input))
@@ -189,6 +193,7 @@ def test_failed_gleanings_are_recorded_and_the_next_run_pays_for_them_alone(inde
         assert after[table.name] == clean[table.name]
 
 
+@pytest.mark.long
 def test_a_failed_summary_is_counted_and_asked_for_again_by_every_run_until_it_is_valid(indexed, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
     regular = server.content
@@ -214,6 +219,7 @@ def is_gleaning_of(body):
     return "<listed" in str(body["messages"])
 
 
+@pytest.mark.long
 def test_edit_pays_for_its_text_unit_and_its_dependents(indexed, server):
     indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
     indexed.index_all("two")
@@ -232,6 +238,7 @@ def test_wrong_key_fails_immediately_with_one_clear_error(modelled, server):
     assert modelled.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
+@pytest.mark.long
 def test_budget_stops_the_run_and_a_higher_one_pays_only_for_the_rest(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_CHAT_INPUT_USD_PER_MILLION", "100")
     monkeypatch.setenv("GRAPHRAG_CHAT_OUTPUT_USD_PER_MILLION", "100")
@@ -261,6 +268,7 @@ def test_key_is_not_in_database_ledger_or_event_log(dagster_index):
         assert "sk-planted-secret" not in str(dagster_index.instance.all_logs(run.run_id))
 
 
+@pytest.mark.long
 def test_key_in_a_dotenv_file_is_found(modelled, server, monkeypatch):
     server.api_key = "sk-in-the-file"
     monkeypatch.delenv("GRAPHRAG_CHAT_API_KEY")
@@ -282,6 +290,7 @@ def test_usage_is_metadata_of_the_materializations(dagster_index):
     assert "extract_all" in event.metadata["llm/by_task"].value
 
 
+@pytest.mark.long
 def test_spend_is_sql(modelled, server):
     modelled.index_all()
     calls = modelled.sql("SELECT count(*) FROM llm_calls WHERE kind = 'chat'")[0][0]
@@ -300,6 +309,7 @@ def test_spend_is_sql(modelled, server):
     )
 
 
+@pytest.mark.long
 def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(modelled, server):
     server.cached = 0.5
     modelled.index_all("one")
@@ -314,6 +324,7 @@ def test_tokens_from_the_provider_s_cache_are_recorded_by_task_and_in_the_bill(m
     assert {task: by_task[task] for task in cached} == cached
 
 
+@pytest.mark.long
 def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_SUMMARY_MIN_TOKENS", "0")
     indexed.index_all()
@@ -326,6 +337,7 @@ def test_the_bill_has_what_each_task_paid_for_and_what_was_in_the_ledger(indexed
     assert billed(paid, "in all")[0] == sum(answers) + sum(len(r.body["input"]) for r in server.embeddings)
 
 
+@pytest.mark.long
 def test_the_limit_from_which_descriptions_are_summarized_takes_effect_with_the_next_run(indexed, server, monkeypatch):
     before = contents(indexed)
     for limit in ("0", "500"):
@@ -355,6 +367,7 @@ def test_a_run_that_publishes_nothing_has_a_bill_and_readers_see_its_calls(index
     assert rag.sql("SELECT sum(cost_usd) FROM published.llm_calls").item() == indexed.sql(spent)[0][0] == 0
 
 
+@pytest.mark.long
 def test_runs_that_change_nothing_are_seen_without_a_new_publication(indexed):
     indexed.index_all()  # the address of the server is another one
     rag, runs = GraphRAG(), "SELECT count(DISTINCT run_id) AS n FROM operations.index_runs"
@@ -373,6 +386,7 @@ def billed(printed: str, task: str) -> tuple[int, int]:
     return paid, known
 
 
+@pytest.mark.long
 def test_a_model_that_changes_the_size_of_its_vectors_embeds_everything_again(indexed, server, caplog):
     server.dimensions = 16
     indexed.write("two/c.md", BATCHES["two/c.md"] + " Daniel Gooch sent the first message to the Queen.")
@@ -382,6 +396,7 @@ def test_a_model_that_changes_the_size_of_its_vectors_embeds_everything_again(in
     assert "openai/test-embedding returns vectors of 16 numbers, those of the index have 32" in caplog.text
 
 
+@pytest.mark.long
 def test_another_embedding_model_embeds_everything_again_with_a_warning(indexed, server, monkeypatch, caplog):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/other-embedding")
     with caplog.at_level("WARNING"):
@@ -405,7 +420,7 @@ def test_questions_are_embedded_and_answered_by_the_models_of_the_index(indexed,
         GraphRAG().local("Who commanded the Great Eastern?")
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1000")
@@ -422,7 +437,7 @@ def test_nothing_is_published_when_the_budget_ends_in_a_batch(modelled, monkeypa
     assert modelled.sql("SELECT count(*) > 0 FROM entities") == [(True,)]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "summary_min_tokens", "budget"),
     [("Summaries", "0", "3"), ("CommunityReport", "500", "2")],

@@ -28,6 +28,7 @@ def models(project) -> set[tuple]:
     return set(project.sql("SELECT DISTINCT model, len(vector) FROM embeddings"))
 
 
+@pytest.mark.long
 def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monkeypatch):
     assert models(packaged) == {("onnx:minilm#5a7a7440b437", 384)}
     assert ("embedding_model", "onnx:minilm#5a7a7440b437") in packaged.sql(
@@ -39,6 +40,7 @@ def test_index_of_the_packaged_model_is_queried_without_a_setting(packaged, monk
         assert "galvanometer" in found.frames["sources"]["text"].item()
 
 
+@pytest.mark.extended
 def test_second_run_embeds_nothing_and_writes_no_row(packaged):
     before = contents(packaged)
     packaged.index_all()
@@ -49,6 +51,7 @@ def test_second_run_embeds_nothing_and_writes_no_row(packaged):
     assert written["n"].to_list()[1:] == [0]
 
 
+@pytest.mark.long
 def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(documents, monkeypatch, tmp_path):
     folder = write_export(tmp_path / "colors")
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
@@ -65,7 +68,7 @@ def test_index_of_a_model_folder_is_queried_with_the_same_model_in_any_folder(do
             GraphRAG().basic(QUESTION)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_with, monkeypatch):
     documents = start_with(BATCHES)
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")
@@ -74,7 +77,7 @@ def test_index_with_hashed_vectors_is_queried_with_them_whatever_is_set(start_wi
     assert models(documents) == {("onnx:minilm#5a7a7440b437", 384)}
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_changed_model_embeds_everything_again_with_a_warning(documents, monkeypatch, tmp_path, caplog):
     folder = write_export(tmp_path / "colors")
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", f"onnx:{folder}")
@@ -97,6 +100,7 @@ def test_missing_model_stops_indexing_before_any_request(documents, monkeypatch)
         assert server.requests == []
 
 
+@pytest.mark.long
 def test_chat_model_of_a_server_works_with_local_vectors(documents, monkeypatch):
     with running() as server:
         use(monkeypatch, server)

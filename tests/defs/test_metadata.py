@@ -68,7 +68,7 @@ def test_every_asset_links_to_its_code(asset):
     assert lines[reference.line_number - 1].strip().startswith(("@dg.multi_asset", "@dg.asset"))
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_changed(project, monkeypatch):
     def numbers() -> dict[str, dict[str, type]]:
         return {
@@ -101,7 +101,7 @@ def test_numbers_are_the_same_with_a_model_and_without_one_and_when_nothing_chan
     assert metadata_of(project, "entity_mentions")["llm/calls"].value > 0
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
     project.write("one/a.txt", "客户抱怨送货延迟。公司承诺退款。")
     project.run_all()
@@ -149,6 +149,7 @@ def test_private_columns_are_the_texts_of_the_schema():
     assert {column for table in TABLES.values() for column in table.column_names} >= _PRIVATE
 
 
+@pytest.mark.extended
 def test_cost_is_shown_by_task_and_day(project, monkeypatch):
     for name in ("INPUT", "OUTPUT"):
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "10")

@@ -36,6 +36,7 @@ def test_columns_are_one_line(raw_data, columns, text):
     assert metadata_text(raw_data, columns) == text
 
 
+@pytest.mark.extended
 def test_columns_are_in_the_context_and_quotes_stay_in_the_text(
     project: Project, monkeypatch, tmp_path_factory
 ) -> None:
@@ -56,6 +57,7 @@ def test_columns_are_in_the_context_and_quotes_stay_in_the_text(
     assert edited == facts(fresh.index)
 
 
+@pytest.mark.long
 def test_a_chat_model_reads_them_and_only_a_change_of_them_asks_again(project: Project, monkeypatch) -> None:
     with running() as server:
         use(monkeypatch, server)
@@ -81,6 +83,7 @@ def test_a_chat_model_reads_them_and_only_a_change_of_them_asks_again(project: P
         assert asked() == []
 
 
+@pytest.mark.long
 def test_purge_keeps_the_answers_for_dated_documents_with_metadata(project: Project, monkeypatch) -> None:
     with running() as server:
         use(monkeypatch, server)

@@ -24,6 +24,7 @@ def publications(project) -> list[int]:
     return sorted(int(p.stem.removeprefix("graphrag-")) for p in (project.root / "index/publications").iterdir())
 
 
+@pytest.mark.long
 def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(project):
     for path, text in DOCUMENTS.items():
         project.write(path, text)
@@ -34,7 +35,7 @@ def test_refresh_changed_indexes_and_publishes_and_reports_the_materializations(
     assert event.metadata["dagster/row_count"].value == project.sql("SELECT count(*) FROM entities")[0][0]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_refresh_changed_touches_what_changed_alone(cables):
     def runs_of(batch):
         return cables.index.working.read(
@@ -50,7 +51,7 @@ def test_refresh_changed_touches_what_changed_alone(cables):
     assert (runs_of("a"), runs_of("b")) == (2, 3)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables, monkeypatch):
     import graphrag_assets.indexing.index_batch as batch_index
 
@@ -88,7 +89,7 @@ def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
     assert len(attempts) == 1
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     from graphrag_assets.embedded import extractor
 
@@ -108,6 +109,7 @@ def test_failed_text_units_are_retried_alone(cables, monkeypatch):
     assert "Robert Halpin" in titles(cables)
 
 
+@pytest.mark.long
 def test_rollback_shows_readers_an_earlier_publication_until_something_new_is_published(cables):
     rag = GraphRAG(cables.root / "index")
     cables.write("b/text.txt", "Robert Halpin sailed with Daniel Gooch to Valentia.")
@@ -128,12 +130,14 @@ def test_rollback_to_what_is_not_kept_says_what_is(cables):
     assert "Publication 7 does not exist. Kept: 1" in str(failure)
 
 
+@pytest.mark.extended
 def test_recluster_makes_communities_anew_and_publishes(cables):
     before = cables.sql("SELECT count(*) FROM communities")
     cables.run("recluster")
     assert cables.sql("SELECT count(*) FROM communities") == before
 
 
+@pytest.mark.long
 def test_free_space_of_the_working_database_is_given_back_after_publication(cables):
     with cables.index.working.connect() as connection:
         connection.execute("CREATE TABLE much AS SELECT uuid() FROM range(6_000_000)")

@@ -35,7 +35,7 @@ def options(project) -> list[tuple]:
     return project.index.working.read("FROM index_options ORDER BY ALL").rows()
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     project = start_with({"one/a.txt": TEXT, "two/a.txt": TEXT})
     assert n_units(project) == {"one": 1, "two": 1}
@@ -52,7 +52,7 @@ def test_a_setting_given_to_a_run_stays_with_its_batch_alone(start_with):
     assert (options(project), scan(project.index).due) == ([], [])
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_the_settings_of_a_batch_go_with_it(project):
     project.write("one/a.txt", TEXT)
     project.write("two/a.txt", TEXT)
@@ -64,7 +64,7 @@ def test_the_settings_of_a_batch_go_with_it(project):
     assert options(project) == [("two", "chunk_size", "60")]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_settings_of_communities_and_reports_stay_with_the_index(sample_index, project):
     import shutil
 
@@ -132,6 +132,7 @@ def test_what_cannot_be_is_refused_by_name(project, options_of, config, said):
     assert said in str(refused.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("config", "warned"),
     [
@@ -166,6 +167,7 @@ def test_every_option_has_a_default_that_changes_nothing_and_a_description(optio
     assert [name for name, field in options_of.model_fields.items() if not field.description] == []
 
 
+@pytest.mark.extended
 def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monkeypatch):
     from graphrag_assets.embedded import extractor
 
@@ -189,7 +191,7 @@ def test_failed_units_are_left_alone_when_nothing_is_to_be_redone(project, monke
     assert working.read("SELECT count(*) FROM index_errors").item() == 0
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, server):  # noqa: F811
     modelled.index_all()
     sent = len(server.chats)

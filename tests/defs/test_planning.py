@@ -56,7 +56,7 @@ def paid() -> pl.DataFrame:
     )
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
     monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "1200")  # the server finds as much in a text unit, however long it is
@@ -89,6 +89,7 @@ def test_preview_sends_nothing_and_changes_no_table(indexed, server):
     assert set(before) == set(TABLES)
 
 
+@pytest.mark.long
 def test_preview_after_an_edit_extracts_only_its_text_unit(indexed, server):
     indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
     plan = plan_index(indexed.index)
@@ -108,6 +109,7 @@ def test_preview_does_not_count_answers_in_the_ledger(indexed):
     assert plan.costs["exact"].all()
 
 
+@pytest.mark.long
 def test_text_in_two_documents_is_paid_for_once(small, server):
     small.write("three/again.md", BATCHES["two/c.md"])
     planned = dict(plan_index(small.index).by_task.select("task", "calls").iter_rows())
@@ -116,6 +118,7 @@ def test_text_in_two_documents_is_paid_for_once(small, server):
     assert planned["extract_all"] + planned["extract_all_continue"] == sent["ExtractGraphWithClaims"] == 6
 
 
+@pytest.mark.long
 def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_BUDGET_USD", "7.5")
     notes = " ".join(plan_index(small.index).notes)
@@ -127,6 +130,7 @@ def test_preview_explains_the_source_of_its_numbers(small, monkeypatch):
     assert "no price is known" in " ".join(plan_index(small.index).notes)
 
 
+@pytest.mark.extended
 def test_preview_says_what_claims_cost_and_how_they_are_switched_off(small, monkeypatch):
     def extraction() -> tuple[CostPlan, list[float]]:
         plan = plan_index(small.index)

@@ -119,6 +119,7 @@ def purge(*options: str, status: int = 0) -> str:
     return result.output
 
 
+@pytest.mark.extended
 def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
     before = places(deleted.root)
     assert {"index/publications/graphrag-1.duckdb: text_units", "index/working.duckdb: batch_state"} <= before
@@ -136,6 +137,7 @@ def test_no_byte_of_a_deleted_document_is_left_and_the_index_answers(deleted):
     assert "Cyrus Field" in GraphRAG(deleted.root / "index").local("Who met William Thomson in Valentia?").answer
 
 
+@pytest.mark.long
 def test_a_purge_names_the_files_in_which_it_finds_words_of_removed_texts(deleted):
     words = removed_words(deleted.index)
     assert WORD in words
@@ -149,7 +151,7 @@ def test_a_purge_names_the_files_in_which_it_finds_words_of_removed_texts(delete
     assert "copy.duckdb: kept, index/notes.txt, page.html." in " ".join(purge().split())
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_after_a_purge_nothing_is_done_again_and_numbers_are_not_given_twice(deleted):
     highest = deleted.index.working.read(
         "SELECT max(human_readable_id) FROM numbers WHERE table_name = 'entities'"
@@ -194,7 +196,7 @@ def remember(instance: dg.DagsterInstance) -> None:
     )
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted, monkeypatch):
     remember(deleted.instance)
     assert "dagster/schedules/schedules.db: rows" in places(deleted.root)
@@ -208,7 +210,7 @@ def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted,
     assert places(deleted.root) == set()
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, monkeypatch):
     with running() as server:
         use(monkeypatch, server)
@@ -243,6 +245,7 @@ def test_purge_of_an_empty_project_is_refused(recorded):
     assert "Nothing is indexed yet" in purge(status=1)
 
 
+@pytest.mark.long
 def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
     (deleted.input / "kept/cable.txt").unlink()
     assert "Batches differ from the input folder: kept. Run `graphrag-assets index`" in purge(status=1)
@@ -257,7 +260,7 @@ def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
         assert "A run that holds knowledge_graph is under way" in purge(status=1)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_shared_ledger_is_purged_only_when_asked_for(deleted, monkeypatch, tmp_path):
     from graphrag_assets.llm.ledger import Entry, Ledger
 

@@ -80,6 +80,7 @@ def test_planted_secrets_are_found_nowhere(recorded, capfd, caplog):
     assert [place for place, content in places.items() if secret.search(content)] == []
 
 
+@pytest.mark.long
 def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
     project, server = recorded
     server.content = lambda body: content_for(body).replace("commanded", f"commanded {CHAT_KEY}")
@@ -95,6 +96,7 @@ def test_a_key_that_a_server_writes_into_valid_answers_is_masked(recorded):
     assert [place for place, content in places.items() if "plantedchatsecret" in content] == []
 
 
+@pytest.mark.long
 def test_the_search_finds_a_secret_where_there_is_one(recorded):
     project, _ = recorded
     project.write("one/a.md", TEXT + f" The key was {CHAT_KEY}.")
@@ -134,6 +136,7 @@ def test_a_limit_that_cannot_be_is_refused_before_any_step(recorded):
     assert not server.requests
 
 
+@pytest.mark.long
 def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
     project, server = recorded
     server.api_key = CHAT_KEY
@@ -147,7 +150,7 @@ def test_keys_of_the_settings_are_the_ones_that_are_sent(recorded, monkeypatch):
         index.models().embed(["a text that was not embedded yet"])
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_passwords_in_urls_are_shown_nowhere(recorded, monkeypatch):
     project, server = recorded
     project.write("one/a.md", TEXT)

@@ -29,7 +29,7 @@ def apply(folder: Path, path: str, text: str | None) -> None:
             file.parent.rmdir()
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_batches_in_any_order_give_the_same_mentions_entities_and_relationships(tmp_path, monkeypatch):
     no_settings(monkeypatch)
     monkeypatch.setenv("GRAPHRAG_INPUT", str(SAMPLE_INPUT))
@@ -54,7 +54,7 @@ SAID = {
 }
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_grouping_documents_into_batches_does_not_change_the_index(tmp_path, monkeypatch):
     """Ids of documents and text units depend on their paths, so the content of the rows is compared."""
     no_settings(monkeypatch)

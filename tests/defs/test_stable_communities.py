@@ -52,7 +52,7 @@ def metadata(project, asset: str) -> dict[str, object]:
     return {name: value.value for name, value in event.asset_materialization.metadata.items()}
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_edit_of_one_sentence_keeps_nearly_all_communities_and_reports(project):
     texts = documents()
     for path, sentences in texts.items():

@@ -60,6 +60,7 @@ def tick(project: Project) -> list[dg.RunRequest]:
     return list(result.run_requests or [])
 
 
+@pytest.mark.extended
 def test_the_sensor_extracts_then_commits_then_refreshes(cluster):
     steps = []
     while requests := tick(cluster):

@@ -67,6 +67,7 @@ def rows(project, *tables: str) -> dict[str, list]:
 FACTS = ("entity_mentions", "relationship_mentions", "covariates")
 
 
+@pytest.mark.extended
 def test_a_text_unit_knows_its_document_and_headings(indexed):
     found = contexts(indexed)
     assert found["The cable parted in deep water."] == "The voyage › Out at sea › July"
@@ -99,6 +100,7 @@ def test_a_context_with_headings_stays_within_its_tokens(indexed, tokens):
         assert sum(count_tokens([found.text])) <= found.tokens <= tokens
 
 
+@pytest.mark.long
 def test_renaming_a_heading_reaches_exactly_the_units_below_it_and_extracts_nothing(indexed):
     before, facts = contexts(indexed), rows(indexed, *FACTS)
     vectors = dict(indexed.sql("SELECT t.text, e.vector FROM embeddings e JOIN text_units t USING (id)"))
@@ -118,6 +120,7 @@ def test_renaming_a_heading_reaches_exactly_the_units_below_it_and_extracts_noth
     assert set(kept) <= set(rows(indexed, *FACTS)["entity_mentions"])
 
 
+@pytest.mark.long
 def test_a_new_title_reaches_every_unit_of_its_document_and_no_other(project):
     project.write(
         "b/rows.jsonl", '{"id": 1, "title": "Dover", "text": "It is a port."}\n{"id": 2, "text": "So is it."}'
@@ -133,6 +136,7 @@ def test_a_new_title_reaches_every_unit_of_its_document_and_no_other(project):
     assert project.sql("SELECT count(*) FROM search_text('dover', 9)") == [(0,)]
 
 
+@pytest.mark.long
 def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
     facts = rows(indexed, *FACTS)
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "none")
@@ -143,6 +147,7 @@ def test_without_contexts_the_text_alone_is_searched(indexed, monkeypatch):
     assert "\n0||# The voyage" in GraphRAG(indexed.root / "index").context("basic", "voyage").text
 
 
+@pytest.mark.long
 def test_index_of_an_older_version_gets_contexts_without_extraction(indexed):
     expected, facts = contexts(indexed), rows(indexed, *FACTS)
     vectors = indexed.sql("SELECT id, vector FROM embeddings ORDER BY id")
@@ -199,6 +204,7 @@ def test_contexts_are_written_below_the_headings(modelled_index):
     assert modelled_index.sql(calls) == [(len(found),)]
 
 
+@pytest.mark.long
 def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the_passage_last(modelled, server):
     modelled.index_all()
     assert sent(server)["UnitContext"] == len(contexts(modelled))
@@ -210,7 +216,7 @@ def test_chat_model_is_called_once_per_text_unit_with_the_document_first_and_the
     assert len({passage for _, _, passage in parts}) == len(asked)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger(modelled_index, server):
     found = rows(modelled_index, *FACTS, "text_units", "embeddings")
     modelled_index.index_all()
@@ -221,7 +227,7 @@ def test_second_run_sends_nothing_and_a_lost_database_is_rebuilt_from_the_ledger
     assert rows(modelled_index, *FACTS, "text_units", "embeddings") == found
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_switching_embeds_again_and_never_extracts_again(heading_index, server, monkeypatch):
     facts, units = rows(heading_index, *FACTS), len(contexts(heading_index))
     monkeypatch.setenv("GRAPHRAG_TEXT_UNIT_CONTEXT", "model")
@@ -240,7 +246,7 @@ def test_switching_embeds_again_and_never_extracts_again(heading_index, server, 
     assert rows(heading_index, *FACTS) == facts
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(modelled, server):
     modelled.write("ship/other.md", "# Other\n\nJohn Brett met Cyrus Field in Dover.")
     modelled.index_all()
@@ -252,7 +258,7 @@ def test_edit_requests_contexts_of_its_document_and_extracts_the_edited_unit(mod
     assert asked["ExtractGraphWithClaims"] == 2  # one text unit, with a gleaning
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(modelled, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_MAX_RETRIES", "0")
     answer = server.content
@@ -278,7 +284,7 @@ def test_failed_context_falls_back_to_headings_and_is_retried_by_the_next_run(mo
     assert modelled.sql("SELECT count(*) FROM index_errors") == [(0,)]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_preview_counts_contexts(modelled, server):
     plan = plan_index(modelled.index)
     planned = dict(plan.by_task.select("task", "calls").iter_rows())
@@ -292,7 +298,7 @@ def test_preview_counts_contexts(modelled, server):
     assert plan_index(modelled.index).costs["calls"].sum() == 0
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_purge_keeps_the_answers_that_contexts_depend_on(modelled_index, server):
     modelled_index.write("ship/log.md", LOG.replace("at once", "at dawn"))
     modelled_index.index_all()
@@ -314,7 +320,7 @@ def test_model_contexts_without_a_chat_model_are_an_error(project, monkeypatch):
         Settings.load()
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_context_option_of_a_run_stays_with_its_batches(heading_index):
     ops = {"index_selected": {"config": {"which": "ALL", "text_unit_context": "NONE"}}}
     heading_index.run("refresh_changed", ops=ops)

@@ -42,6 +42,7 @@ def notice(project: Project) -> None:
         project.instance.report_runless_asset_event(event)
 
 
+@pytest.mark.long
 def test_every_asset_has_a_code_version_and_a_data_version(indexed):
     graph = repository().asset_graph
     for asset in (*BATCH_ASSETS, *GLOBAL_ASSETS):
@@ -49,7 +50,7 @@ def test_every_asset_has_a_code_version_and_a_data_version(indexed):
         assert version(indexed, asset, "a" if asset in BATCH_ASSETS else None), asset
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     before = {asset: version(indexed, asset) for asset in GLOBAL_ASSETS}
     indexed.run("index_batches", "a")
@@ -57,7 +58,7 @@ def test_a_run_that_changes_nothing_keeps_all_versions(indexed):
     assert {asset: version(indexed, asset) for asset in GLOBAL_ASSETS} == before
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     before = {batch: version(indexed, "entity_mentions", batch) for batch in ("a", "b")}
     entities = version(indexed, "entities")
@@ -68,7 +69,7 @@ def test_an_edit_changes_the_versions_of_its_batch_alone(indexed):
     assert version(indexed, "entities") != entities
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
     notice(indexed)
@@ -84,7 +85,7 @@ def test_the_ui_shows_exactly_what_an_edit_concerns_as_unsynced(indexed):
     assert unsynced(indexed) == set()
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_the_blocking_checks_run_once_in_a_refresh_and_in_a_publication_on_its_own(indexed, monkeypatch):
     from graphrag_assets.indexing import publish
 

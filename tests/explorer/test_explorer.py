@@ -241,6 +241,7 @@ def test_markup_in_documents_is_text(project, open_page):
     assert page.evaluate("[typeof window.hacked, document.querySelectorAll('img').length]") == ["undefined", 0]
 
 
+@pytest.mark.long
 def test_the_page_forbids_itself_scripts_and_requests(sample_page, browser):
     context = browser.new_context()
     page = context.new_page()

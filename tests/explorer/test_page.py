@@ -64,6 +64,7 @@ def test_the_same_index_gives_the_same_page(sample_index, sample_page, tmp_path)
     assert again.bytes == sample_page.stat().st_size
 
 
+@pytest.mark.extended
 def test_the_page_is_written_when_asked_for_and_a_publication_leaves_it(project):
     project.write("a/anderson.txt", ANDERSON)
     project.index_all()
@@ -78,7 +79,7 @@ def test_the_page_is_written_when_asked_for_and_a_publication_leaves_it(project)
     assert "Zyxquorv Blackwood" in content_of(page)["entities"]["title"]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_page_after_a_purge_contains_nothing_deleted(project):
     project.write("a/anderson.txt", ANDERSON)
     project.write("a/secret.txt", SECRET)

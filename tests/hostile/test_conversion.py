@@ -76,6 +76,7 @@ def test_a_file_above_a_limit_is_named_and_the_rest_is_converted(make: Callable[
     assert kept == Record("# The cable\n\nCyrus Field met William Thomson in Valentia.")
 
 
+@pytest.mark.extended
 def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, monkeypatch) -> None:
     monkeypatch.setenv("GRAPHRAG_CONVERSION_SECONDS", "0.5")
     project.write("one/a.docx", docx(paragraph("It broke. ") * 500_000))
@@ -90,6 +91,7 @@ def test_a_file_that_takes_too_long_is_a_row_and_its_batch_is_indexed(project, m
     assert scan(project.index).due == []
 
 
+@pytest.mark.long
 def test_installing_the_converters_concerns_the_batches_that_need_them(project, monkeypatch) -> None:
     project.write("one/a.txt", "It broke.")
     project.write("two/b.html", PAGE)

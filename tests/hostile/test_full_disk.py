@@ -84,7 +84,7 @@ def test_a_disk_that_is_full_at_any_stage_is_named_and_nothing_is_lost(start_wit
         assert not [path for path in (disk / "index" / "drafts").iterdir() if path.is_dir()]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_no_paid_answer_is_lost_when_the_disk_is_full(project, tmp_path, monkeypatch):
     """Answers are in the ledger when they are used; those in flight when the disk is full are paid for again."""
     disk, said, in_flight, asked = tmp_path / "disk", [], 2, []

@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.hostile.history import IndexHistory
 
-HISTORIES = int(os.environ.get("HISTORIES", "10"))
+HISTORIES = int(os.environ.get("HISTORIES", "2"))
 
 
 def histories(number: int) -> settings:
@@ -25,10 +25,6 @@ def histories(number: int) -> settings:
     )
 
 
-def test_any_history_ends_in_the_index_of_the_present_documents():
-    run_state_machine_as_test(IndexHistory, settings=histories(3))
-
-
 @pytest.mark.extended
-def test_many_histories():
+def test_any_history_ends_in_the_index_of_the_present_documents():
     run_state_machine_as_test(IndexHistory, settings=histories(HISTORIES))

@@ -81,6 +81,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project, 
     assert scan(project.index).due == []  # and it is not indexed again
 
 
+@pytest.mark.long
 def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monkeypatch, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "a.txt").write_text(TEXT)
@@ -100,6 +101,7 @@ def test_names_that_look_alike_stay_two_documents(project):
     assert sources == {r"one/a\xff.txt", r"one/a\\xff.txt", r"one/a\\\\xff.txt", r"one/a\b.txt"}
 
 
+@pytest.mark.long
 def test_an_edit_that_keeps_size_and_time_is_found(project):
     project.write("one/a.txt", TEXT)
     file = project.input / "one/a.txt"
@@ -118,6 +120,7 @@ def test_an_edit_that_keeps_size_and_time_is_found(project):
     assert scan(project.index).due == ["one"]
 
 
+@pytest.mark.extended
 def test_an_edit_that_nothing_but_its_content_shows_is_found_at_night(project):
     project.write("one/a.txt", TEXT)
     file = project.input / "one/a.txt"
@@ -197,6 +200,7 @@ def test_an_address_without_a_server_is_one_sentence_with_the_remedy(project, mo
     assert "Check the address" in " ".join(shown.output.split())
 
 
+@pytest.mark.long
 def test_a_batch_with_a_folder_that_cannot_be_listed_stays_and_the_others_go_on(start_with, monkeypatch):
     from upath import UPath
 

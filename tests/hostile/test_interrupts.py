@@ -97,6 +97,7 @@ def test_an_interrupt_whose_rollback_fails_stays_an_interrupt(tmp_path: Path) ->
     assert working.read("SELECT 1 AS n").item() == 1
 
 
+@pytest.mark.long
 def test_records_that_cannot_be_written_hide_neither_a_publication_nor_an_interrupt(project, caplog) -> None:
     project.write("one/a.md", "Cyrus Field met William Thomson in Valentia.")
     (project.root / "index" / "records.duckdb" / "in the way").mkdir(parents=True)

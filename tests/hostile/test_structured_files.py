@@ -65,6 +65,7 @@ PARQUET_BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PARQUET_BOMBS)
 def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str) -> None:
     bomb = PARQUET_BOMBS[name]()
@@ -78,6 +79,7 @@ def test_a_parquet_file_that_expands_is_a_problem_and_the_next_is_read(name: str
     assert records == [Record("It held.", row_number=1)]
 
 
+@pytest.mark.extended
 def test_a_parquet_file_above_the_limit_is_a_row_and_is_read_again_with_another_limit(project, monkeypatch) -> None:
     monkeypatch.setenv("GRAPHRAG_CONVERSION_MEMORY_MB", "100")
     project.write("one/a.parquet", parquet(text=repeated("It broke. " * 100, 200_000)))

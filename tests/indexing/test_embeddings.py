@@ -47,6 +47,7 @@ def forget_marks(index: Index) -> None:
         connection.execute("DELETE FROM change_marks WHERE reader = 'embed_texts'")
 
 
+@pytest.mark.long
 def test_an_edit_looks_at_the_texts_of_changed_rows_and_gives_the_vectors_of_all(index, monkeypatch) -> None:
     seen = texts_looked_at(index, monkeypatch)
     write(index, "a/a.md", " ".join([*SENTENCES[:6], "Cyrus Field was there.", *SENTENCES[7:12]]))
@@ -59,12 +60,14 @@ def test_an_edit_looks_at_the_texts_of_changed_rows_and_gives_the_vectors_of_all
     assert 0 < seen[0] < seen[1] == incremental.height
 
 
+@pytest.mark.extended
 def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
     seen = texts_looked_at(index, monkeypatch)
     update_embeddings(index, index.models(), "again")
     assert seen == [0]
 
 
+@pytest.mark.long
 def test_vectors_that_someone_deleted_are_made_again(index) -> None:
     before = index.working.read(ROWS)
     with index.working.transaction() as connection:

@@ -161,6 +161,7 @@ def test_an_imported_batch_is_not_replaced(folder, worker):
         commit_staged(folder.index, "a", "run")
 
 
+@pytest.mark.extended
 def test_a_purge_leaves_nothing_in_the_staging_area(folder, worker):
     stage(worker, "a")
     folder.index_all()

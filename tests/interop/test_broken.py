@@ -33,6 +33,7 @@ def counts(project, batch):
     return {(table, what): n for _, table, what, n in found.iter_rows()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["documents", "text_units", "covariates", "communities", "community_reports"])
 def test_a_table_may_be_missing(project, tmp_path, missing):
     frames = {name: frame for name, frame in tables().items() if name != missing}
@@ -64,6 +65,7 @@ def with_first(frame, column, value):
     return frame.with_columns(pl.Series(column, [value, *given[1:]], strict=False))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_rank_and_weight_that_are_no_numbers_are_missing(project, tmp_path, value):
     frames = tables()
@@ -94,7 +96,7 @@ def test_number_that_is_too_large_is_named_with_its_row_and_the_remedy(table, co
         source_of("", frames, pl.DataFrame(schema=VECTORS))
 
 
-@pytest.mark.extended  # takes nine seconds, because the largest number decides
+@pytest.mark.long  # takes nine seconds, because the largest number decides
 def test_largest_numbers_are_imported(project, tmp_path):
     frames = tables()
     frames["entities"] = with_first(frames["entities"], "human_readable_id", MAX_NUMBER)
@@ -102,11 +104,13 @@ def test_largest_numbers_are_imported(project, tmp_path):
     assert (MAX_NUMBER,) in project.sql("SELECT human_readable_id FROM entities")
 
 
+@pytest.mark.extended
 def test_an_index_without_rows_is_imported_as_one(project, tmp_path):
     import_index(project.index, write(tmp_path / "index", {name: frame.head(0) for name, frame in tables().items()}))
     assert project.sql("SELECT count(*) FROM entities") == [(0,)]
 
 
+@pytest.mark.long
 def test_metadata_other_than_json_is_kept_as_text(project, tmp_path):
     frames = tables()
     frames["documents"] = frames["documents"].with_columns(metadata=pl.Series(["{not json", '{"author": "me"}']))
@@ -127,6 +131,7 @@ def _columns():
     return [(name, column) for name, frame in tables().items() for column in frame.columns]
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.sampled_from(_columns()), st.sampled_from(sorted(FAULTS))), min_size=1, max_size=4))
 def test_no_fault_of_a_column_stops_an_import(faults):
     frames = tables()

@@ -15,6 +15,7 @@ def run(*arguments, status=0):
     return " ".join(result.output.split())
 
 
+@pytest.mark.extended
 def test_import_is_listed_removed_and_exported(project, tmp_path):
     folder = write_small_index(tmp_path / "theirs")
     assert "Nothing is imported" in run("import")

@@ -131,6 +131,7 @@ def dangling(frames):
     return {(name, column): named - known for name, column, named, known in links(frames) if named - known}
 
 
+@pytest.mark.long
 def test_the_tables_have_graphrags_columns_and_types(exported):
     assert {name: frame.columns for name, frame in exported.items()} == COLUMNS
     assert exported["communities"].schema["children"] == pl.List(pl.Int64)
@@ -173,6 +174,7 @@ def test_every_id_in_the_tables_is_that_of_a_row(exported):
     assert dangling(exported) == {}
 
 
+@pytest.mark.extended
 def test_an_export_is_imported_again_without_a_repair(project, exported, tmp_path):
     """Export of the import, imported and exported again, is the same in every column."""
     for name, frame in exported.items():

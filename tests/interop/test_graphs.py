@@ -50,6 +50,7 @@ def write_relationships_alone(folder):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", [write_parquet, write_csv, write_graphml])
 def test_a_graph_becomes_an_index(project, tmp_path, write):
     folder = tmp_path / "graph"
@@ -75,6 +76,7 @@ def test_a_graph_becomes_an_index(project, tmp_path, write):
     assert "Bob" in rag.local("Whom did Ada teach?").answer
 
 
+@pytest.mark.extended
 def test_relationships_alone_are_a_graph(project, tmp_path):
     write_relationships_alone(tmp_path)
     import_index(project.index, tmp_path, "ties")
@@ -107,6 +109,7 @@ def test_nodes_take_the_first_attribute_with_a_value(tmp_path):
     assert tables["relationships"].select("source", "target").rows() == [("Ada", "Bob"), ("Bob", "n2")]
 
 
+@pytest.mark.long
 def test_an_exported_graph_is_imported_again(project, small, tmp_path):
     export("graphml", tmp_path / "small.graphml", small.root / "index")
     import_index(project.index, tmp_path / "small.graphml")

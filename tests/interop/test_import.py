@@ -117,6 +117,7 @@ def test_questions_are_answered_from_the_import(small, method):
     assert answer.citations
 
 
+@pytest.mark.long
 def test_a_run_after_the_import_changes_nothing(imported):
     before = contents(imported)
     imported.run("refresh_changed")
@@ -124,6 +125,7 @@ def test_a_run_after_the_import_changes_nothing(imported):
     assert imported.index.working.read("SELECT max(number) FROM publications").item() == 1
 
 
+@pytest.mark.long
 def test_documents_are_added_around_the_import(imported):
     imported.write(
         "new/lamps.md", "Samuel Canning met the Penguin in London. Samuel Canning sold lamps to Robert Halpin."
@@ -141,6 +143,7 @@ def test_documents_are_added_around_the_import(imported):
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
+@pytest.mark.extended
 def test_report_is_rewritten_when_its_community_changes(imported):
     imported.write("new.md", "Daniel Gooch commanded the Great Eastern. Daniel Gooch sold the Great Eastern in London.")
     imported.index_all()
@@ -151,6 +154,7 @@ def test_report_is_rewritten_when_its_community_changes(imported):
     assert found == [("embedded/extractive-2",)]
 
 
+@pytest.mark.long
 def test_adding_and_deleting_a_document_leaves_the_import_unchanged(imported):
     before = contents(imported)
     imported.write("new.md", "Samuel Canning met the Penguin in London. Robert Halpin met Samuel Canning.")
@@ -165,6 +169,7 @@ def test_adding_and_deleting_a_document_leaves_the_import_unchanged(imported):
     assert [reports[number] for number in (0, 1, 2)] == ["imported"] * 3
 
 
+@pytest.mark.long
 def test_removed_document_of_an_import_is_deleted_with_everything_derived(imported):
     assert remove(imported.index, "imported-small", ["eastern.txt"]) == ["eastern.txt"]
     imported.index_all()
@@ -174,6 +179,7 @@ def test_removed_document_of_an_import_is_deleted_with_everything_derived(import
     assert scan(imported.index).imported == ("imported-small",)
 
 
+@pytest.mark.long
 def test_removed_import_is_deleted_from_every_table(imported):
     imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin in London. Robert Halpin paid Samuel Canning.")
     remove(imported.index, "imported-small")
@@ -186,6 +192,7 @@ def test_removed_import_is_deleted_from_every_table(imported):
         assert imported.sql(f"SELECT count(*) FROM operations.{table}") == [(0,)]
 
 
+@pytest.mark.long
 def test_document_handed_over_becomes_an_input_file(imported):
     assert hand_over(imported.index, "imported-small", ["agamemnon.txt"]) == ["small/agamemnon.txt"]
     assert (imported.input / "small" / "agamemnon.txt").read_text() == FIRST + SECOND
@@ -211,6 +218,7 @@ def test_hand_over_accepts_a_file_with_the_same_content(imported):
     assert imported.index.working.read("SELECT count(*) FROM documents").item() == 0
 
 
+@pytest.mark.long
 def test_names_in_use_are_rejected(imported, import_small):
     with pytest.raises(InputError, match=r"was imported from .*--remove imported-small"):
         import_small()
@@ -230,12 +238,14 @@ def test_names_that_are_not_valid_folder_names_are_rejected(project, import_smal
         import_small(name)
 
 
+@pytest.mark.long
 def test_an_entry_of_the_input_folder_with_an_imports_name_does_not_replace_it(imported):
     imported.write("imported-small/a.md", "Cyrus Field met Robert Halpin.")
     imported.run("refresh_changed", succeed=False)
     assert imported.sql("SELECT count(*) FROM documents") == [(2,)]
 
 
+@pytest.mark.long
 def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
     """The same index twice: ids and numbers are taken, so its rows get others, and its reports are renumbered."""
     other = tmp_path / "other"
@@ -264,6 +274,7 @@ def test_a_second_import_finds_its_place_beside_the_first(imported, tmp_path):
     assert found == [(f"They met. [Data: Entities ({hector}, {helen})]", "imported")]
 
 
+@pytest.mark.long
 def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(project, import_small, monkeypatch):
     with running() as server:
         monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-chat")
@@ -284,6 +295,7 @@ def test_import_calls_no_model_and_the_next_run_replaces_only_its_stand_ins(proj
         assert kept == before
 
 
+@pytest.mark.long
 def test_vectors_of_the_configured_model_are_imported(project, import_small, monkeypatch, tmp_path):
     folder = project.root / "small"
     folder.mkdir()
@@ -309,6 +321,7 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
     }
 
 
+@pytest.mark.long
 def test_purge_leaves_an_import_alone(imported):
     imported.write("new.md", "Samuel Canning sold lamps to Robert Halpin.")
     imported.index_all()

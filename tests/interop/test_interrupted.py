@@ -43,6 +43,7 @@ def interrupt(monkeypatch, step, work):
 STEPS = ["merge_graph", "update_communities", "update_embeddings"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [*STEPS, "record_counts"])
 def test_interrupted_import_is_repeated_as_a_first_import(project, small, import_small, monkeypatch, step):
     interrupt(monkeypatch, step, import_small)
@@ -53,6 +54,7 @@ def test_interrupted_import_is_repeated_as_a_first_import(project, small, import
     assert unfinished(project.index.working).is_empty()
 
 
+@pytest.mark.long
 def test_interrupted_repetition_of_an_import_is_repeated(project, small, import_small, monkeypatch):
     interrupt(monkeypatch, "update_embeddings", import_small)
     interrupt(monkeypatch, "merge_graph", import_small)
@@ -60,13 +62,14 @@ def test_interrupted_repetition_of_an_import_is_repeated(project, small, import_
     assert contents(project) == contents(small)
 
 
+@pytest.mark.extended
 def test_removed_import_is_imported_again_without_a_run_between(imported, small, import_small):
     remove(imported.index, BATCH)
     import_small()
     assert contents(imported) == contents(small)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
     text = "Samuel Canning met Robert Halpin in London. Robert Halpin paid Samuel Canning."
     project = start_with({"mine.md": text})
@@ -78,7 +81,7 @@ def test_other_batches_stay_as_they_were(start_with, import_small, monkeypatch):
     assert failed_blocking_checks(project.index) == []
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_commands_report_an_unfinished_import(project, monkeypatch):
     folder = write_small_index(project.root / "small")
     interrupt(monkeypatch, "write_structure", lambda: import_index(project.index, folder))

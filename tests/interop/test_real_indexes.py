@@ -33,7 +33,7 @@ def name_of(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     "folder",
-    [pytest.param(folder, marks=[] if folder.name == "graphrag-v2" else pytest.mark.extended) for folder in ROWS],
+    [pytest.param(folder, marks=[] if folder.name == "graphrag-v2" else pytest.mark.long) for folder in ROWS],
     ids=name_of,
 )
 def test_every_generation_is_imported_and_answers(project, shared_folder, folder):

@@ -46,6 +46,7 @@ def test_a_call_that_may_fit_waits_for_those_in_flight() -> None:
     assert run(work()) == ["first", "second"]
 
 
+@pytest.mark.extended
 def test_all_calls_that_fit_are_made_at_the_default_concurrency(lab: Lab) -> None:
     price = PriceOptions(
         0.0, 1_000.0

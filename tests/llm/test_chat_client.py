@@ -306,6 +306,7 @@ def test_the_way_of_asking_can_be_chosen(lab: Lab) -> None:
     assert lab.server.chats[0].body["response_format"] == {"type": "json_object"}
 
 
+@pytest.mark.extended
 def test_seeded_faults_change_no_answer_and_cost_one_request_each(lab: Lab) -> None:
     requests = [ask(f"Ada wrote letter {n} to Charles. He read it in London.", model=Extraction) for n in range(150)]
     clean = [answer.text for answer in run(gather(lab.chat().complete, *requests))]

@@ -26,7 +26,7 @@ def finish(process: subprocess.Popen) -> dict:
     return json.loads(out.splitlines()[-1])
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_killed_process_repeats_only_in_flight_calls(openai_server: OpenAIServer, tmp_path: Path) -> None:
     ledger, chance, lost = tmp_path / "ledger.db", random.Random(5), 0
     openai_server.latency = 0.02
@@ -51,7 +51,7 @@ def test_killed_process_repeats_only_in_flight_calls(openai_server: OpenAIServer
     assert undisturbed["answers"] == usage["answers"]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_two_processes_repeat_only_calls_in_flight_at_the_same_time(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -177,6 +177,7 @@ def test_each_sentence_is_one_unit() -> None:
 # --- anchored -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("size", [1200, 2600])
 @given(
     seed=seeds,
@@ -209,7 +210,7 @@ def test_text_units_are_longer_where_each_is_sent_with_a_prompt(
     assert least <= chunk(text, size=size)["n_tokens"].mean() <= most  # type: ignore[operator]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1200, 2600])
 def test_no_edit_of_a_novella_makes_more_than_three_new_units(size: int) -> None:
     text = (TEST_DATA / "operation-dulce/input" / NOVELS["operation-dulce"]).read_text()

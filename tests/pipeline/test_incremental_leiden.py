@@ -168,6 +168,7 @@ def check_partition(members: pl.DataFrame, graph: Graph, largest: int) -> None:
     assert not linked & set(chain.from_iterable(lone))
 
 
+@pytest.mark.long
 @given(histories(), st.integers(2, 10))
 def test_communities_are_a_connected_nested_partition_after_any_changes(history: list[Graph], largest: int) -> None:
     for graph, result in zip(history, replay(history, ClusterOptions(max_cluster_size=largest)), strict=True):
@@ -187,6 +188,7 @@ def test_too_large_community_is_split_if_it_can_be(history: list[Graph]) -> None
                     assert parts is None, graph
 
 
+@pytest.mark.long
 @given(histories())
 def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_run(history: list[Graph]) -> None:
     for graph, result in zip(history, replay(history, tolerated_loss=MODULARITY_LOSS), strict=True):
@@ -205,6 +207,7 @@ def test_modularity_is_that_of_the_result_and_at_most_one_percent_below_a_fresh_
         assert reached >= fresh - 0.01 * abs(fresh) - 1e-9
 
 
+@pytest.mark.long
 @given(histories(), st.randoms(use_true_random=False))
 def test_without_a_change_the_same_communities_keep_their_ids(history: list[Graph], rng: random.Random) -> None:
     before = replay(history)[-1]
@@ -226,6 +229,7 @@ def test_without_a_change_the_same_communities_keep_their_ids(history: list[Grap
     assert match_communities(current.rename({"key": "id"}), current).history.is_empty()
 
 
+@pytest.mark.long
 @given(histories(), st.randoms(use_true_random=False))
 def test_order_of_rows_and_names_of_communities_do_not_matter(history: list[Graph], rng: random.Random) -> None:
     before = replay(history[:-1])[-1]
@@ -263,6 +267,7 @@ def test_communities_that_no_change_can_reach_stay_as_they_are(data: st.DataObje
     assert kept == found or after.fresh
 
 
+@pytest.mark.extended
 @given(histories())
 def test_a_community_with_the_same_inside_keeps_its_division(history: list[Graph]) -> None:
     for before, after in pairwise(replay(history)):

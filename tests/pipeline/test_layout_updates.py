@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -115,6 +116,7 @@ def test_after_many_new_entities_the_map_is_laid_out_from_scratch():
     assert_frame_equal(found.frame, layout(*frames, seed=SEED), check_exact=True)
 
 
+@pytest.mark.extended
 @given(st.lists(graphs(), min_size=2, max_size=4))
 def test_every_entity_has_a_place_of_its_own_after_any_changes(drawn: list[tuple[int, Edges]]) -> None:
     found, n_placed = NOTHING, 0

@@ -405,7 +405,7 @@ def test_a_csv_file_that_is_one_line_of_megabytes_names_its_column_in_short(tmp_
     assert len(error["error"]) < 500
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_a_csv_file_of_20_megabytes_in_small_rows_is_fine(tmp_path: Path) -> None:
     rows = b"".join(b"%d,%s\n" % (i, b"The cable broke again. " * 20) for i in range(42_000))
     loaded = load(tmp_path, {"a.csv": b"id,text\n" + rows})

@@ -146,6 +146,7 @@ units = st.sampled_from(["d1#1", "d1#2", "d2#1", "d3#1"])
 words = st.sampled_from(["laid the cable", "sailed west", "was a ship", "kept the log"])
 
 
+@pytest.mark.extended
 @given(
     st.lists(st.tuples(units, titles, kinds, words), max_size=12, unique_by=lambda r: r[:3]),
     st.lists(st.tuples(units, titles, titles, st.integers(1, 9).map(float)), max_size=12, unique_by=lambda r: r[:3]),

@@ -74,6 +74,7 @@ def test_what_is_pruned_is_not_summarized():
     assert set(asked) == {"A", "B", "C", "D", "a – b", "b – c"}
 
 
+@pytest.mark.extended
 @given(st.permutations(PAIRS), st.permutations(MENTIONS))
 def test_the_order_of_facts_does_not_matter(pairs, mentions):
     options = PruningOptions(min_frequency=2, min_degree=2, min_weight_percentile=30)

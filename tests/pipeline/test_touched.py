@@ -1,6 +1,7 @@
 """Merging again what a change touches gives the graph that merging everything gives."""
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -44,6 +45,7 @@ def changed_keys(before: pl.DataFrame, after: pl.DataFrame, *columns: str) -> se
     return {key for column in columns for key in changed[column]}
 
 
+@pytest.mark.extended
 @settings(max_examples=40, deadline=None)
 @given(facts, facts, decided, decided)
 def test_merging_what_changed_is_merging_everything(

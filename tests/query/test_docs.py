@@ -50,6 +50,7 @@ def test_the_guide_has_every_option() -> None:
     assert [name for name in sorted(options) if f"`{name}`" not in guide and f"{name}=" not in guide] == []
 
 
+@pytest.mark.long
 def test_the_worked_example_of_the_ranking_holds(tmp_path: Path) -> None:
     guide = (ROOT / "docs/query.md").read_text(encoding="utf-8")
     part = guide[guide.index("## How a passage is ranked") : guide.index("`rag.retrieve` shows this for any question")]

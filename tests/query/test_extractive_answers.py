@@ -122,7 +122,7 @@ def test_question_beyond_the_sample_is_not_answered_directly(sample: GraphRAG, m
     assert not is_direct(asked(sample, method, question))
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "every", "least"),
     [("ask", 1, 23), ("local", 1, 23), ("basic", 1, 22), ("drift", 3, 5), ("global", 1, 11)],
@@ -137,7 +137,7 @@ def test_questions_with_known_answers_are_answered_as_often_as_before(
     assert sum(map(right, TRUTH[::every])) >= least  # DRIFT asks several questions for each
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["local", "basic"])
 def test_novels_answer_questions_about_their_content_and_no_others(novel: tuple[str, GraphRAG], method: str) -> None:
     name, rag = novel

@@ -105,6 +105,7 @@ def test_without_any_report_the_frame_of_reports_is_empty(tmp_path: Path, method
     assert GraphRAG(path).search(method, "What happened?").answer
 
 
+@pytest.mark.extended
 def test_an_index_of_entities_that_are_alone_is_answered_from_the_text(start_with) -> None:
     project = start_with({"a.md": "The Agamemnon was a ship of the line.", "b.md": "The Niagara was a frigate."})
     assert project.sql("SELECT max(size) FROM communities") == [(1,)]

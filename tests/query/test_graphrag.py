@@ -297,6 +297,7 @@ def test_half_a_character_in_a_question_is_an_error_with_the_remedy(rag: GraphRA
         calls.get(ask, partial(rag.search, ask))("Who \ud800 commanded the Niagara?")
 
 
+@pytest.mark.extended
 def test_a_script_that_closes_nothing_ends_without_a_word(tmp_path: Path) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")
     script = f"""

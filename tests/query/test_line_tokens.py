@@ -19,6 +19,7 @@ TABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("section", TABLES)
 def test_every_row_of_the_index_has_the_tokens_of_its_line(sample_index: Project, section: str):
     table, layout = TABLES[section]

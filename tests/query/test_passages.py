@@ -43,6 +43,7 @@ def rag(planted):
     return GraphRAG(planted.root / "index")
 
 
+@pytest.mark.extended
 def test_a_passage_two_hops_away_is_found_that_words_and_vectors_cannot_find(rag):
     for method in ("words", "vectors", "text"):
         assert "Tarnby" not in rag.retrieve(QUESTION, 10, method)["document"].to_list()
@@ -89,6 +90,7 @@ def test_a_thing_named_in_the_question_leads_to_the_passage_about_it(rag):
         assert (found["document"][0], found["about"][0].to_list()) == ("Mira Holt", ["Mira Holt"])
 
 
+@pytest.mark.long
 def test_the_ranking_is_the_same_again_and_after_an_unchanged_refresh(tmp_path, monkeypatch, planted):
     before = GraphRAG(planted.root / "index").retrieve(QUESTION, 20)
     assert GraphRAG(planted.root / "index").retrieve(QUESTION, 20).equals(before)
@@ -107,7 +109,7 @@ def news(tmp_path_factory):
         yield project, made
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_ranking_without_links_between_passages_is_that_of_the_text(news: tuple[Project, object]):
     project, made = news
     assert project.sql("SELECT count(*) FROM search.passage_names") == [(0,)]

@@ -73,6 +73,7 @@ def test_15_local_steps_of_drift_hold_rows_of_the_graph(rag: GraphRAG) -> None:
         assert frames[table]["in_context"].any()
 
 
+@pytest.mark.extended
 def test_15_drift_asks_the_best_follow_ups_first_each_once_within_its_calls(modelled: GraphRAG, server) -> None:
     """Scores of follow-ups are never used; near-duplicates are all sent; up to 67 calls; actions in random order."""
     actions = modelled.drift(QUESTION, breadth=3, depth=3, max_calls=20).actions

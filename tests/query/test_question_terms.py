@@ -224,6 +224,7 @@ def in_python(reader: Reader, words: list[str]) -> set[tuple]:
 _ENDINGS = ["", "s", "t", "ed", "ing", "er", "y", "ies", "en", "ung", "или", "а", "tion"]
 
 
+@pytest.mark.extended
 @given(st.data())
 def test_terms_of_words_are_the_same_in_sql(mixed: Reader, data: st.DataObject) -> None:
     forms = sorted(mixed.query("SELECT DISTINCT form FROM search.word_forms")["form"])

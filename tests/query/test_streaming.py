@@ -127,6 +127,7 @@ def test_an_answer_that_breaks_off_raises_after_its_pieces_and_is_not_kept(
     assert modelled.local(QUESTION).answer.endswith("He was content.")
 
 
+@pytest.mark.long
 def test_a_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
     with modelled.local.stream(QUESTION) as stream:
@@ -139,6 +140,7 @@ def test_a_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: 
     assert len(server.chats) == asked == 1
 
 
+@pytest.mark.long
 def test_abandoned_stream_ends_by_itself(modelled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
     next(modelled.local.stream(QUESTION))
@@ -298,6 +300,7 @@ def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: P
     assert HUDSON in GraphRAG(index_file, answerer=Asking()).local(QUESTION).answer
 
 
+@pytest.mark.extended
 def test_an_asynchronous_stream_left_early_leaves_nothing_running(modelled: GraphRAG, server: OpenAIServer) -> None:
     server.content = says(text=" ".join(map(str, range(20_000))))
 

@@ -51,6 +51,7 @@ def test_ten_nearest_of_clustered_vectors_are_found(dimensions: int) -> None:
     assert recall_at_10(vectors, vectors[::100]) >= 0.99
 
 
+@pytest.mark.extended
 def test_ten_nearest_of_embedded_texts_are_found() -> None:
     vectors = hashed_embeddings.embed(texts(5_000))
     assert recall_at_10(vectors, vectors[::100]) >= 0.99

@@ -92,6 +92,7 @@ def test_a_small_file_and_one_without_free_blocks_are_left_as_they_are(working, 
     assert full.path.stat().st_ino == before
 
 
+@pytest.mark.extended
 def test_many_revisions_do_not_grow_the_file_without_bound(tmp_path):
     working = WorkingDatabase(tmp_path / "working.duckdb")
     write(working, documents(0))
@@ -130,7 +131,7 @@ def _compact_again_and_again(path) -> None:
         compact(WorkingDatabase(path), always=True)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_kills_while_compacting_leave_a_whole_database(working):
     held = working.read("SELECT count(*), sum(md5_number_lower(d::VARCHAR)::HUGEINT)::VARCHAR FROM documents d").rows()
     for attempt in range(5):

@@ -44,6 +44,7 @@ def test_a_limit_that_is_none_is_refused_in_one_sentence(value: str, monkeypatch
         Settings.load()
 
 
+@pytest.mark.extended
 def test_an_index_made_with_little_memory_tells_its_peak_and_a_purge_empties_the_spill_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

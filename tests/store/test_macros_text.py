@@ -104,6 +104,7 @@ def test_every_character_is_normalized_in_sql_as_in_python(index):
     assert {text for text in texts if found[text] != expected[text]} == set()
 
 
+@pytest.mark.extended
 @given(
     st.lists(st.text(st.sampled_from("aBs ßẞİıΣσς’'“*_-‐\u00ad.é\u0301ｱア日本。กำﬁ½Ⅷ١لُ1"), max_size=12), max_size=20)
 )
@@ -140,7 +141,7 @@ def foreign(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_search_finds_texts_in_any_language(foreign):
     reader = CurrentPublication(foreign).reader()
     for number, question in enumerate(FOREIGN.values()):

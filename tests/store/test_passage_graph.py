@@ -95,6 +95,7 @@ def links(project) -> set[tuple[int, str]]:
     )
 
 
+@pytest.mark.long
 def test_text_unit_is_about_its_title_its_headings_and_its_first_definition(project):
     found = subjects(project)
     assert row(project, 0) in found["Mira Holt"]
@@ -129,6 +130,7 @@ def test_title_of_many_text_units_is_not_a_subject(project):
     assert "Diary" not in subjects(project)
 
 
+@pytest.mark.extended
 def test_a_title_of_one_word_is_as_common_as_the_word(tmp_path):
     rows = [("Cost", "Prices rose."), ("Trams of Leeds", "The second tram line in Leeds was dear, whatever the cost.")]
     rows += [(f"Note {n}", f"On day {n} the cost was low.") for n in range(20)]
@@ -141,6 +143,7 @@ def test_a_title_of_one_word_is_as_common_as_the_word(tmp_path):
     assert found["document"][0] == "Trams of Leeds"
 
 
+@pytest.mark.long
 def test_numbered_titles_lead_to_their_own_mentions_alone(tmp_path):
     (tmp_path / "input").mkdir()
     lines = [

@@ -2,11 +2,14 @@
 
 import stat
 
+import pytest
+
 from graphrag_assets.explorer.page import write_page
 from tests.defs.test_language_models import use
 from tests.openai_server import running
 
 
+@pytest.mark.extended
 def test_no_other_user_can_read_a_file_of_the_index_where_the_folder_was_there_before(project, monkeypatch):
     (project.root / "index").mkdir(mode=0o755)
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")

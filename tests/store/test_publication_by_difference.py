@@ -69,7 +69,7 @@ def edit(index: Index, draw: random.Random) -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_any_edits_are_published_as_from_nothing(index: Index, seed: int) -> None:
     draw = random.Random(seed)
     first_documents(index, draw)
@@ -81,6 +81,7 @@ def test_any_edits_are_published_as_from_nothing(index: Index, seed: int) -> Non
     assert sum(base < number for number, base in bases(index)) >= 4  # most of them are copies
 
 
+@pytest.mark.long
 def test_a_decision_about_an_alias_is_published_as_from_nothing(index: Index) -> None:
     first_documents(index, random.Random(1))
     with index.working.transaction() as connection:
@@ -97,6 +98,7 @@ def test_a_decision_about_an_alias_is_published_as_from_nothing(index: Index) ->
     assert_published(index)
 
 
+@pytest.mark.long
 def test_a_language_that_comes_to_lead_and_a_first_date_are_published_as_from_nothing(index: Index) -> None:
     draw = random.Random(2)
     first_documents(index, draw)
@@ -111,6 +113,7 @@ def test_a_language_that_comes_to_lead_and_a_first_date_are_published_as_from_no
     assert bases(index)[-1] == (3, 3)  # every row of a context has a date now
 
 
+@pytest.mark.long
 def test_a_document_published_before_its_text_units_had_numbers_is_completed(index: Index) -> None:
     draw = random.Random(3)
     first_documents(index, draw)
@@ -122,6 +125,7 @@ def test_a_document_published_before_its_text_units_had_numbers_is_completed(ind
     assert_published(index)
 
 
+@pytest.mark.long
 def test_a_file_that_has_grown_by_half_is_made_from_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(4)
     first_documents(index, draw)
@@ -134,6 +138,7 @@ def test_a_file_that_has_grown_by_half_is_made_from_nothing(index: Index, monkey
     assert bases(index)[-1] == (3, 3)
 
 
+@pytest.mark.long
 def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(index: Index) -> None:
     first_documents(index, random.Random(8))
     write(index, "0/0.md", "Zyxquorv was a secret cable.")
@@ -147,6 +152,7 @@ def test_a_purge_leaves_no_file_that_began_as_a_copy_with_what_was_deleted(index
     assert_published(index)
 
 
+@pytest.mark.long
 def test_a_large_change_is_made_from_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(5)
     first_documents(index, draw)
@@ -158,6 +164,7 @@ def test_a_large_change_is_made_from_nothing(index: Index, monkeypatch: pytest.M
     assert_published(index)
 
 
+@pytest.mark.long
 def test_what_follows_a_damaged_or_missing_publication_is_made_from_nothing(index: Index) -> None:
     draw = random.Random(6)
     first_documents(index, draw)
@@ -173,6 +180,7 @@ def test_what_follows_a_damaged_or_missing_publication_is_made_from_nothing(inde
     assert bases(index)[-1][0] == bases(index)[-1][1]
 
 
+@pytest.mark.long
 def test_rows_that_something_else_deleted_are_not_published(index: Index) -> None:
     first_documents(index, random.Random(7))
     with index.working.transaction() as connection:

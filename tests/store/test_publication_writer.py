@@ -242,6 +242,7 @@ def test_reader_keeps_its_publication_while_a_new_one_is_written(published, tmp_
     assert rows(tmp_path, "SELECT title FROM documents") == [("new",)]
 
 
+@pytest.mark.long
 def test_only_the_last_publications_are_kept_and_the_pointer_names_the_newest(working, tmp_path):
     for n in range(5):
         with working.transaction() as connection:
@@ -269,7 +270,7 @@ def _publish(path: Path, folder: Path) -> None:
     publish(WorkingDatabase(path), folder)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     context = multiprocessing.get_context("spawn")
     publishers = [context.Process(target=_publish, args=(working.path, tmp_path)) for _ in range(3)]
@@ -293,6 +294,7 @@ def test_drafts_of_a_killed_process_are_removed_by_the_next_and_those_of_living_
     assert not any(path.is_dir() for path in (tmp_path / "drafts").iterdir())
 
 
+@pytest.mark.extended
 def test_going_back_lasts_until_something_new_is_published(published, tmp_path):
     with published.transaction() as connection:
         replace_table(connection, schema.DOCUMENTS, DOCUMENTS.with_columns(title=pl.lit("new")))

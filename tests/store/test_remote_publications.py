@@ -36,6 +36,7 @@ def files_at(url: str) -> set[str]:
     return {str(path).rpartition("/")[2] for path in files.find(root)}
 
 
+@pytest.mark.long
 def test_a_reader_elsewhere_answers_from_the_storage_and_follows_it(published, url):
     with GraphRAG(url) as rag:
         assert "Field" in rag.basic(QUESTION).answer
@@ -54,6 +55,7 @@ def test_a_publication_is_downloaded_once(published, url):
     assert GraphRAG(url).basic(QUESTION).answer
 
 
+@pytest.mark.long
 def test_rollback_is_followed_without_another_download(published, url):
     with GraphRAG(url) as rag:
         rag.basic(QUESTION)
@@ -65,6 +67,7 @@ def test_rollback_is_followed_without_another_download(published, url):
         assert "Field" in rag.basic(QUESTION).answer
 
 
+@pytest.mark.extended
 def test_what_the_index_no_longer_keeps_is_deleted_in_the_storage(published, url, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_KEEP_PUBLICATIONS", "1")
     published.write("a/one.txt", TEXT.replace("Field", "Pender"))

@@ -153,7 +153,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
     async def _claimed(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """See `_answer`; while another process requests the same answer, wait for it."""
-        async with self.ledger.claim(key):
+        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
             return await self._answer(key, request, trace)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:

@@ -133,7 +133,7 @@ class Ledger:
         self._written: Future[None] = Future()  # of the writes that are waiting
         self._queueing = threading.Lock()
         self.single_flight = SingleFlight()
-        self._claims = Claims(self._engine)
+        self._claims = Claims(self._engine, self._newest)
 
     async def get(self, key: str) -> Hit | None:
         """The stored answer, if there is one."""
@@ -156,18 +156,22 @@ class Ledger:
         await asyncio.shield(asyncio.wrap_future(written))  # a cancelled caller does not cancel the writes of others
 
     @asynccontextmanager
-    async def claim(self, key: str) -> AsyncIterator[None]:
-        """Be the only one of all processes that requests the answer of this key, see `Claims`.
+    async def claim(self, key: str, patience: float = 900.0) -> AsyncIterator[None]:
+        """Be the only one of all processes that requests the answer of this key, see `Claims.claim`.
 
         Raises:
             LedgerError: the database cannot be used.
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self._claims.claim(key))
+                await stack.enter_async_context(self._claims.claim(key, patience))
             except sa.exc.SQLAlchemyError as error:
                 raise self._error(error) from None
             yield
+
+    def _newest(self) -> object:
+        """When the newest answer was stored."""
+        return self.rows(sa.select(sa.func.max(LLM_CALLS.c.created_at)))[0][0]
 
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""

@@ -80,6 +80,27 @@ def test_the_claim_of_a_killed_process_is_free(url):
     ledger.close()
 
 
+@pytest.mark.extended
+def test_the_claim_of_a_stopped_process_is_passed_over_with_a_warning(url, caplog):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, url], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "claimed\n"
+    holder.send_signal(signal.SIGSTOP)
+    ledger = Ledger(url)
+
+    async def claim() -> float:
+        began = time.monotonic()
+        async with ledger.claim("key", patience=2):
+            return time.monotonic() - began
+
+    try:
+        assert 2 <= run(claim()) < 10
+        assert "It seems to hang" in caplog.text
+    finally:
+        holder.kill()
+        holder.wait()
+        ledger.close()
+
+
 def test_a_ledger_in_sqlite_needs_no_claims(tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
 

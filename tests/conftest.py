@@ -40,8 +40,20 @@ settings.load_profile("fast")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests run first: at the end, one would keep the other processes waiting."""
-    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("extended", "long"))))
+    """Begin with the slow tests: at the end, one would keep the other processes waiting.
+
+    Each process begins with an equal part of all tests, in order. So every part begins with its share of slow modules.
+    """
+    n = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow, quick = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        (slow if any(map(item.get_closest_marker, ("extended", "long"))) else quick).append(item)
+    modules = list(dict.fromkeys(item.path for item in slow))
+    items.clear()
+    for place in range(n):
+        own = set(modules[place::n])
+        items += [item for item in slow if item.path in own]
+        items += quick[place * len(quick) // n : (place + 1) * len(quick) // n]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from tests.cluster import faults
 from tests.cluster.documents import write_batches
 from tests.cluster.machines import TABLES, running, wait_for
 
-pytestmark = pytest.mark.extended
+pytestmark = pytest.mark.long
 SAME = dict.fromkeys(TABLES, 0)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import igraph
+import polars as pl
 import pytest
 
 from graphrag_assets.indexing.checks import failed_blocking_checks
@@ -15,8 +16,11 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
+from graphrag_assets.indexing.report_inputs import read_inputs
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.pipeline.report_citations import report_citations
+from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.publication_content import Made, Source, fill, reading, start_empty, vector_dimensions
 from graphrag_assets.store.publication_files import STABLE_NAME
 from graphrag_assets.store.publication_schema import PUBLISHED
@@ -74,6 +78,28 @@ def refresh(index: Index) -> None:
     update_publication(index, "test")
 
 
+def assert_reports(index: Index) -> None:
+    """No report is out of date, and citations are resolved as those of all reports together."""
+    inputs, stored = read_inputs(index)
+    settings = index.settings
+    reporter = index.models().reporter
+    assert stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_list() == []
+    numbers = index.working.read(" UNION ALL ".join(_NUMBERED))
+    assert index.working.read("FROM citations ORDER BY ALL").equals(report_citations(stored, numbers).sort(pl.all()))
+
+
+_NUMBERED = [
+    *(
+        f"SELECT '{name}' AS table_name, id, human_readable_id FROM {name}"
+        for name in ("entities", "relationships", "community_reports")
+    ),
+    *(
+        f"SELECT '{name}', t.id, n.human_readable_id FROM {name} t JOIN numbers n ON n.table_name = '{name}' AND n.id = t.id"
+        for name in ("covariates", "text_units")
+    ),
+]
+
+
 def facts(index: Index) -> dict[str, list[dict]]:
     """What depends on the present documents alone."""
     tables = {name: f"SELECT {columns} FROM {name} ORDER BY ALL" for name, columns in FACTS.items()}
@@ -103,6 +129,7 @@ def assert_equal(made: Index, fresh: Index) -> None:
     """
     failed = [check.name for check in failed_blocking_checks(made)]
     assert not failed, f"failed checks: {failed}"
+    assert_reports(made)
     ours = facts(made)
     for name, rows in facts(fresh).items():
         assert ours[name] == rows, f"{name}: {_first_difference(ours[name], rows)}"

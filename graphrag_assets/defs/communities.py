@@ -17,7 +17,7 @@ from graphrag_assets.defs.reporting import (
     usage_metadata,
 )
 from graphrag_assets.defs.resources import MODELS, needs, open_index
-from graphrag_assets.indexing import communities, reports
+from graphrag_assets.indexing import communities, report_inputs, reports
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
@@ -89,7 +89,7 @@ def community_metadata(
 
 def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
     """The assets of reports and citations."""
-    version = reports.CODE_VERSION
+    version = report_inputs.CODE_VERSION
 
     @dg.multi_asset(
         name=names.name("write_community_reports"),
@@ -110,17 +110,17 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
     return write_community_reports
 
 
-def report_metadata(names: IndexNames, updated: StageResult, n_kept: int) -> Metadata:
+def report_metadata(names: IndexNames, updated: StageResult, n_kept: int, n_unresolved: int) -> Metadata:
     """Metadata of the reports and their citations."""
     written, citations = updated.frames["community_reports"], updated.frames["citations"]
     ranked = written.select("community", "level", "title", "rank", "size").sort("rank", descending=True)
     more: Metadata = {
         "community_reports": {
-            "reports_written": written.height - n_kept,
+            "reports_written": updated.changes["community_reports"].rows - n_kept,
             "reports_kept": n_kept,
             **usage_metadata(usage_sums(updated.usage)),
         },
-        "citations": {"unresolved": citations["cited_id"].null_count()},
+        "citations": {"unresolved": n_unresolved},
     }
     return {
         name: table_metadata(names, name, updated.changes[name], updated.seconds, preview, **more[name])

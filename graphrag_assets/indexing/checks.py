@@ -7,12 +7,13 @@ import polars as pl
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.reports import read_inputs
+from graphrag_assets.indexing.report_inputs import read_inputs, state_of_reports
+from graphrag_assets.indexing.reports import CHECKED
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
-from graphrag_assets.store.change_log import remove_marks
+from graphrag_assets.store.change_log import has_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS
 
 
@@ -59,10 +60,15 @@ def _disconnected(index: Index) -> pl.DataFrame:
 
 
 def _stale(index: Index) -> pl.DataFrame:
+    """The communities whose report is out of date. Reports and inputs that are known to agree are not read again."""
     own = index.with_run_options(None)
-    settings, reporter = own.settings, own.models().reporter
-    inputs, (stored,) = read_inputs(own, "community_reports")
-    return stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_frame()
+    settings, models = own.settings, own.models()
+    with own.working.connect() as connection:
+        if has_mark(connection, CHECKED, state_of_reports(connection, own, models)):
+            return pl.DataFrame(schema={"community": pl.Int64})
+    inputs, stored = read_inputs(own)
+    stale = stale_reports(inputs, stored, models.reporter, settings.report_input_tokens, settings.tokenizer)
+    return stale.to_frame()
 
 
 def _too_many_failed(index: Index) -> pl.DataFrame:

@@ -3,71 +3,107 @@
 import time
 from typing import NamedTuple
 
+import duckdb
 import polars as pl
 
-from graphrag_assets.embedded import REPORTER
 from graphrag_assets.indexing.index import Index, exclusive
+from graphrag_assets.indexing.report_inputs import (
+    LOGGED_INPUTS,
+    READER,
+    ReportsToUpdate,
+    made_with,
+    read_changed,
+    state_of_reports,
+)
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.report_citations import report_citations
-from graphrag_assets.pipeline.report_updates import ReportInputs, community_reports, compare_written
+from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
-from graphrag_assets.store.working import replace_tables
+from graphrag_assets.store.change_log import set_mark
+from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
-_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
-_TEXT_UNITS = (
-    "SELECT t.id, n.human_readable_id, t.text FROM text_units t "
-    "JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id ORDER BY t.id"
+CHECKED = "reports_are_current"
+"""The reader whose mark holds the state of the reports that are known to be up to date."""
+# The register of numbers also remembers deleted rows.
+_NUMBERS = " UNION ALL ".join(
+    f"SELECT '{name}' AS table_name, t.id, {number} AS human_readable_id FROM {rows} WHERE {number} IN (FROM wanted)"
+    for name, number, rows in (
+        ("entities", "t.human_readable_id", "entities t"),
+        ("relationships", "t.human_readable_id", "relationships t"),
+        ("community_reports", "t.human_readable_id", "community_reports t"),
+        *(
+            (name, "n.human_readable_id", f"{name} t JOIN numbers n ON n.table_name = '{name}' AND n.id = t.id")
+            for name in ("covariates", "text_units")
+        ),
+    )
 )
-CODE_VERSION = f"2/{REPORTER}"
-"""Differs when the same inputs give other reports."""
 
 
 class UpdatedReports(NamedTuple):
-    """The tables written, and the number of reports kept."""
+    """The tables written, with the frames of what was looked at; reports kept; citations of rows that are not there."""
 
     updated: StageResult
     n_kept: int
-
-
-def read_inputs(index: Index, *more: str) -> tuple[ReportInputs, list[pl.DataFrame]]:
-    """What reports are written from with the settings of `index`, and the tables `more`."""
-    tables = index.working.read_tables(*_INPUTS, *more)
-    text_units = index.working.read(_TEXT_UNITS) if index.settings.reports_from_text else None
-    inputs = ReportInputs(*tables[: len(_INPUTS)])
-    return inputs._replace(text_units=text_units), tables[len(_INPUTS) :]
+    n_unresolved: int
 
 
 @exclusive("write_community_reports")
 def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
 
+    Only what the changes since the last run concern is looked at, unless settings or models are others.
+
     Stores the run options of `index`.
     """
     started = time.monotonic()
     settings = index.settings
-    inputs, (previous, numbers) = read_inputs(index, "community_reports", "numbers")
-    previous = previous.clear() if rewrite else previous
+    found = read_changed(index, models, rewrite)
+    previous = found.previous.clear() if rewrite else found.previous
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
-    reports = community_reports(inputs, previous, models.write_reports, *written_by)
-    report_numbers = reports.select(pl.lit("community_reports").alias("table_name"), "id", "human_readable_id")
-    current = _current_numbers(numbers, *(table for table in inputs[2:] if table is not None))
-    citations = report_citations(reports, pl.concat([current, report_numbers], how="vertical_relaxed"))
-    frames = {schema.COMMUNITY_REPORTS: reports, schema.CITATIONS: citations}
+    reports = community_reports(found.inputs, previous, models.write_reports, *written_by, others=found.others)
     with index.working.transaction() as connection:
-        changes = replace_tables(connection, frames)
+        changes = {"community_reports": _replace_reports(connection, reports, found)}
+        citations, changes["citations"] = _update_citations(connection, reports, found)
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
         record_options(connection, None, index.run_options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
-    (stored,) = index.working.read_tables("community_reports")
-    compare_written(inputs, reports, stored, *written_by)
-    by_name = {written.name: frame for written, frame in frames.items()}
-    updated = StageResult(by_name, changes, models.usage, time.monotonic() - started)
-    return UpdatedReports(updated, reports.join(previous, on="fingerprint", how="semi").height)
+        set_mark(connection, READER, LOGGED_INPUTS, found.revision, made_with(connection, index, models))
+        set_mark(connection, CHECKED, (), found.revision, state_of_reports(connection, index, models))
+        ((unresolved,),) = connection.execute("SELECT count(*) FROM citations WHERE cited_id IS NULL").fetchall()
+    frames = {"community_reports": reports, "citations": citations}
+    updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
+    n_written = reports.join(previous, on="fingerprint", how="anti").height
+    return UpdatedReports(updated, changes["community_reports"].rows - n_written, unresolved)
 
 
-def _current_numbers(numbers: pl.DataFrame, *tables: pl.DataFrame) -> pl.DataFrame:
-    """The numbers of existing rows; the register also remembers deleted ones."""
-    ids = pl.concat([table.select("id") for table in tables])
-    return numbers.join(ids, on="id", how="semi").select("table_name", "id", "human_readable_id")
+def _replace_reports(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate) -> Changes:
+    if found.touched is None:
+        return replace_table(connection, schema.COMMUNITY_REPORTS, reports)
+    return replace_rows(connection, schema.COMMUNITY_REPORTS, reports, "community", found.touched)
+
+
+def _update_citations(
+    connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate
+) -> tuple[pl.DataFrame, Changes]:
+    """Resolve the citations of the reports written, and of those that cite rows that have come or gone."""
+    if found.touched is not None:
+        citing = connection.sql(
+            "FROM community_reports WHERE id IN (SELECT unnest($ids::VARCHAR[]))",
+            params={"ids": pl.concat([reports["id"], found.citing]).unique().to_list()},
+        ).pl()
+        ids = pl.concat([found.previous["id"], citing["id"]]).unique()
+    else:
+        citing, ids = reports, None
+    references = report_citations(citing, pl.DataFrame(schema={"table_name": str, "id": str, "human_readable_id": int}))
+    wanted = references.select(pl.col("human_readable_id").unique())
+    connection.register("wanted", wanted)
+    try:
+        numbers = connection.sql(_NUMBERS).pl()
+    finally:
+        connection.unregister("wanted")
+    citations = report_citations(citing, numbers)
+    if ids is None:
+        return citations, replace_table(connection, schema.CITATIONS, citations)
+    return citations, replace_rows(connection, schema.CITATIONS, citations, "report_id", ids)

@@ -6,7 +6,7 @@ its own transaction, so it stands only while nothing has been written since.
 
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
-from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, reports
+from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, report_inputs
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.store.batches import REFRESHED, record_inputs, recorded_inputs
@@ -17,7 +17,7 @@ _CODE = (
     __version__,
     merge_graph.CODE_VERSION,
     communities.CODE_VERSION,
-    reports.CODE_VERSION,
+    report_inputs.CODE_VERSION,
     embeddings.CODE_VERSION,
     publish.CODE_VERSION,
 )

@@ -1,10 +1,8 @@
 """Community reports, level by level from the deepest up, because a report may replace its community's rows above."""
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from io import BytesIO
 from typing import NamedTuple
 
 import polars as pl
@@ -20,7 +18,6 @@ from graphrag_assets.text import count_tokens
 WriteReports = Callable[[Sequence[ReportMaterial]], list[ReportRecord]]
 
 REPORT_TYPES = polars_schema(schema.COMMUNITY_REPORTS)
-_stale: dict[str, pl.Series] = {}
 _WRITTEN = [
     "fingerprint", "title", "summary", "full_content", "rank", "rating_explanation", "findings", "full_content_json",
     "model",
@@ -50,6 +47,7 @@ def community_reports(
     reporter: str,
     max_tokens: int = 8000,
     encoding: str = "o200k_base",
+    others: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """One report per community of two or more; one whose fingerprint is unchanged is taken from `previous` as it is.
 
@@ -64,9 +62,11 @@ def community_reports(
         write: what writes the reports of the communities that need one.
         reporter: fingerprint of `write`.
         max_tokens: limit of a context.
+        others: reports of communities that `inputs.communities` does not have, which stay as they are: they may be
+            sub-communities of those it has.
 
     Returns:
-        the table community_reports, sorted by community.
+        the table community_reports without `others`, sorted by community.
     """
     communities, members, entities, relationships, claims, text_units = inputs
     passages = None if text_units is None else source_lines(text_units, encoding)
@@ -86,7 +86,7 @@ def community_reports(
             .join(at_level, on="community", how="anti")
             .select("entity_id", child=pl.col("community").cast(pl.Int64))
         )
-        sub_reports = pl.concat([empty_reports(), *done])
+        sub_reports = pl.concat([empty_reports() if others is None else others, *done])
         below_reports = sub_reports.join(below, left_on="community", right_on="child", how="semi")
         contexts = level_contexts(own, below, lines, below_reports, max_tokens, encoding)
         of_graph = contexts.contexts
@@ -127,54 +127,18 @@ def _still_imported(prepared: pl.DataFrame, imported: pl.DataFrame) -> pl.DataFr
 def stale_reports(
     inputs: ReportInputs, stored: pl.DataFrame, reporter: str, max_tokens: int = 8000, encoding: str = "o200k_base"
 ) -> pl.Series:
-    """Numbers of the communities whose report in `stored` was written from other inputs than the present ones.
-
-    The last result is remembered: a check asks before the index is published, and the publication asks again.
-    """
-    asked = _content((*inputs, stored), reporter, max_tokens, encoding)
-    if asked not in _stale:
-        # A fallback report has the same inputs as the reporter's own would have, and is itself an input of the
-        # reports of larger communities.
-        model = pl.when(pl.col("model") == schema.IMPORTED).then("model").otherwise(pl.lit(reporter))
-        expected = community_reports(inputs, stored.with_columns(model=model), _blank, reporter, max_tokens, encoding)
-        _remember(asked, expected, stored)
-    return _stale[asked]
-
-
-def compare_written(
-    inputs: ReportInputs,
-    written: pl.DataFrame,
-    stored: pl.DataFrame,
-    reporter: str,
-    max_tokens: int = 8000,
-    encoding: str = "o200k_base",
-) -> None:
-    """Answer `stale_reports` in advance, for `stored` as it was read back, by the reports just `written`.
-
-    This avoids building their contexts a second time to see that nothing has changed.
-    """
-    _remember(_content((*inputs, stored), reporter, max_tokens, encoding), written, stored)
-
-
-def _remember(asked: str, expected: pl.DataFrame, stored: pl.DataFrame) -> None:
+    """Numbers of the communities whose report in `stored` was written from other inputs than the present ones."""
+    # A fallback report has the same inputs as the reporter's own would have, and is itself an input of the reports of
+    # larger communities.
+    model = pl.when(pl.col("model") == schema.IMPORTED).then("model").otherwise(pl.lit(reporter))
+    expected = community_reports(inputs, stored.with_columns(model=model), _blank, reporter, max_tokens, encoding)
     prints = [pl.col("community").cast(pl.Int64), pl.col("fingerprint")]
     missing = expected.select(prints).join(stored.select(prints), on=["community", "fingerprint"], how="anti")
-    _stale.clear()
-    _stale[asked] = missing["community"]
+    return missing["community"]
 
 
 def _blank(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
     return [ReportRecord("", "", [], 0.0, "") for _ in materials]
-
-
-def _content(frames: Sequence[pl.DataFrame | None], *more: object) -> str:
-    """A hash of the frames' rows and of everything else."""
-    digest = hashlib.blake2b(repr(more).encode())
-    for frame in (frame for frame in frames if frame is not None):
-        content = BytesIO()
-        frame.write_ipc(content)
-        digest.update(content.getbuffer())
-    return digest.hexdigest()
 
 
 def empty_reports() -> pl.DataFrame:

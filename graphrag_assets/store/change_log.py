@@ -116,6 +116,15 @@ def changes_since_mark(
     return None if rows["id"].null_count() else Changed(last_revision(connection), rows)
 
 
+def has_mark(connection: duckdb.DuckDBPyConnection, reader: str, made_with: str) -> bool:
+    """Whether `reader` has a mark that was set with `made_with`."""
+    found = connection.execute(
+        "SELECT count(*) FROM change_marks WHERE reader = $reader AND made_with = $made_with",
+        {"reader": reader, "made_with": made_with},
+    ).fetchall()
+    return bool(found[0][0])
+
+
 def set_mark(
     connection: duckdb.DuckDBPyConnection, reader: str, tables: Collection[str], revision: int, made_with: str = ""
 ) -> None:

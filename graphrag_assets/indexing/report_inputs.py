@@ -1,0 +1,182 @@
+"""What community reports are written from: everything, or what the changes since the last run concern.
+
+A report depends on its community's row, on the entities, relationships and claims inside, and on the reports of its
+sub-communities. So a change concerns the communities of the changed rows, and all communities above them.
+"""
+
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.embedded import REPORTER
+from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing_models import IndexingModels
+from graphrag_assets.pipeline.alias_decisions import decisions
+from graphrag_assets.pipeline.report_updates import ReportInputs, empty_reports
+from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
+
+CODE_VERSION = f"2/{REPORTER}"
+"""Differs when the same inputs give other reports."""
+READER = "write_community_reports"
+LOGGED_INPUTS = (
+    *("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates"),
+    *("entities", "relationships", "communities", "community_members"),
+)
+"""The tables whose logged changes may concern a report."""
+MOST_TOUCHED = 0.3
+"""Of a larger share of communities, everything is read: that takes no longer."""
+_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+_TEXT_UNITS = (
+    "SELECT t.id, n.human_readable_id, t.text FROM text_units t "
+    "JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
+)
+_TOUCHED = f"""
+CREATE OR REPLACE TEMP TABLE touched_communities AS
+WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in documents whose aliases may have changed
+    SELECT title_key AS key FROM entity_aliases WHERE alias_key IN (SELECT unnest($claims::VARCHAR[]))
+    UNION SELECT unnest($claims::VARCHAR[])
+), named AS (
+    SELECT unnest($entities::VARCHAR[]) AS id
+    UNION SELECT e.id FROM entities e JOIN claimed c ON e.title_key = c.key
+    UNION SELECT subject_entity_id FROM entity_claims WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))
+), touched AS (
+    SELECT unnest($communities::BIGINT[]) AS community
+    UNION SELECT m.community FROM community_members m JOIN named ON named.id = m.entity_id
+    -- A report that another writer stood in for is written again.
+    UNION SELECT community FROM community_reports
+        WHERE model NOT IN ($reporter, '{schema.IMPORTED}') OR fingerprint IS NULL
+    UNION SELECT c.community FROM communities c ANTI JOIN community_reports r USING (community) WHERE c.size > 1
+    UNION SELECT c.parent FROM touched t JOIN communities c ON c.community = t.community WHERE c.parent >= 0
+)
+FROM touched WHERE community IS NOT NULL
+"""
+_PART = """
+CREATE OR REPLACE TEMP TABLE inside AS
+SELECT DISTINCT entity_id AS id FROM community_members SEMI JOIN touched_communities USING (community)
+"""
+_ROWS_OF_PART = (  # of the tables of ReportInputs
+    "FROM communities SEMI JOIN touched_communities USING (community)",
+    "FROM community_members m WHERE entity_id IN (FROM inside)",
+    "FROM entities WHERE id IN (FROM inside)",
+    "FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
+    "FROM entity_claims WHERE subject_entity_id IN (FROM inside)",
+)
+_PREVIOUS = "FROM community_reports SEMI JOIN touched_communities USING (community)"
+_OTHERS = (
+    "FROM community_reports ANTI JOIN touched_communities USING (community) "
+    "WHERE community IN (SELECT community FROM community_members WHERE entity_id IN (FROM inside))"
+)
+# That cite a row that was written or deleted, or one that was not there.
+_CITING = (
+    "SELECT DISTINCT report_id FROM citations WHERE cited_id IS NULL OR cited_id IN (SELECT unnest($ids::VARCHAR[]))"
+)
+
+
+class ReportsToUpdate(NamedTuple):
+    """What to write reports from.
+
+    previous: the present reports of the communities in `inputs`, and of those that are gone. others: the reports of
+    their sub-communities that stay. touched: the numbers of communities whose reports are replaced; None for all.
+    citing: ids of reports whose citations are resolved again. revision: of the change log, to set the mark to.
+    """
+
+    inputs: ReportInputs
+    previous: pl.DataFrame
+    others: pl.DataFrame
+    touched: pl.Series | None
+    citing: pl.Series
+    revision: int
+
+
+def read_inputs(index: Index) -> tuple[ReportInputs, pl.DataFrame]:
+    """What all reports are written from with the settings of `index`, and the present reports."""
+    with index.working.connect() as connection:
+        return _all_inputs(connection, index.settings.reports_from_text)
+
+
+def read_changed(index: Index, models: IndexingModels, everything: bool = False) -> ReportsToUpdate:
+    """What the changes since the last run concern; all with `everything`, or when settings or models are others."""
+    from_text = index.settings.reports_from_text
+    with index.working.connect() as connection:
+        changed = None
+        if not everything:
+            changed = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, index, models))
+        if changed is None or not _find_touched(connection, changed, models.reporter):
+            inputs, previous = _all_inputs(connection, from_text)
+            revision = last_revision(connection)
+            return ReportsToUpdate(inputs, previous, empty_reports(), None, previous["id"], revision)
+        connection.execute(_PART)
+        inputs = ReportInputs(*(_rows(connection, query) for query in _ROWS_OF_PART))
+        units = inputs.entities["text_unit_ids"].explode().unique() if from_text else None
+        inputs = inputs._replace(text_units=None if units is None else _texts(connection, units))
+        cited = changed.ids("entities", "relationships", "covariates", "text_units")
+        return ReportsToUpdate(
+            inputs,
+            _rows(connection, _PREVIOUS),
+            _rows(connection, _OTHERS),
+            connection.sql("FROM touched_communities ORDER BY ALL").pl()["community"],
+            connection.sql(_CITING, params={"ids": cited.to_list()}).pl()["report_id"],
+            changed.revision,
+        )
+
+
+def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
+    """Hash of what reports depend on besides logged tables. People change decisions on aliases past the change log."""
+    settings = index.settings
+    decided = decisions(connection.sql("FROM entity_aliases").pl()).sort(pl.all()).iter_rows()
+    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer, settings.reports_from_text)
+    return stable_id("reports", CODE_VERSION, *written_by, *decided)
+
+
+def state_of_reports(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
+    """Hash of the reports and of all that they are written from: while it is the same, none is out of date."""
+    relations = [
+        *("communities", "community_members", "entities", "relationships", "covariates", "entity_aliases"),
+        *("community_reports", "(SELECT id FROM text_units)"),
+        "(SELECT id, human_readable_id FROM numbers WHERE table_name IN ('covariates', 'text_units'))",
+    ]
+    parts = " UNION ALL ".join(
+        f"SELECT {place} AS place, coalesce(sum(hash(t)::HUGEINT), 0) AS total FROM {relation} AS t"
+        for place, relation in enumerate(relations)
+    )
+    ((rows,),) = connection.execute(
+        f"SELECT string_agg(place || ':' || total, ',' ORDER BY place) FROM ({parts})"
+    ).fetchall()
+    return stable_id("state of reports", made_with(connection, index, models), rows)
+
+
+def _all_inputs(connection: duckdb.DuckDBPyConnection, from_text: bool) -> tuple[ReportInputs, pl.DataFrame]:
+    *tables, reports = (_rows(connection, f"FROM {name}") for name in (*_INPUTS, "community_reports"))
+    return ReportInputs(*tables)._replace(text_units=_texts(connection, None) if from_text else None), reports
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
+    return connection.sql(f"{query} ORDER BY ALL").pl()
+
+
+def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series | None) -> pl.DataFrame:
+    if ids is None:
+        return connection.sql(f"{_TEXT_UNITS} ORDER BY t.id").pl()
+    among = f"{_TEXT_UNITS} WHERE t.id IN (SELECT unnest($ids::VARCHAR[])) ORDER BY t.id"
+    return connection.sql(among, params={"ids": ids.drop_nulls().to_list()}).pl()
+
+
+def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, reporter: str) -> bool:
+    """Write the numbers of the communities that the changes concern into touched_communities; False for too many."""
+    numbers = [changed.concerns(table)["key"] for table in ("communities", "community_members")]
+    in_documents = [changed.concerns(t)["key"] for t in ("text_units", "entity_mentions", "relationship_mentions")]
+    entities = [changed.ids("entities", "community_members"), changed.concerns("relationships")["key"]]
+    given = {
+        "communities": pl.concat(numbers).cast(pl.Int64).unique().drop_nulls().to_list(),
+        "entities": pl.concat(entities).unique().drop_nulls().to_list(),
+        "claims": changed.concerns("covariates")["key"].unique().drop_nulls().to_list(),
+        "documents": pl.concat([changed.ids("documents"), *in_documents]).unique().drop_nulls().to_list(),
+        "reporter": reporter,
+    }
+    connection.execute(_TOUCHED, given)
+    counts = "SELECT (SELECT count(*) FROM touched_communities), (SELECT count(*) FROM communities)"
+    ((touched, present),) = connection.execute(counts).fetchall()
+    return bool(touched <= MOST_TOUCHED * present)

@@ -1,0 +1,66 @@
+"""Reports of what changed alone are those of everything."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.indexing import report_inputs, reports
+from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.reports import update_reports
+from tests.comparison import assert_reports, index_all, index_at, no_settings
+from tests.store.test_publication_by_difference import edit, first_documents
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    no_settings(monkeypatch)
+    monkeypatch.setattr(report_inputs, "MOST_TOUCHED", 2.0)
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
+    return index_at(tmp_path, monkeypatch)
+
+
+def communities_looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    seen: list[int] = []
+    write = reports.community_reports
+
+    def counted(inputs, *given, **more):
+        seen.append(inputs.communities.height)
+        return write(inputs, *given, **more)
+
+    monkeypatch.setattr(reports, "community_reports", counted)
+    return seen
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
+def test_after_any_edits_reports_and_citations_are_those_of_everything(index, monkeypatch, seed) -> None:
+    draw = random.Random(seed)
+    first_documents(index, draw)
+    seen = communities_looked_at(monkeypatch)
+    present = []
+    for _ in range(5):
+        edit(index, draw)
+        index_all(index)
+        present.append(index.working.read("SELECT count(*) FROM communities").item())
+        assert_reports(index)
+    assert any(0 < looked < all_of_them for looked, all_of_them in zip(seen, present, strict=True))
+
+
+def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
+    first_documents(index, random.Random(0))
+    seen = communities_looked_at(monkeypatch)
+    kept = update_reports(index, index.models(), "again")
+    assert seen == [0]
+    assert kept.n_kept == index.working.read("SELECT count(*) FROM community_reports").item() > 0
+
+
+def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(index) -> None:
+    first_documents(index, random.Random(0))
+    with index.working.transaction() as connection:
+        connection.execute("UPDATE entities SET description = 'Something else.'")
+    assert "reports_are_current" in [check.name for check in failed_blocking_checks(index)]
+    update_reports(index, index.models(), "again")
+    assert failed_blocking_checks(index) == []
+    assert_reports(index)

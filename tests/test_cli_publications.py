@@ -76,6 +76,7 @@ def test_diff_describes_changes_between_the_last_two(changed):
     assert "Documents: 4 unchanged\n" in call("diff", "2", "2")
 
 
+@pytest.mark.extended
 def test_diff_as_sql_runs_in_a_plain_connection(changed):
     with duckdb.connect() as connection:
         connection.execute(call("diff", "--sql"))

@@ -83,6 +83,7 @@ def test_a_fresh_folder_is_indexed_and_published_and_then_left_alone(watched):
     assert asked(tick(watched)) == []
 
 
+@pytest.mark.extended
 def test_a_tick_without_a_change_writes_nothing(at_rest):
     database = at_rest.root / "index" / "working.duckdb"
     before = database.read_bytes()
@@ -159,6 +160,7 @@ def launch_with_b_failing(watched) -> None:
         watched.run("index_batches", request.partition_key, succeed=succeed, tags=dict(request.tags))
 
 
+@pytest.mark.extended
 def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, monkeypatch):
     with monkeypatch.context() as patch:
         poison(patch, BudgetExceeded("the budget of $1.00 is used up"))

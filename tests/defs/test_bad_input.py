@@ -29,6 +29,7 @@ def mess(start_with):
     return start_with(MESS)
 
 
+@pytest.mark.extended
 def test_every_bad_file_has_its_error_and_everything_else_is_indexed(mess):
     errors = dict(mess.sql("SELECT source, error FROM index_errors"))
     assert set(errors) == {
@@ -80,6 +81,7 @@ def test_an_unreadable_file_is_an_error_row(project):
     assert project.sql("SELECT source FROM index_errors") == [("one/secret.txt",)]
 
 
+@pytest.mark.extended
 def test_an_empty_input_folder_publishes_an_empty_index(project):
     project.index_all()
     assert project.sql("SELECT count(*) FROM entities") == [(0,)]

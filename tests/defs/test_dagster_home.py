@@ -25,6 +25,7 @@ def homeless(start_with, monkeypatch):
     return start_with({"a/text.txt": TEXT, "b/text.txt": TEXT.replace("Field", "Canning")})
 
 
+@pytest.mark.extended
 def test_an_index_has_no_home_until_its_ui_is_started(homeless):
     assert home_of(homeless.index.settings) is None
     with dagster_instance(homeless.index.settings) as instance:
@@ -32,6 +33,7 @@ def test_an_index_has_no_home_until_its_ui_is_started(homeless):
     assert not (homeless.root / "dagster").exists()
 
 
+@pytest.mark.extended
 def test_the_home_shows_what_the_index_already_contains(homeless):
     home = make_home(homeless.index)
     assert home == homeless.root / "dagster"
@@ -76,6 +78,7 @@ def test_a_home_chosen_by_the_variable_is_used_as_it_is(homeless, monkeypatch, t
     assert not (homeless.root / "dagster").exists()
 
 
+@pytest.mark.extended
 def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless):
     home = make_home(homeless.index)
     own = yaml.safe_load((home / "dagster.yaml").read_text())

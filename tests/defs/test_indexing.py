@@ -110,6 +110,7 @@ def test_batches_in_another_order_give_the_same_rows(indexed, tmp_path, monkeypa
     assert contents(indexed) == first
 
 
+@pytest.mark.extended
 def test_rerun_without_a_change_rewrites_nothing_and_publishes_nothing(indexed):
     before = indexed.index.working.read("SELECT max(committed_at) AS at FROM index_runs").item()
     indexed.index_all()

@@ -71,6 +71,7 @@ def test_a_batch_that_fails_fails_the_job_after_the_others_are_published(cables,
     assert "Robert Halpin" in titles(cables)
 
 
+@pytest.mark.extended
 def test_a_refresh_that_fails_is_not_made_again_by_itself(cables, monkeypatch):
     """An endless loop, in which a model would be asked and paid each time."""
     from graphrag_assets.defs import graph

@@ -214,6 +214,7 @@ def test_doing_again_is_free_and_asking_anew_is_paid_once_per_run(modelled, serv
     )
 
 
+@pytest.mark.extended
 def test_gleanings_of_a_run_are_asked_for_and_kept(modelled, server):  # noqa: F811
     modelled.run("scan_input")
     modelled.run("index_batches", "one", ops=of_batch(max_gleanings=0, entity_types="ship, engineer"))

@@ -79,6 +79,7 @@ def test_preview_of_the_sample_corpus_is_close_to_the_bill(priced, server, monke
     assert len(server.requests) == calls
 
 
+@pytest.mark.extended
 def test_preview_sends_nothing_and_changes_no_table(indexed, server):
     before = contents(indexed)
     indexed.write("two/c.md", BATCHES["two/c.md"].replace("London", "Liverpool"))
@@ -101,6 +102,7 @@ def test_preview_after_an_edit_extracts_only_its_text_unit(indexed, server):
     assert extraction["batch"].unique().to_list() == ["two"]
 
 
+@pytest.mark.extended
 def test_preview_does_not_count_answers_in_the_ledger(indexed):
     (indexed.root / "index" / "working.duckdb").unlink()
     plan = plan_index(indexed.index)
@@ -158,6 +160,7 @@ def test_embedded_default_costs_nothing(project):
     assert plan.notes == ("No model is set, so nothing is paid for.",)
 
 
+@pytest.mark.extended
 def test_local_embedding_model_costs_nothing_and_sends_no_request(small, server, monkeypatch):
     monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "onnx:minilm")  # the base URL of the embedding server stays set
     plan = plan_index(small.index)
@@ -180,6 +183,7 @@ def test_preview_reports_documents_without_names_for_the_embedded_default(projec
     )
 
 
+@pytest.mark.extended
 def test_job_shows_the_preview_as_metadata_of_its_output(small):
     result = small.run("preview_cost")
     (output,) = [event.step_output_data for event in result.all_events if event.is_successful_output]

@@ -123,6 +123,7 @@ def test_a_key_cannot_be_typed_into_a_run(recorded):
     assert not server.requests
 
 
+@pytest.mark.extended
 def test_a_limit_that_cannot_be_is_refused_before_any_step(recorded):
     project, server = recorded
     project.write("one/a.md", TEXT)

@@ -78,6 +78,7 @@ def test_the_sensor_extracts_then_commits_then_refreshes(cluster):
     assert {row[0] for row in cluster.sql("SELECT title FROM entities")} >= {"Cyrus Field", "Valentia"}
 
 
+@pytest.mark.extended
 def test_settings_given_to_a_batch_reach_the_machine_that_extracts_it(cluster):
     tick(cluster)
     given = {"index_batch": {"config": {"chunking": "SENTENCES", "chunk_size": 60}}}

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 
+import pytest
 from dagster._core.errors import DagsterExecutionInterruptedError
 
 from tests.defs.test_language_models import use
@@ -14,6 +15,7 @@ from tests.openai_server import running
 NAMES = ["Cyrus Field", "William Thomson", "Samuel Canning", "Robert Halpin", "Daniel Gooch", "James Anderson"]
 
 
+@pytest.mark.extended
 def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeypatch, caplog):
     asked = []
 

@@ -194,6 +194,7 @@ def sent(server: OpenAIServer, since: int = 0) -> Counter[str]:
     return Counter(request.task for request in server.requests[since:])
 
 
+@pytest.mark.extended
 def test_contexts_are_written_below_the_headings(modelled_index):
     found = contexts(modelled_index)
     written = found["The cable parted in deep water."]

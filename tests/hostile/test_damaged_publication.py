@@ -107,6 +107,7 @@ def published(project, shared_folder) -> Project:
     return project
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_readers_go_on_and_the_next_index_mends_it(published, damage):
     index = published.root / "index"

@@ -69,6 +69,7 @@ ZOO: dict[Callable[[Path], None], str] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("make", ZOO, ids=lambda make: make.__name__)
 def test_what_cannot_be_read_is_named_and_the_rest_is_indexed(project: Project, make: Callable[[Path], None]) -> None:
     project.write("one/good.txt", TEXT)
@@ -92,6 +93,7 @@ def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monke
     assert project.sql("SELECT source FROM documents") == [("linked/a.txt",)]
 
 
+@pytest.mark.extended
 def test_names_that_look_alike_stay_two_documents(project):
     (project.input / "one").mkdir()
     for name in (b"a\xff.txt", rb"a\xff.txt", rb"a\\xff.txt", rb"a\b.txt"):

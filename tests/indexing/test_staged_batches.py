@@ -48,6 +48,7 @@ def in_one_process(folder, root: Path) -> Index:
     return index
 
 
+@pytest.mark.extended
 def test_the_tables_are_those_of_one_process(folder, worker, tmp_path):
     for batch in ("a", "b.txt"):
         stage(worker, batch)

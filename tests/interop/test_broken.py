@@ -50,6 +50,7 @@ def test_a_table_may_be_missing(project, tmp_path, missing):
         assert found["community_reports", "of missing communities, left out"] == 4
 
 
+@pytest.mark.extended
 def test_communities_without_members_are_counted_with_their_reports(project, tmp_path):
     frames = tables()
     frames["communities"] = frames["communities"].with_columns(entity_ids=pl.lit([], pl.List(pl.String)))

@@ -141,6 +141,7 @@ def test_the_tables_have_graphrags_columns_and_types(exported):
     assert {exported[name].schema["human_readable_id"] for name in TABLES} == {pl.Int64}
 
 
+@pytest.mark.extended
 def test_imported_rows_are_exported_under_their_original_ids(exported):
     """By hand: what comes back of each table of the small index, and what its repairs have changed."""
     given = tables()

@@ -118,6 +118,7 @@ def test_without_a_cap_nothing_is_estimated_but_spend_is_counted() -> None:
     assert (budget.spent, budget.left) == (0.5, None)
 
 
+@pytest.mark.extended
 def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
     model = lab.chat(Budget(100.0, lambda: 99.0), prices=ONE_DOLLAR_PER_TOKEN)
     with pytest.raises(BudgetExceeded, match=r"extract of u1 in batch letters: .*\$99.0000 spent today"):
@@ -126,6 +127,7 @@ def test_at_the_cap_nothing_is_sent(lab: Lab) -> None:
     assert model.usage.total.calls == 0
 
 
+@pytest.mark.extended
 def test_the_cap_holds_within_one_call_per_worker_and_raising_it_pays_only_for_the_rest(lab: Lab) -> None:
     requests = [ask(f"Text number {n}. It is about Ada.", max_tokens=60) for n in range(40)]
     workers, cap = 5, 300.0

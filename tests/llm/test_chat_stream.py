@@ -62,6 +62,7 @@ def test_an_answer_that_is_none_raises_after_its_last_piece(lab: Lab, fault: str
     assert len(run(pieces(lab.chat(), ask()))) > 1
 
 
+@pytest.mark.extended
 def test_the_first_piece_does_not_wait_for_the_last(lab: Lab) -> None:
     lab.server.content = lambda body: " ".join(map(str, range(3_000)))
     model = lab.chat()

@@ -120,6 +120,7 @@ def test_a_wrong_key_or_model_stops_all_calls_with_one_clear_error(lab: Lab, cau
     assert "wrong-key" not in str(errors[0])
 
 
+@pytest.mark.extended
 def test_an_unreachable_server_is_reported_before_the_retries_of_all_calls(lab: Lab) -> None:
     model = lab.chat(base_url="http://127.0.0.1:9/v1", limits={"circuit_failures": 10})
     errors = asked_at_once(model, 200)

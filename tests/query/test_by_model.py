@@ -256,6 +256,7 @@ def test_drift_keeps_to_its_calls(modelled: GraphRAG, server) -> None:
         assert len(server.chats) - before <= most
 
 
+@pytest.mark.extended
 def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file, tmp_path) -> None:
     asked, answers = [], []
     for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
@@ -277,6 +278,7 @@ def test_drift_is_the_same_for_a_seed_in_any_order_of_answers(server, index_file
     assert asked[0] == asked[1]
 
 
+@pytest.mark.extended
 def test_second_drift_search_starts_without_state(modelled: GraphRAG) -> None:
     first = modelled.drift(QUESTION)
     modelled.drift("What of the Agamemnon?")

@@ -55,6 +55,7 @@ def test_a_passage_two_hops_away_is_found_that_words_and_vectors_cannot_find(rag
     assert tarnby["rank_by_graph"] == tarnby["rank"]
 
 
+@pytest.mark.extended
 def test_local_search_reads_the_passages_in_that_order(rag):
     sources = rag.context("local", QUESTION).frames["sources"]
     assert sources["human_readable_id"][:10].to_list() == rag.retrieve(QUESTION, 10)["human_readable_id"].to_list()

@@ -55,6 +55,7 @@ def test_13_top_k_entities_is_exactly_that_many(rag: GraphRAG, top_k: int) -> No
         assert frame.height == top_k
 
 
+@pytest.mark.extended
 def test_14_a_report_too_long_is_not_the_end_of_the_reports(rag: GraphRAG) -> None:
     """9 of 21 questions got no report at all: the section ends at the first report that does not fit."""
     everything = rag.context("local", QUESTION).frames["reports"]
@@ -98,6 +99,7 @@ def test_15_follow_ups_of_all_steps_are_ranked_together() -> None:
     assert len(next_questions(QUESTION, steps, 1, DriftOptions(breadth=2))) == 2
 
 
+@pytest.mark.extended
 def test_15_a_second_drift_search_knows_nothing_of_the_first(modelled: GraphRAG) -> None:
     """The state object lives in the engine: a second query reuses the first one's graph."""
     first = modelled.drift("Who was Daniel Gooch?").actions

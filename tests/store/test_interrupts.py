@@ -57,6 +57,7 @@ def test_a_signal_ends_a_query_of_a_publication(tmp_path: Path, terminate: threa
     assert rag.sql("SELECT 1 AS n").item() == 1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_sql_of_a_process(tmp_path: Path, sent: signal.Signals) -> None:
     path = write_index(tmp_path / "graphrag-1.duckdb")

@@ -15,6 +15,7 @@ from tests.comparison import SENTENCES, index_all, index_at, no_settings
 SORTED = "SELECT count(*) AS n FROM (SELECT DISTINCT md5(range::VARCHAR) FROM range(3_000_000))"
 
 
+@pytest.mark.extended
 def test_a_query_beyond_the_limit_spills_to_the_folder_set(tmp_path: Path) -> None:
     working = WorkingDatabase(tmp_path / "working.duckdb", Limits("150MB", tmp_path / "elsewhere"))
     with working.connect() as connection:

@@ -87,6 +87,7 @@ def test_texts_are_normalized_in_sql_as_in_python(index):
     assert normalized(index, texts) == by_python(texts)
 
 
+@pytest.mark.extended
 def test_every_character_is_normalized_in_sql_as_in_python(index):
     # What Unicode has added after version 14, DuckDB does not know yet. The ideographs and syllables that fill most of
     # the first planes behave as the few of them that are here.

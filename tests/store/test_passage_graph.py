@@ -107,6 +107,7 @@ def test_text_unit_is_about_its_title_its_headings_and_its_first_definition(proj
     assert visit in found["Visit"]
 
 
+@pytest.mark.extended
 def test_titles_are_found_in_the_text_of_others_as_they_are_written(project):
     found = links(project)
     assert (row(project, 0), "Tarnby") in found
@@ -155,6 +156,7 @@ def test_numbered_titles_lead_to_their_own_mentions_alone(tmp_path):
         assert made.sql("SELECT count(*), count(DISTINCT text_unit) FROM search.passage_names") == [(299, 299)]
 
 
+@pytest.mark.extended
 def test_names_in_scripts_without_spaces_link_passages(tmp_path):
     (tmp_path / "input").mkdir()
     rows = [
@@ -170,6 +172,7 @@ def test_names_in_scripts_without_spaces_link_passages(tmp_path):
     assert found["about"][:2].to_list() == [["王明"], ["北京大学"]]
 
 
+@pytest.mark.extended
 def test_a_title_within_a_longer_word_does_not_hide_a_later_mention(tmp_path):
     (tmp_path / "input").mkdir()
     rows = [("Art", "It is old."), ("Fans", "Artists love Art."), ("Makers", "Artists love clay.")]
@@ -183,6 +186,7 @@ def test_a_title_within_a_longer_word_does_not_hide_a_later_mention(tmp_path):
     assert named == [("Fans",)]
 
 
+@pytest.mark.extended
 def test_a_text_unit_is_about_the_headings_that_begin_in_it(tmp_path):
     (tmp_path / "input").mkdir()
     (tmp_path / "input" / "people.md").write_text(

@@ -22,6 +22,7 @@ def test_no_other_user_can_read_a_file_of_the_index_where_the_folder_was_there_b
     assert set(modes.values()) == {0o600}, modes
 
 
+@pytest.mark.extended
 def test_no_other_user_can_enter_the_folder_of_the_index(project):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
     project.index_all()

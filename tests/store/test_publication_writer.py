@@ -127,6 +127,7 @@ def rows(folder: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.extended
 def test_the_published_file_links_rows_by_number(published, tmp_path):
     assert rows(tmp_path, "FROM search.edges ORDER BY ALL") == [
         (0, 1, 0, 1.5, 3),
@@ -154,6 +155,7 @@ def test_postings_count_the_terms_of_each_text(published, tmp_path):
     assert rows(tmp_path, "FROM search.posting_statistics WHERE kind = 'text_unit'") == [("text_unit", 2, 4.0)]
 
 
+@pytest.mark.extended
 def test_postings_written_in_parts_are_the_same(working, tmp_path, monkeypatch):
     publish(working, tmp_path / "whole")
     monkeypatch.setattr(bm25_index, "_TEXTS_AT_ONCE", 1)
@@ -171,6 +173,7 @@ def test_every_published_table_and_column_has_its_comment(published, tmp_path):
     assert found == declared
 
 
+@pytest.mark.extended
 def test_the_same_content_is_not_published_twice(working, tmp_path):
     first, second = publish(working, tmp_path), publish(working, tmp_path)
     assert (first.number, first.is_new) == (1, True)

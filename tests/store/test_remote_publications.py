@@ -46,6 +46,7 @@ def test_a_reader_elsewhere_answers_from_the_storage_and_follows_it(published, u
     assert files_at(url) == {"graphrag-1.duckdb", "graphrag-2.duckdb", "latest.json"}
 
 
+@pytest.mark.extended
 def test_a_publication_is_downloaded_once(published, url):
     first = RemotePublications(url)
     first.follow()

@@ -75,7 +75,7 @@ def community_metadata(
             "levels": frames["communities"]["level"].n_unique(),
             "entities_free_to_move": clustering.n_free,
             "modularity": clustering.modularity,
-            "modularity_of_fresh_run": clustering.fresh_modularity,
+            "modularity_of_fresh_run": clustering.last_fresh.modularity,
             "clustered_from_scratch": int(clustering.fresh),
         },
         "entity_positions": {"map": picture("The map of the graph", drawn)},

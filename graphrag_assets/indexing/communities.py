@@ -1,5 +1,6 @@
 """Communities of the graph, their members and history, and the layout of the map."""
 
+import json
 import time
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
 from graphrag_assets.pipeline.community_identity import match_communities
 from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
-from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, Reclustered, recluster
+from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
 from graphrag_assets.pipeline.layout_updates import update_layout
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
@@ -26,6 +27,9 @@ CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 
 
+_FRESH_RUN = "last fresh clustering"
+
+
 class UpdatedCommunities(NamedTuple):
     """The tables written, the clustering, and the graph that it clusters."""
 
@@ -33,6 +37,10 @@ class UpdatedCommunities(NamedTuple):
     clustering: Reclustered
     entities: pl.DataFrame
     relationships: pl.DataFrame
+
+
+def _fresh_run(recorded: str | None) -> FreshRun | None:
+    return FreshRun(*json.loads(recorded)) if recorded else None
 
 
 @exclusive("detect_communities")
@@ -73,6 +81,8 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         from_scratch or not is_same,
         MODULARITY_LOSS + imported.item(0, "loss"),
         keep_divisions=imported.item(0, "n") > 0,
+        # An import brings edges that the record does not count.
+        last_fresh=None if imported.item(0, "n") else _fresh_run(recorded_inputs(index.working, _FRESH_RUN)),
     )
     members = clustering.members
     table = community_table(members, entities, relationships)
@@ -97,6 +107,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         seconds = time.monotonic() - started
         record_options(connection, None, index.run_options)
         record_inputs(connection, "resolution", resolution, run_id)
+        record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
         record_inputs(connection, "layout", str(placed.n_placed), run_id)
         record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
     by_name = {written.name: frame for written, frame in frames.items()}

@@ -137,7 +137,8 @@ def _modularity_loss(
         tolerated_loss=math.inf,
         keep_divisions=True,
     )
-    return max((found.fresh_modularity - found.modularity) / max(abs(found.fresh_modularity), 1e-9), 0.0)
+    best = found.last_fresh.modularity
+    return max((best - found.modularity) / max(abs(best), 1e-9), 0.0)
 
 
 def _community_rows(communities: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,9 @@ is a report to be written again. So from the second run on:
    came into a community or fell out of it because a node moved are changes there. A community whose nodes and
    relationships are as before keeps its sub-division, all the way down.
 
-A fresh run is made beside it and takes its place when the modularity found is more than 1 % below.
+A fresh run is made beside it, and takes its place when the modularity found is more than 1 % below: when the edges
+that have changed since the last fresh run are more than a twentieth of all, or the modularity has fallen below that of
+the last fresh run by as much.
 """
 
 from typing import NamedTuple
@@ -59,23 +61,32 @@ WEIGHT_TOLERANCE = 0.1
 MODULARITY_LOSS = 0.01
 """Maximum loss of modularity, as a share of a fresh run's modularity."""
 
+FRESH_SHARE = 0.05
+"""After changes of a larger share of edges, a fresh run is compared with."""
+
 _ROUNDS = 20
 """Maximum rounds of moving nodes and adding neighbors to the frontier. Graphs of 100,000 nodes need three or four."""
 
 EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
 
 
+class FreshRun(NamedTuple):
+    """The last fresh run: its modularity of level 0, and how many edges have changed since."""
+
+    modularity: float
+    n_changed: int = 0
+
+
 class Reclustered(NamedTuple):
     """`members` as `cluster` returns them. `edges` (source_id, target_id, weight): the graph as it was seen, to be
     compared with by the next run. `n_free`: entities that were free to move at level 0. `modularity` of level 0 at the
-    resolution,
-    and that of a fresh run. `fresh`: whether the fresh run is the result."""
+    resolution. `last_fresh`: the fresh run it was compared with. `fresh`: whether a fresh run is the result."""
 
     members: pl.DataFrame
     edges: pl.DataFrame
     n_free: int
     modularity: float
-    fresh_modularity: float
+    last_fresh: FreshRun
     fresh: bool
 
 
@@ -88,36 +99,52 @@ def recluster(
     fresh: bool = False,
     tolerated_loss: float = MODULARITY_LOSS,
     keep_divisions: bool = False,
+    last_fresh: FreshRun | None = None,
 ) -> Reclustered:
     """Update the communities of `cluster` with minimal changes.
 
     `entity_ids` and `relationships` as for `cluster`. `previous_members` has `level, cluster, entity_id`, with any
     names of clusters; `previous_edges` is what the last run returned as `edges`. Without a previous graph, with
-    `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run.
+    `fresh`, or when modularity falls more than the share `tolerated_loss` below a fresh run's, it is a fresh run. That
+    of the last run is known as `last_fresh`, and stands until more than `FRESH_SHARE` of the edges have changed.
     With `keep_divisions` a community without a change at any of its members stays divided, or whole, whatever its
     size: others than this module may have divided it. The result does not depend on the order of rows.
     """
     options = options or ClusterOptions()
     ids = entity_ids.cast(pl.String).unique().sort().rename("entity_id")
     if ids.is_empty():
-        return Reclustered(pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA), 0, 0.0, 0.0, True)
+        nothing = pl.DataFrame(schema=MEMBERS_SCHEMA), pl.DataFrame(schema=EDGES_SCHEMA)
+        return Reclustered(*nothing, 0, 0.0, FreshRun(0.0), True)
     edges, weights = edge_arrays(ids, relationships)
-    with seeded(options.seed):
-        best = leiden(len(ids), edges, weights, options.resolution)
-    fresh_modularity = modularity(best, edges, weights, options.resolution)
+
+    def fresh_run() -> FreshRun:
+        with seeded(options.seed):
+            best = leiden(len(ids), edges, weights, options.resolution)
+        return FreshRun(modularity(best, edges, weights, options.resolution))
+
+    def is_as_good(reached: float, run: FreshRun) -> bool:
+        return reached >= run.modularity - tolerated_loss * max(abs(run.modularity), 1e-9)
+
+    compared = None
     if not fresh and previous_members.height and previous_edges.height:
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
         before = _levels(known, previous_members)
         levels, parents, n_free = _from_previous(ids, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights, options.resolution)
-        if reached >= fresh_modularity - tolerated_loss * max(abs(fresh_modularity), 1e-9):
+        if last_fresh:
+            n_changed = last_fresh.n_changed + int(change.is_changed.sum()) + len(change.gone)
+            compared = last_fresh._replace(n_changed=n_changed)
+        if compared is None or compared.n_changed > FRESH_SHARE * len(edges) or not is_as_good(reached, compared):
+            compared = fresh_run()
+        if is_as_good(reached, compared):
             members = members_frame(ids, levels, parents)
             seen = _edge_frame(ids, edges, change.settled)
-            return Reclustered(members, seen, n_free, reached, fresh_modularity, False)
+            return Reclustered(members, seen, n_free, reached, compared, False)
+    compared = compared or fresh_run()
     members = cluster(ids, relationships, options)
     seen = _edge_frame(ids, edges, weights)
-    return Reclustered(members, seen, len(ids), fresh_modularity, fresh_modularity, True)
+    return Reclustered(members, seen, len(ids), compared.modularity, compared, True)
 
 
 class _Change(NamedTuple):

@@ -13,6 +13,7 @@ from graphrag_assets.store import bm25_index, publication_content, publication_w
 from graphrag_assets.store.change_log import remove_marks
 from graphrag_assets.store.drafts import draft_folder
 from graphrag_assets.store.publication_files import POINTER, STABLE_NAME
+from graphrag_assets.store.publication_reader import CurrentPublication
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.publication_writer import publish
 from graphrag_assets.store.publications import roll_back
@@ -285,6 +286,24 @@ def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
     # The same content: one is made, the others find it up to date.
     assert [path.name for path in (tmp_path / "publications").iterdir()] == ["graphrag-1.duckdb"]
     assert working.read("SELECT number FROM publications").rows() == [(1,)]
+
+
+def _publish_often(path: Path, folder: Path) -> None:
+    for _ in range(15):
+        publish(WorkingDatabase(path), folder, keep=1, always=True)
+
+
+@pytest.mark.extended
+def test_readers_meet_no_deleted_file_when_one_publication_is_kept(published, tmp_path):
+    writer = multiprocessing.get_context("spawn").Process(target=_publish_often, args=(published.path, tmp_path))
+    writer.start()
+    seen = set()
+    while writer.is_alive():
+        reader = CurrentPublication(tmp_path).reader()  # as each question asks for it
+        seen.add(reader.query("SELECT number FROM publication").item())
+        assert reader.query("SELECT count(*) FROM entities").item() == 3
+    assert writer.exitcode == 0
+    assert len(seen) > 5
 
 
 def test_drafts_of_a_killed_process_are_removed_by_the_next_and_those_of_living_ones_stay(working, tmp_path):

@@ -73,12 +73,12 @@ def edit(index: Index, draw: random.Random) -> None:
 def test_any_edits_are_published_as_from_nothing(index: Index, seed: int) -> None:
     draw = random.Random(seed)
     first_documents(index, draw)
-    for _ in range(6):
+    for _ in range(4):
         for _ in range(draw.randint(1, 3)):
             edit(index, draw)
         index_all(index)
         assert_published(index)
-    assert sum(base < number for number, base in bases(index)) >= 4  # most of them are copies
+    assert sum(base < number for number, base in bases(index)) >= 2  # of four
 
 
 @pytest.mark.long

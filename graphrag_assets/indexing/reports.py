@@ -17,7 +17,7 @@ from graphrag_assets.indexing.report_inputs import (
 )
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.report_citations import report_citations
+from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
@@ -28,7 +28,8 @@ CHECKED = "reports_are_current"
 """The reader whose mark holds the state of the reports that are known to be up to date."""
 # The register of numbers also remembers deleted rows.
 _NUMBERS = " UNION ALL ".join(
-    f"SELECT '{name}' AS table_name, t.id, {number} AS human_readable_id FROM {rows} WHERE {number} IN (FROM wanted)"
+    f"SELECT '{name}' AS table_name, t.id, {number} AS human_readable_id FROM {rows} "
+    f"WHERE {number} IN (SELECT unnest($wanted::BIGINT[]))"
     for name, number, rows in (
         ("entities", "t.human_readable_id", "entities t"),
         ("relationships", "t.human_readable_id", "relationships t"),
@@ -96,14 +97,9 @@ def _update_citations(
         ids = pl.concat([found.previous["id"], citing["id"]]).unique()
     else:
         citing, ids = reports, None
-    references = report_citations(citing, pl.DataFrame(schema={"table_name": str, "id": str, "human_readable_id": int}))
-    wanted = references.select(pl.col("human_readable_id").unique())
-    connection.register("wanted", wanted)
-    try:
-        numbers = connection.sql(_NUMBERS).pl()
-    finally:
-        connection.unregister("wanted")
-    citations = report_citations(citing, numbers)
+    references = references_in(citing)
+    wanted = references["human_readable_id"].unique().to_list()
+    citations = resolved(references, connection.sql(_NUMBERS, params={"wanted": wanted}).pl())
     if ids is None:
         return citations, replace_table(connection, schema.CITATIONS, citations)
     return citations, replace_rows(connection, schema.CITATIONS, citations, "report_id", ids)

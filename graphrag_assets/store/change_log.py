@@ -102,27 +102,29 @@ def changes_since_mark(
     None if everything is to be derived: there is no mark, it was set with another `made_with` (settings, code), a table
     changed as a whole, or was written past the log.
     """
-    marks = connection.execute(
-        "SELECT revision FROM change_marks WHERE reader = $reader AND made_with = $made_with",
-        {"reader": reader, "made_with": made_with},
-    ).fetchall()
-    if not marks or _written_past(connection):
+    mark = _mark(connection, reader, made_with)
+    if mark is None or _written_past(connection):
         return None
     rows = connection.sql(
         "SELECT table_name, id, concerns FROM changed_rows "
         "WHERE revision > $mark AND list_contains($tables, table_name)",
-        params={"mark": marks[0][0], "tables": list(tables)},
+        params={"mark": mark, "tables": list(tables)},
     ).pl()
     return None if rows["id"].null_count() else Changed(last_revision(connection), rows)
 
 
 def has_mark(connection: duckdb.DuckDBPyConnection, reader: str, made_with: str) -> bool:
     """Whether `reader` has a mark that was set with `made_with`."""
-    found = connection.execute(
-        "SELECT count(*) FROM change_marks WHERE reader = $reader AND made_with = $made_with",
+    return _mark(connection, reader, made_with) is not None
+
+
+def _mark(connection: duckdb.DuckDBPyConnection, reader: str, made_with: str) -> int | None:
+    """The revision of a reader's mark; None if it has none that was set with `made_with`."""
+    marks = connection.execute(
+        "SELECT revision FROM change_marks WHERE reader = $reader AND made_with = $made_with",
         {"reader": reader, "made_with": made_with},
     ).fetchall()
-    return bool(found[0][0])
+    return int(marks[0][0]) if marks else None
 
 
 def set_mark(

@@ -172,6 +172,16 @@ def test_nothing_is_published_while_the_budget_has_ended_in_a_batch(watched, mon
     assert asked(tick(watched)) == [("refresh_graph", None)]
 
 
+@pytest.mark.extended
+def test_a_person_can_publish_what_there_is_after_the_budget_has_ended(watched, monkeypatch):
+    poison(monkeypatch, BudgetExceeded("the budget of $1.00 is used up"))
+    launch_with_b_failing(watched)
+    assert asked(tick(watched)) == []
+    watched.run("refresh_graph")
+    assert watched.sql("SELECT DISTINCT batch FROM documents") == [("a",)]
+    assert asked(tick(watched)) == []  # b still waits for a larger budget
+
+
 def test_the_sensor_alone_tries_failed_runs_again(watched):
     first = tick(watched)
     assert {request.tags["dagster/max_retries"] for request in first.run_requests} == {"0"}

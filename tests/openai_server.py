@@ -188,6 +188,8 @@ class OpenAIServer:
         if path.endswith("/models"):
             data = [{"id": name, "object": "model"} for name in sorted(self.models or {"test-model"})]
             return await _send(writer, 200, {"object": "list", "data": data})
+        if method != "POST":  # a client that follows a redirect
+            return await _send(writer, 405, {"error": {"message": "Only POST is answered."}})
         key = hashlib.blake2b(raw, digest_size=16).digest()
         if self.remember and (known := self.remembered.get(key)):
             self.counts.update(["requests", f"path {path}", f"task {known[0]}"])

@@ -32,9 +32,10 @@ from graphrag_assets.answering import (
     Usage,
 )
 from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.embedded.candidate_sentences import REFERENCE, Candidate, candidates, lines
+from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
+from graphrag_assets.references import reference, without_references
 
 MODEL = "embedded/extractive"
 LEAST_DIRECT = 1.0
@@ -214,7 +215,7 @@ def reduce(question: str, points: Sequence[Point]) -> Reply:
     asked = Asked.of(question, language_of_question(question, points[0].text if points else ""))
     answering = [point for point in points if point.score >= LEAST_DIRECT]
     points = _merged(answering or points)
-    words = [asked.words(REFERENCE.sub("", point.text)) for point in points]
+    words = [asked.words(without_references(point.text)) for point in points]
     has = asked.occurrences(words)
     covered = has @ asked.weights(has)
     scores = [round(point.score / 100 + part, 6) for point, part in zip(points, covered, strict=True)]
@@ -462,7 +463,7 @@ def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:
         if opening:
             text = " ".join(c.text for c in opening)
             score = max(round(100 * passage.weight, 1), LEAST_DIRECT)
-            points.append(Point(f"{text} [Data: {passage.table} ({passage.number})]", score))
+            points.append(Point(f"{text} {reference([(passage.table, passage.number)], 1)}", score))
     return points
 
 
@@ -481,7 +482,7 @@ def _merged(points: Sequence[Point]) -> list[Point]:
     """Each statement once, with its best score and the longest of its references."""
     best: dict[str, Point] = {}
     for point in points:
-        statement = REFERENCE.sub("", point.text)
+        statement = without_references(point.text)
         known = best.get(statement, point)
         text = max(known.text, point.text, key=lambda t: (len(t), t))
         best[statement] = Point(text, max(known.score, point.score))

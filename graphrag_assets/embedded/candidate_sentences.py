@@ -2,14 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
 from graphrag_assets.embedded.wording import DANGLING
+from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences, word_count
 
-REFERENCE = re.compile(r"\s*\[Data:[^\]]*\]")  # as answers and reports cite
 _MARKER = re.compile(r"^(?:[-*+] |\d+[.)] |> |\|)")
 _ORDER = ("Sources", "Claims", "Relationships", "Entities", "Reports")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,})\s*$")
@@ -85,7 +85,7 @@ def lines(passages: Sequence[Passage]) -> list[Candidate]:
     """The lines of the passages, each once: also headers of e-mails, captions and whatever else is no sentence."""
     rank_of: dict[str, int] = {}
     for rank, passage in enumerate(passages):
-        for raw in REFERENCE.sub("", passage.text).split("\n"):
+        for raw in without_references(passage.text).split("\n"):
             words = _MARKER.sub("", raw.strip("# ")).split()
             line = " ".join(words[:_MOST_WORDS]) + (" …" if len(words) > _MOST_WORDS else "")
             if word_count(line):
@@ -99,7 +99,7 @@ def lines(passages: Sequence[Passage]) -> list[Candidate]:
 
 def _statements(text: str, language: str) -> list[tuple[str, bool]]:
     """The sentences of `text` without white space at their ends, references and list marks; and whether a heading."""
-    text = REFERENCE.sub("", text)
+    text = without_references(text)
     found = []
     for start, end, ends_paragraph in sentences(text, language):
         titles, raw = _leading_titles(text[start:end].strip())
@@ -146,15 +146,3 @@ def _in_capitals(line: str) -> bool:
 def _is_title(line: str) -> bool:
     """Whether a paragraph is a title: one short line that no full stop ends."""
     return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
-
-
-def reference(rows: Iterable[tuple[str, int]], most: int) -> str:
-    """`[Data: Entities (5, 7); …]` for rows by table and number; up to `most` numbers of each table."""
-    by_table: dict[str, list[int]] = defaultdict(list)
-    for table, number in rows:
-        by_table[table].append(number)
-    parts = []
-    for table, numbers in by_table.items():
-        more = ", +more" if len(numbers) > most else ""
-        parts.append(f"{table} ({', '.join(map(str, numbers[:most]))}{more})")
-    return f"[Data: {'; '.join(parts)}]"

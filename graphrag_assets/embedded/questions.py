@@ -12,6 +12,7 @@ from graphrag_assets.embedded.defining_sentences import COPULA, IS_A, WHAT
 from graphrag_assets.embedded.tagging import word_list
 from graphrag_assets.embedded.wording import ABOUT, CAUSE, GENERIC, IMPLIED, KINDS, LESSON, MONTH, NUMBER_WORDS, TROUBLE
 from graphrag_assets.languages import LANGUAGES, language_of, stop_words
+from graphrag_assets.references import without_references
 from graphrag_assets.text import UNSPACED, has_unspaced_script, search_words_of
 
 _WORD = re.compile(rf"[^\W_{UNSPACED}]+")
@@ -119,7 +120,7 @@ def names_in(text: str, language: str = "en") -> list[str]:
     """Capitalized phrases of `text` of at least two letters, without the words that only begin a sentence."""
     found = []
     left_out = stop_words(language)
-    for match in _NAME.finditer(re.sub(r"\[Data:[^\]]*\]", "", text)):
+    for match in _NAME.finditer(without_references(text)):
         words = match[0].split()
         while words and (words[0].casefold().strip(".,'’") in left_out):
             words = words[1:]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_assets.embedded.anaphora import begins_with_anaphor
-from graphrag_assets.embedded.candidate_sentences import reference
 from graphrag_assets.embedded.centrality import centrality
 from graphrag_assets.records import Finding, ReportMaterial, ReportRecord, ReportRow
+from graphrag_assets.references import reference
 from graphrag_assets.text import sentences
 
 MIN_FINDINGS = 5

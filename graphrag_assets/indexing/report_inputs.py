@@ -18,7 +18,7 @@ from graphrag_assets.pipeline.report_updates import ReportInputs, empty_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
 
-CODE_VERSION = f"2/{REPORTER}"
+CODE_VERSION = f"3/{REPORTER}"
 """Differs when the same inputs give other reports."""
 READER = "write_community_reports"
 LOGGED_INPUTS = (

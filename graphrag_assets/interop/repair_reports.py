@@ -7,9 +7,8 @@ import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
 from graphrag_assets.pipeline.report_citations import TABLES, report_citations
+from graphrag_assets.references import BLOCK, GROUP, numbers_in, table_named
 
-_BLOCK = re.compile(r"( ?)\[Data: [^\]]*\]")
-_PART = re.compile(r"([A-Za-z]+) \(([^)]*)\)")
 _TEXTS = ("summary", "full_content", "rating_explanation", "full_content_json")
 
 Numbers = Mapping[tuple[str, int], int]
@@ -38,14 +37,14 @@ def renumbered(reports: pl.DataFrame, numbers: Numbers, counts: Counts) -> pl.Da
     """
 
     def block(match: re.Match[str]) -> str:
-        parts = [(given[0], _renumbered_part(given, numbers)) for given in _PART.finditer(match[0])]
-        if all(now for _, now in parts):  # text between the parts stays
-            return _PART.sub(lambda given: _renumbered_part(given, numbers), match[0])
-        left = "; ".join(now for _, now in parts if now)
-        return f"{match[1]}[Data: {left}]" if left else ""
+        parts = [_renumbered_part(given, numbers) for given in GROUP.finditer(match[0])]
+        if all(parts):  # text between the parts stays
+            return GROUP.sub(lambda given: _renumbered_part(given, numbers), match[0])
+        left = "; ".join(filter(None, parts))
+        return f"{match['space']}[Data: {left}]" if left else ""
 
     def text(value: str) -> str:
-        return _BLOCK.sub(block, value)
+        return BLOCK.sub(block, value)
 
     findings = [
         [{name: text(value or "") for name, value in finding.items()} for finding in of_report]
@@ -68,12 +67,12 @@ _NUMBERS = {"table_name": pl.String, "human_readable_id": pl.Int64, "id": pl.Str
 
 def _renumbered_part(given: re.Match[str], numbers: Numbers) -> str:
     """One part of a citation, such as "Entities (5, 7)"; empty if no cited row exists."""
-    table = TABLES.get(given[1].lower())
+    table = TABLES.get(table_named(given["table"]))
     if table is None:
         return given[0]
-    cited = [int(number) for number in re.findall(r"\d+", given[2])]
+    cited = numbers_in(given["numbers"])
     kept = list(dict.fromkeys(numbers[table, number] for number in cited if (table, number) in numbers))
     if kept == cited:
         return given[0]
-    more = ["+more"] if "more" in given[2] else []
-    return f"{given[1]} ({', '.join([*map(str, kept), *more])})" if kept else ""
+    more = ["+more"] if "more" in given["numbers"] else []
+    return f"{given['table']} ({', '.join([*map(str, kept), *more])})" if kept else ""

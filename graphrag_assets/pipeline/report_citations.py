@@ -2,13 +2,19 @@
 
 import polars as pl
 
+from graphrag_assets.references import BLOCK, rows_cited_in
+
 TABLES = {
-    "entities": "entities",
-    "relationships": "relationships",
-    "claims": "covariates",
-    "reports": "community_reports",
-    "sources": "text_units",
+    "Entities": "entities",
+    "Relationships": "relationships",
+    "Claims": "covariates",
+    "Reports": "community_reports",
+    "Sources": "text_units",
 }
+"""The index's table by its name in references."""
+
+_SCHEMA = {"report_id": pl.String, "table_name": pl.String, "human_readable_id": pl.Int64}
+_LARGEST = 2**63 - 1  # of a number that a column can hold: no row has a larger one
 
 
 def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
@@ -18,19 +24,14 @@ def report_citations(reports: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFra
 
 def references_in(reports: pl.DataFrame) -> pl.DataFrame:
     """Each distinct reference in the reports (id, full_content): report_id, table_name, human_readable_id."""
-    name = pl.col("part").str.extract(r"^([A-Za-z]+)").str.to_lowercase()
-    table = name.replace_strict(TABLES, default=None)
-    return (
-        reports.select(report_id="id", block=pl.col("full_content").str.extract_all(r"\[Data: [^\]]*\]"))
-        .explode("block")
-        .select("report_id", part=pl.col("block").str.extract_all(r"[A-Za-z]+ \([^)]*\)"))
-        .explode("part")
-        .select("report_id", table_name=table, human_readable_id=pl.col("part").str.extract_all(r"\d+"))
-        .explode("human_readable_id")
-        .drop_nulls()
-        .with_columns(pl.col("human_readable_id").cast(pl.Int64))
-        .unique()
-    )
+    cited = {
+        (report_id, TABLES[table], number): None
+        for report_id, content in reports.select("id", "full_content").iter_rows()
+        for block in BLOCK.finditer(content or "")
+        for table, number in rows_cited_in(block["rows"])
+        if table in TABLES and number <= _LARGEST
+    }
+    return pl.DataFrame(list(cited), schema=_SCHEMA, orient="row")
 
 
 def resolved(references: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.pipeline.report_contexts import LevelContexts, evidence, level_contexts
 from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
 from graphrag_assets.records import ReportMaterial, ReportRecord, ReportRow
+from graphrag_assets.references import BLOCK_PATTERN
 from graphrag_assets.store import schema
 from graphrag_assets.text import count_tokens
 
@@ -186,7 +187,7 @@ def _materials(
         section=pl.lit("Reports"),
         number=pl.col("community").cast(details.schema["number"]),
         names=pl.concat_list("title"),
-        text=pl.col("summary").str.replace_all(r"\s*\[Data:[^\]]*\]", ""),
+        text=pl.col("summary").str.replace_all(BLOCK_PATTERN, ""),
     )
     known = pl.concat([details, of_reports])
     evidence_rows = (

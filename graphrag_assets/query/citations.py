@@ -1,4 +1,4 @@
-"""Finds references `[Data: Sources (12); Entities (5, 7, +more)]` in answers, checks and resolves them."""
+"""Checks the references `[Data: …]` of answers and turns them into passages; `references` has their format."""
 
 import re
 from collections.abc import Iterable, Mapping, Set
@@ -9,6 +9,7 @@ import polars as pl
 
 from graphrag_assets.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.references import BLOCK, GROUP, OPENING, rows_cited_in
 from graphrag_assets.store.publication_reader import Reader
 
 Given = Mapping[str, Set[int]]
@@ -18,31 +19,11 @@ PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
 _ALL = 1_000_000_000
 
-_BLOCK = re.compile(r"\s*\[Data:\s*([^\]]*)\]", re.IGNORECASE)
-_GROUP = re.compile(r"([A-Za-z][A-Za-z ]*?)\s*\(([^()]*)\)")
-_NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
-_LONGEST_RANGE = 50
 _LONGEST_BLOCK = 2_000  # characters; longer text is not a reference
-_OPENING = "[data:"
 _ITEM = re.compile(r"\n\s*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
 _REMARK = re.compile(r"\s*\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
-_NAMES = {
-    "sources": "Sources",
-    "source": "Sources",
-    "text units": "Sources",
-    "entities": "Entities",
-    "entity": "Entities",
-    "relationships": "Relationships",
-    "relationship": "Relationships",
-    "reports": "Reports",
-    "report": "Reports",
-    "community reports": "Reports",
-    "claims": "Claims",
-    "claim": "Claims",
-    "covariates": "Claims",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +95,13 @@ Reference(table='Ships', number=1, statement='She broke it.')]
     """
     found: list[Reference] = []
     end = 0
-    for block in _BLOCK.finditer(answer):
+    for block in BLOCK.finditer(answer):
         # Of consecutive blocks, the statement is the one before the first block.
         said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
-        found += [Reference(table, number, statement) for table, number in _cited_in(block[1])]
+        found += [Reference(table, number, statement) for table, number in rows_cited_in(block["rows"])]
     return found
-
-
-def _cited_in(block: str) -> list[tuple[str, int]]:
-    """Tables and numbers in the text of a `[Data: …]` block; `3-5` are three numbers."""
-    cited: list[tuple[str, int]] = []
-    for name, numbers in _GROUP.findall(block):
-        name = name.strip()
-        last_word = name.rpartition(" ")[2].casefold()  # "and Reports" are Reports
-        table = _NAMES.get(name.casefold()) or _NAMES.get(last_word) or name
-        for first, last, single in _NUMBERS.findall(numbers):
-            start, end = (int(single), int(single)) if single else (int(first), int(last))
-            whole = range(start, end + 1) if start <= end < start + _LONGEST_RANGE else (start, end)
-            cited += [(table, number) for number in whole]
-    return cited
 
 
 def given_by(rows: Iterable[Passage | Reference]) -> dict[str, set[int]]:
@@ -175,11 +142,11 @@ class Checked:
             if start < 0:
                 break
             end = self._held.find("]", start)
-            opening = self._held[start : start + len(_OPENING)].casefold()
-            if not _OPENING.startswith(opening) or (end < 0 and len(self._held) - start > _LONGEST_BLOCK):
+            opening = self._held[start : start + len(OPENING)].casefold()
+            if not OPENING.startswith(opening) or (end < 0 and len(self._held) - start > _LONGEST_BLOCK):
                 shown.append(self._held[: start + 1])
                 self._held = self._held[start + 1 :]
-            elif len(opening) < len(_OPENING) or end < 0:
+            elif len(opening) < len(OPENING) or end < 0:
                 break
             else:
                 shown.append(self._checked(self._held[: end + 1]))
@@ -193,7 +160,7 @@ class Checked:
     def end(self) -> str:
         """The rest of the text, after the last piece; an open reference counts as closed."""
         rest, self._held = self._held, ""
-        start = rest.casefold().find(_OPENING)
+        start = rest.casefold().find(OPENING)
         return self._out((rest[:start] + self._checked(rest[start:] + "]") if start >= 0 else rest).rstrip())
 
     def _out(self, text: str) -> str:
@@ -202,12 +169,12 @@ class Checked:
         return text
 
     def _checked(self, text: str) -> str:
-        return _BLOCK.sub(self._block, text)
+        return BLOCK.sub(self._block, text)
 
     def _block(self, match: re.Match[str]) -> str:
-        cited = _cited_in(match[1])
+        cited = rows_cited_in(match["rows"])
         unknown = [(t, n) for t, n in cited if n not in self.given.get(t, ())]
-        unread = _GROUP.sub("", match[1]).strip(" ;,.\n")
+        unread = GROUP.sub("", match["rows"]).strip(" ;,.\n")
         if cited and not unknown and not unread:
             return match[0]
         lost = [f"{table} ({number})" for table, number in unknown] + ([unread] if unread else [])
@@ -220,7 +187,7 @@ class Checked:
         groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
         blocks = [f"[Data: {groups}]"] if known else []
         blocks += [] if self.remove else [f"[unresolved: {'; '.join(lost)}]"]
-        space = match[0][: len(match[0]) - len(match[0].lstrip())]
+        space = match["space"]
         return "".join(space + block for block in blocks) if space else " ".join(blocks)
 
 

@@ -14,7 +14,9 @@ import polars as pl
 
 from graphrag_assets.ids import number_of
 from graphrag_assets.languages import ENDINGS, UNKNOWN, language_of, stems, stop_words
+from graphrag_assets.references import BLOCK_PATTERN
 from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.schema import literal
 from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
 
 _TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
@@ -79,7 +81,7 @@ _TEXTS = {
     "text_unit": "SELECT human_readable_id AS number, concat_ws(' ', context, text) AS text FROM text_units",
     "entity": "SELECT human_readable_id AS number, title || ' ' || description AS text FROM entities",
     "community_report": (
-        "SELECT human_readable_id AS number, regexp_replace(full_content, '\\[Data: [^\\]]*\\]', '', 'g') AS text "
+        f"SELECT human_readable_id AS number, regexp_replace(full_content, {literal(BLOCK_PATTERN)}, '', 'g') AS text "
         "FROM community_reports"
     ),
 }

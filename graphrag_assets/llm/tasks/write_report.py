@@ -1,6 +1,5 @@
 """The report on one community."""
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +10,12 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, Rating, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask
 from graphrag_assets.records import Finding, ReportMaterial, ReportRecord
+from graphrag_assets.references import without_references
 from graphrag_assets.text import sentences
 
 GRAPH, TEXT = "community_report", "community_report_text"
 MIDDLE_RATING = 5.0  # of a report without a rating
 _MAX_HEADLINE_LENGTH = 120  # characters
-_CITATION = re.compile(r"\s*\[Data:[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def _finding(found: ReportFinding) -> Finding | None:
 
 def _headline(text: str) -> str:
     """The first sentence, without citations, shortened between words."""
-    plain = _CITATION.sub("", text)
+    plain = without_references(text)
     first = next(iter(sentences(plain)), None)
     line = " ".join(plain[first.start : first.end].split()) if first else ""
     if len(line) <= _MAX_HEADLINE_LENGTH:

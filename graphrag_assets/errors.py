@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import Iterator
 
 from graphrag_assets.masking import mask
+from graphrag_assets.outgoing import shown
 
 
 class GraphRAGError(Exception):
-    """Base of all errors of this package. No message contains a secret, wherever it goes."""
+    """Base of all errors of this package. No message has a secret or a control character, wherever it goes."""
 
     def __init__(self, message: str = ""):
-        super().__init__(mask(message))
+        super().__init__(shown(message))
 
 
 class SettingsError(GraphRAGError):
@@ -29,8 +30,8 @@ class RefusedFileError(OSError):
     """A file of the input folder is not read. `hint`: what to do about it."""
 
     def __init__(self, message: str, hint: str):
-        super().__init__(mask(message))
-        self.strerror, self.hint = mask(message), mask(hint)
+        super().__init__(shown(message))
+        self.strerror, self.hint = shown(message), shown(hint)
 
 
 class StoreError(GraphRAGError):

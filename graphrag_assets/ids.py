@@ -5,11 +5,15 @@ import hashlib
 import polars as pl
 
 _SEPARATOR = "\x1f"  # the unit separator cannot be typed, so ("a", "bc") and ("ab", "c") differ
+_ESCAPE = "\x1e"  # in front of a separator within a part: "\x1e|"
 
 
 def stable_id(*parts: object) -> str:
     """128-bit hex hash of the parts, in order. `None` counts as an empty part."""
-    text = _SEPARATOR.join("" if part is None else str(part) for part in parts)
+    texts = ["" if part is None else str(part) for part in parts]
+    text = _SEPARATOR.join(texts)
+    if _ESCAPE in text or text.count(_SEPARATOR) != len(texts) - 1:  # escaped, no two lists of parts are one text
+        text = _SEPARATOR.join(part.replace(_ESCAPE, _ESCAPE * 2).replace(_SEPARATOR, f"{_ESCAPE}|") for part in texts)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -27,6 +27,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: _symbol(ord(found[0])), text)
 
 
+def shown(text: str) -> str:
+    """The text without secrets and control characters: what a message may have."""
+    return printable(mask(text))
+
+
 def _symbol(code: int) -> str:
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "�"
 
@@ -47,7 +52,7 @@ def safe_markdown(text: str) -> str:
     >>> print(safe_markdown("**Yes** [1](https://e.example) <img src=x>"))
     **Yes** [1]\(https\://e.example) &lt;img src=x>
     """
-    return _without_html(_ACTIVE.sub(r"\\\g<0>", printable(mask(text))))
+    return _without_html(_ACTIVE.sub(r"\\\g<0>", shown(text)))
 
 
 def _without_html(text: str) -> str:
@@ -56,6 +61,6 @@ def _without_html(text: str) -> str:
 
 def literal_markdown(text: str) -> str:
     """The text as Markdown that shows it line by line as it is; secrets are masked."""
-    shown = printable(mask(text))
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", shown)), 3)
-    return f"{fence}\n{shown}\n{fence}"
+    literal = shown(text)
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", literal)), 3)
+    return f"{fence}\n{literal}\n{fence}"

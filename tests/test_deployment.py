@@ -49,6 +49,33 @@ def test_only_the_code_server_gets_the_secrets():
     assert given == {"postgres": [], "code": ["../.env", "../.env.secrets"], "webserver": [], "daemon": []}
 
 
+def test_the_webserver_of_a_cluster_gets_no_secrets():
+    services = yaml.safe_load((DEPLOY / "cluster" / "compose.yaml").read_text())["services"]
+    given = {
+        name for name, service in services.items() if any("secrets" in file for file in service.get("env_file", []))
+    }
+    assert given == {"worker", "committer", "daemon"}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_may_do_no_more_than_it_needs(unit):
+    lines = set(unit.read_text().splitlines())
+    assert {"ProtectSystem=strict", "ProtectHome=true", "NoNewPrivileges=true", "UMask=0077"} <= lines
+    assert [line for line in lines if line.startswith("MemoryMax=")]
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "cluster/compose.yaml"])
+def test_containers_of_this_project_have_no_capabilities_and_a_memory_limit(file):
+    services = yaml.safe_load((DEPLOY / file).read_text())["services"]
+    own = {name: service for name, service in services.items() if "graphrag" in service["image"]}
+    assert own
+    for name, service in own.items():
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"]), name
+        assert service["mem_limit"], name
+    foreign = [service["image"] for name, service in services.items() if name not in own]
+    assert all(":" in image and not image.endswith(":latest") for image in foreign)
+
+
 def test_the_units_are_valid(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from graphrag_assets import __version__
-from graphrag_assets.cli.terminal import Console
+from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
 
@@ -64,7 +64,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         with signals_noted() as signals:
             try:
-                with masked_errors():
+                with masked_errors(), warnings_shown():
                     return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
                 # Python makes a RuntimeError of an interrupt while a class is created, as an import does.

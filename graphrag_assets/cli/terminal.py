@@ -3,19 +3,40 @@
 Titles, names and ids come from documents and models. An escape sequence in them could rewrite what the terminal shows.
 """
 
+import contextlib
+import logging
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import rich.console
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
-from graphrag_assets.outgoing import printable
+from graphrag_assets.outgoing import printable, shown
 
 
 def write(text: str) -> None:
     """Print data, such as CSV: on a terminal with control characters as symbols, elsewhere as it is."""
     print(printable(text) if sys.stdout.isatty() else text, end="")
+
+
+@contextlib.contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Print warnings that no handler takes without secrets and control characters: they quote models and documents."""
+    handler, before = logging.StreamHandler(), logging.lastResort
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Shown())
+    logging.lastResort = handler
+    try:
+        yield
+    finally:
+        logging.lastResort = before
+
+
+class _Shown(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return shown(super().format(record))
 
 
 class Console(rich.console.Console):

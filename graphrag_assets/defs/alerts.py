@@ -11,8 +11,7 @@ import dagster as dg
 from graphrag_assets.defs.checks import evaluations_of, failed_check_messages
 from graphrag_assets.defs.options import LAUNCHED_BY
 from graphrag_assets.errors import AlertError
-from graphrag_assets.masking import mask
-from graphrag_assets.outgoing import printable
+from graphrag_assets.outgoing import shown
 from graphrag_assets.settings import variable
 
 VARIABLE = "GRAPHRAG_ALERT_URL"
@@ -58,7 +57,7 @@ def failed_runs_alert() -> dg.SensorDefinition:
 def message(run: dg.DagsterRun, reasons: list[str]) -> str:
     """What people read: the job, its batch, the first line of each reason, the run's id. Never a key."""
     batch = run.tags.get("dagster/partition")
-    lines = (printable(mask(reason.strip().partition("\n")[0]))[:_LONGEST_REASON] for reason in reasons)
+    lines = (shown(reason.strip().partition("\n")[0])[:_LONGEST_REASON] for reason in reasons)
     return f"Failed: {run.job_name}{f' of batch {batch}' if batch else ''}. {' '.join(lines)} (run {run.run_id})"
 
 

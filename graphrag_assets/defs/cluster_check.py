@@ -16,7 +16,7 @@ from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.indexing.staged_batches import staging_of
-from graphrag_assets.masking import mask
+from graphrag_assets.outgoing import shown
 from graphrag_assets.store.staging import Manifest, Staging
 
 _SECONDS = 5.0
@@ -51,7 +51,7 @@ def check_machine(index: Index) -> Iterator[Finding]:
     try:
         instance = dg.DagsterInstance.get()
     except Exception as error:  # whatever its storage raises
-        yield Finding("Dagster", mask(_first_line(error)), "Check DAGSTER_POSTGRES_URL and that PostgreSQL is up.")
+        yield Finding("Dagster", shown(_first_line(error)), "Check DAGSTER_POSTGRES_URL and that PostgreSQL is up.")
         return
     with instance:
         yield _tried("Dagster", lambda: _try_dagster(instance), "Check DAGSTER_POSTGRES_URL and that PostgreSQL is up.")
@@ -68,7 +68,7 @@ def _tried(what: str, attempt: Callable[[], str], remedy: str) -> Finding:
     except GraphRAGError as error:  # says what to do
         return Finding(what, "not usable", str(error))
     except Exception as error:  # whatever a client library raises
-        return Finding(what, mask(_first_line(error)), remedy)
+        return Finding(what, shown(_first_line(error)), remedy)
 
 
 def _try_staging(index: Index) -> str:

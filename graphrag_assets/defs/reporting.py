@@ -10,8 +10,7 @@ import polars as pl
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.masking import mask
-from graphrag_assets.outgoing import as_markdown
+from graphrag_assets.outgoing import as_markdown, shown
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.batches import UsageByTask
 from graphrag_assets.store.content_versions import content_versions
@@ -109,7 +108,7 @@ def picture(description: str, svg: str) -> dg.MarkdownMetadataValue:
 
 
 def _cell(value: object, width: int) -> str:
-    text = "" if value is None else mask(str(value))  # before a secret is cut in two
+    text = "" if value is None else shown(str(value))  # before a secret is cut in two
     return as_markdown(text if len(text) <= width else text[: width - 1] + "…")
 
 

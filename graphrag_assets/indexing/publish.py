@@ -11,7 +11,7 @@ from graphrag_assets.indexing.checks import failed_blocking_checks
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.models import ledger_entries
 from graphrag_assets.indexing.scan import overtaken
-from graphrag_assets.masking import mask
+from graphrag_assets.outgoing import shown
 from graphrag_assets.settings import Settings
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, recorded_inputs
@@ -99,4 +99,4 @@ def _warned(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        log.warning("%s: %s", what, mask(str(error)))
+        log.warning("%s: %s", what, shown(str(error)))

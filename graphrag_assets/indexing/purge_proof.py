@@ -8,8 +8,9 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import duckdb
 
@@ -106,12 +107,14 @@ def _unpacked(page: bytes) -> bytes:
 
 
 def _tables_with(pattern: str, file: Path) -> Iterator[str]:
-    if file.suffix == ".duckdb":
-        yield from _duckdb_tables_with(pattern, file)
-    elif file.suffix in (".sqlite", ".db"):
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-            if any(re.search(pattern, line.lower()) for line in connection.iterdump()):
-                yield "rows"
+    # What is no database in spite of its name has no rows; its bytes are searched.
+    with suppress(duckdb.Error, sqlite3.DatabaseError, StoreError):
+        if file.suffix == ".duckdb":
+            yield from _duckdb_tables_with(pattern, file)
+        elif file.suffix in (".sqlite", ".db"):
+            with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+                if any(re.search(pattern, line.lower()) for line in connection.iterdump()):
+                    yield "rows"
 
 
 def _duckdb_tables_with(pattern: str, file: Path) -> Iterator[str]:

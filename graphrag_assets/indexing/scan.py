@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from upath import UPath
 
 from graphrag_assets.errors import InputError, UnreadableBatchError, full_disk_in
 from graphrag_assets.ids import stable_id
@@ -116,9 +117,10 @@ def scan(index: Index, read_every_file: bool = False) -> Scan:
 
 def _refuse_overlap(settings: Settings) -> None:
     """An index within its own input folder would index itself, and one that holds its input could delete it."""
-    if "://" in settings.input_folder:
+    location = UPath(settings.input_folder.rpartition("::")[2])  # the last of chained file systems holds the files
+    if location.protocol not in ("", "file", "local"):
         return
-    source, index = Path(settings.input_folder).resolve(), settings.index_folder.resolve()
+    source, index = Path(location.path).resolve(), settings.index_folder.resolve()
     if source == index or source in index.parents or index in source.parents:
         raise InputError(
             f"The input folder {source} and the index folder {index} contain one another, so the index would index "

@@ -258,7 +258,7 @@ class ChatModel(ModelClient[ChatOptions]):
                         raise
             text, reply = list[str](), provider.Reply()
             try:
-                async for piece, reply in provider.pieces(first, chunks):  # noqa: B007
+                async for piece, reply in provider.pieces(first, chunks, self.options.timeout):  # noqa: B007
                     if time.monotonic() - began > self.limits.options.deadline_seconds:
                         raise TimeoutError("The answer does not end.")
                     text.append(piece)

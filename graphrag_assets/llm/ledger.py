@@ -65,6 +65,18 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
+REPLY_SECONDS = 120.0
+"""The longest wait for the database: SQLite's locks, and PostgreSQL's statements, end sooner by themselves."""
+_LOCK_SECONDS = 60
+_POSTGRES = {
+    "connect_timeout": "10",
+    "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "30000",
+    "options": "-c statement_timeout=60s -c lock_timeout=60s",
+}
+"""libpq's parameters where the URL has none: a database that does not reply, or is cut off, is an error."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,8 @@ class Ledger:
 
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
-        return await asyncio.to_thread(self._read, keys)
+        async with self._reply():
+            return await asyncio.to_thread(self._read, keys)
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
@@ -153,7 +166,21 @@ class Ledger:
                 self._written = self._writer.submit(self._write)  # begins when this lock is free
             self._waiting.append(_Write(entries, replace))
             written = self._written
-        await asyncio.shield(asyncio.wrap_future(written))  # a cancelled caller does not cancel the writes of others
+        async with self._reply():
+            await asyncio.shield(asyncio.wrap_future(written))  # a canceled caller does not cancel others' writes
+
+    @asynccontextmanager
+    async def _reply(self) -> AsyncIterator[None]:
+        """Wait for the database, but not forever.
+
+        Raises:
+            LedgerError: it does not reply in time.
+        """
+        try:
+            async with asyncio.timeout(REPLY_SECONDS):
+                yield
+        except TimeoutError:
+            raise self._error(TimeoutError(f"no reply in {REPLY_SECONDS:.0f} s")) from None
 
     @asynccontextmanager
     async def claim(self, key: str, patience: float = 900.0) -> AsyncIterator[None]:
@@ -305,11 +332,14 @@ def _file(url: str) -> Path | None:
 
 def _engine(url: str) -> sa.Engine:
     if not url.startswith("sqlite"):
-        return sa.create_engine(url, pool_pre_ping=True)
+        parts = sa.make_url(url)
+        limits = _POSTGRES if parts.get_driver_name() in ("psycopg", "psycopg2") else {}
+        unset = {name: value for name, value in limits.items() if name not in parts.query}
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=unset)
     if file := _file(url):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)  # SQLite gives its other files the same mode
-    engine = sa.create_engine(url, connect_args={"timeout": 60})  # seconds to wait for another writer
+    engine = sa.create_engine(url, connect_args={"timeout": _LOCK_SECONDS})  # to wait for another writer
 
     @sa.event.listens_for(engine, "connect")
     def _configure(connection: Any, _: object) -> None:

@@ -4,6 +4,7 @@ Only litellm's public functions are used: `acompletion`, `aembedding`, `completi
 and what models support.
 """
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -20,7 +21,8 @@ from typing import Any, Literal
 from graphrag_assets.errors import chain_of
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, ModelOptions, Structured
-from graphrag_assets.masking import ReplyMasker, mask, mask_reply
+from graphrag_assets.masking import ReplyMasker, mask_reply
+from graphrag_assets.outgoing import shown
 
 # litellm serializes every reply to log it, and its types know vectors only as lists.
 _BASE64_WARNING = r"Pydantic serializer warnings:\s+PydanticSerializationUnexpectedValue\(Expected `list\[float\]`"
@@ -101,13 +103,16 @@ async def open_stream(options: ChatOptions, messages: list[Any], parameters: dic
     return await anext(chunks), chunks
 
 
-async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]:
+async def pieces(first: Any, chunks: Chunks, timeout: float) -> AsyncIterator[tuple[str, Reply]]:
     """The text of each chunk of a stream, with the reply as known so far (without its text).
 
     Secrets are masked: the end of a chunk comes with the next one while a secret may begin there.
+
+    Raises:
+        TimeoutError: the next chunk does not come in `timeout` seconds; comments that keep a connection are none.
     """
     reply, masker = Reply(), ReplyMasker()
-    async for chunk in _chain(first, chunks):
+    async for chunk in _chain(first, chunks, timeout):
         if (tokens := _tokens(chunk)) != NO_USAGE:
             reply = replace(reply, prompt_tokens=tokens[0], completion_tokens=tokens[1], cached_tokens=tokens[2])
         text = ""
@@ -120,9 +125,14 @@ async def pieces(first: Any, chunks: Chunks) -> AsyncIterator[tuple[str, Reply]]
     yield masker.feed("", last=True), reply
 
 
-async def _chain(first: Any, rest: Chunks) -> Chunks:
+async def _chain(first: Any, rest: Chunks, timeout: float) -> Chunks:
     yield first
-    async for chunk in rest:
+    while True:
+        try:
+            async with asyncio.timeout(timeout):
+                chunk = await anext(rest)
+        except StopAsyncIteration:
+            return
         yield chunk
 
 
@@ -232,7 +242,7 @@ def _cost(response: Any, model: str) -> float | None:
 def _refusal(message: Any) -> str | None:
     fields = getattr(message, "provider_specific_fields", None) or {}
     refusal = getattr(message, "refusal", None) or fields.get("refusal")
-    return mask(str(refusal)) if refusal else None
+    return shown(str(refusal)) if refusal else None
 
 
 def _tokens(response: Any) -> tuple[int | None, int | None, int]:
@@ -287,7 +297,7 @@ def failure(error: Exception) -> Failure:
     status = getattr(error, "status_code", None)
     status = int(status) if isinstance(status, int | str) and str(status).isdigit() else None
     if no_connection := _no_connection(error):  # litellm reports it as HTTP 500
-        return Failure("unconnected", None, mask(no_connection))
+        return Failure("unconnected", None, shown(no_connection))
     message = _provider_message(error)
     if "Missing credentials" in message:  # without a key nothing is sent; litellm reports it as HTTP 500
         status = 401
@@ -332,7 +342,7 @@ def _provider_message(error: Exception) -> str:
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text[text.index("{") :])["error"]["message"])
     line = " ".join(text.partition("Traceback (most recent call last)")[0].split())
-    return mask(line)[:500]  # in this order: half a key would not be recognized
+    return shown(line)[:500]  # in this order: half a key would not be recognized
 
 
 def retry_after(error: Exception) -> float | None:

@@ -21,6 +21,10 @@ from graphrag_assets.pipeline.document_dates import FIELDS, front_matter, in_fie
 from graphrag_assets.text import unescape
 
 _JSON_HINT = "Correct the JSON: it needs double quotes, and must not have comments or trailing commas."
+_MOST_ROWS = 1_000_000
+_MOST_LINES = 10_000_000
+_MOST_JSON = 100_000_000
+"""Rows and lines of a structured file, and characters of one JSON value: small ones take many times their size."""
 _JSON_TYPES = {str: "a string", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 _NAMES = ("txt", "md", "csv", "tsv", "json", "jsonl", "parquet", "pdf", "docx", "pptx", "html")
 _ALSO = {".text": "txt", ".markdown": "md", ".ndjson": "jsonl", ".htm": "html"}
@@ -85,6 +89,16 @@ class _Table:
     columns: list[str] = field(default_factory=list)
     rows: list[tuple[int, dict[str, Any]] | Problem] = field(default_factory=list)
 
+    def add(self, row: tuple[int, dict[str, Any]] | Problem) -> None:
+        """Add a row.
+
+        Raises:
+            UnreadableError: there are too many.
+        """
+        if len(self.rows) == _MOST_ROWS:
+            raise UnreadableError(f"the file has more than {_MOST_ROWS:,} rows", "Split it into several files.")
+        self.rows.append(row)
+
 
 def format_of(path: str) -> str | None:
     """The format by the file's ending, None if it is not a supported one."""
@@ -134,6 +148,8 @@ def _from_text(text: str, file_format: str, options: LoadOptions, convert: Conve
         yield Record(text, title, date=in_fields(front_matter(text), options.date_fields))
     elif file_format == "html":
         yield _converted(convert(text.encode(), file_format))
+    elif text.count("\n") > _MOST_LINES:
+        yield Problem(f"the file has more than {_MOST_LINES:,} lines", "Split it into several files.")
     else:
         yield from _records(_TABLES[file_format](text, options), options)
 
@@ -274,13 +290,13 @@ def _delimited(text: str, delimiter: str) -> _Table:
     table = _Table(columns)
     for number, record in enumerate(records, start=1):
         if isinstance(record, Problem):
-            table.rows.append(Problem(record.error, record.hint, number))
+            table.add(Problem(record.error, record.hint, number))
         elif len(record[1]) != len(columns):
             error = f"line {record[0]} has {len(record[1])} fields, the header has {len(columns)}"
             hint = f"Put fields that hold a {delimiter!r} or a line break in double quotes."
-            table.rows.append(Problem(error, hint, number))
+            table.add(Problem(error, hint, number))
         else:
-            table.rows.append((number, dict(zip(columns, record[1], strict=True))))
+            table.add((number, dict(zip(columns, record[1], strict=True))))
     return table
 
 
@@ -363,6 +379,9 @@ def _jsonl(text: str, options: LoadOptions) -> _Table:
 
 
 def _parse(text: str) -> Any:
+    if len(text) > _MOST_JSON:
+        error = f"JSON of {len(text) / 1e6:,.0f} million characters, the limit is {_MOST_JSON / 1e6:,.0f} million"
+        return Problem(error, "Write one document per line (JSON lines), or split the file.")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -378,12 +397,12 @@ def _objects(values: Any) -> _Table:
     for number, value in values:
         if isinstance(value, dict):
             columns.update(dict.fromkeys(value))
-            table.rows.append((number, value))
+            table.add((number, value))
         elif isinstance(value, Problem):
-            table.rows.append(Problem(value.error.replace(" at line 1,", " at"), value.hint, number))
+            table.add(Problem(value.error.replace(" at line 1,", " at"), value.hint, number))
         else:
             error = f"a document must be a JSON object, not {_JSON_TYPES.get(type(value), 'null')}"
-            table.rows.append(Problem(error, 'Write it as {"text": "…"}.', number))
+            table.add(Problem(error, 'Write it as {"text": "…"}.', number))
     table.columns = list(columns)
     return table
 

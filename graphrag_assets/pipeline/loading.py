@@ -8,6 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
+from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.languages import language_of
 from graphrag_assets.pipeline.document_dates import date_of, in_name
@@ -35,7 +36,10 @@ _LONGEST_TITLE = 300  # a title goes into prompts; a text of one line may begin 
 
 
 class SourceFile(Protocol):
-    """A file of a batch. `path` is relative to the input folder; `read` is called at most once."""
+    """A file of a batch. `path` is relative to the input folder; `read` is called at most once.
+
+    `refused`: why it is not read.
+    """
 
     @property
     def path(self) -> str: ...
@@ -43,6 +47,8 @@ class SourceFile(Protocol):
     def size(self) -> int: ...
     @property
     def modified(self) -> datetime: ...
+    @property
+    def refused(self) -> RefusedFileError | None: ...
     def read(self) -> bytes: ...
 
 
@@ -63,6 +69,7 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
     """
     documents: list[dict[str, object]] = []
     errors: list[tuple[object, ...]] = []
+    ids: set[str] = set()
     for file in files:
         source, created = clean(file.path), file.modified.astimezone(UTC).isoformat(timespec="seconds")
         for item in _read(file, options, convert):
@@ -72,10 +79,14 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
             stated = date_of(item.date)
             if item.date and not stated and options.date_column:
                 errors.append((batch, source, item.row_number, "date", *_no_date(item.date, options.date_column)))
-            title = _title(item, source)
+            title, document_id = _title(item, source), stable_id("document", source, item.key or item.row_number)
+            if document_id in ids:
+                errors.append((batch, source, item.row_number, "load", *_SECOND_OF_AN_ID))
+                continue
+            ids.add(document_id)
             documents.append(
                 {
-                    "id": stable_id("document", source, item.key or item.row_number),
+                    "id": document_id,
                     "batch": batch,
                     "source": source,
                     "row_number": item.row_number,
@@ -98,6 +109,9 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
 
 
 def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterator[Record | Problem]:
+    if file.refused:
+        yield _unread(file.refused)
+        return
     file_format = format_of(file.path)
     if file_format is None:
         ending = PurePosixPath(file.path).suffix
@@ -112,9 +126,7 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
     try:
         data = file.read()
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        hint = getattr(error, "hint", "Check that it exists, and its permissions.")
-        yield Problem(f"the file cannot be read: {reason}", hint)
+        yield _unread(error)
         return
     if not data:
         yield Problem("the file is empty", "Delete it, or add text to it.")
@@ -124,6 +136,15 @@ def _read(file: SourceFile, options: LoadOptions, convert: Converter) -> Iterato
             yield too_long(size, options.max_document_bytes, item.row_number)
         else:
             yield item
+
+
+def _unread(error: OSError) -> Problem:
+    hint = getattr(error, "hint", "Check that it exists, and its permissions.")
+    return Problem(f"the file cannot be read: {error.strerror or type(error).__name__}", hint)
+
+
+_SECOND_OF_AN_ID = ("another document has the same id", "Rename the file, or correct its id column.")
+"""Error and hint for what would be a second row with one key, which no publication may have."""
 
 
 def _no_date(stated: str, column: str) -> tuple[str, str]:

@@ -20,8 +20,8 @@ _PASSAGES_LOOKED_AT = 20
 _ALL = 1_000_000_000
 
 _LONGEST_BLOCK = 2_000  # characters; longer text is not a reference
-_ITEM = re.compile(r"\n\s*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
-_REMARK = re.compile(r"\s*\[(?:unresolved|LLM):[^\]]*\]")
+_ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
+_REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
 

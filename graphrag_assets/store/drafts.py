@@ -35,13 +35,16 @@ def draft_folder(index_folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder of the index, which only its owner may enter, if it is missing.
+    """Create a folder of the index if it is missing, and let only its owner enter it.
 
     Raises:
         StoreError: there is a file in its place, or in that of a folder above.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(PermissionError):  # another user's, or on a file system without modes
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)
     except (FileExistsError, NotADirectoryError):
         file = next(path for path in (folder, *folder.parents) if path.exists())
         raise StoreError(

@@ -23,10 +23,13 @@ from upath import UPath
 from graphrag_assets.errors import InputError, RefusedFileError, UnreadableBatchError
 
 _TEMPORARY_SUFFIXES = (".part", ".tmp", ".swp")
-_ESCAPE = re.compile(r"\\x[0-9a-f]{2}|[\udc80-\udcff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ESCAPE = re.compile(rf"\\x[0-9a-f]{{2}}|[\udc80-\udcff]|{_CONTROL.pattern}")
 # Characters that Dagster rejects in a partition key.
 _REFUSED = ("...", "\a", "\b", "\f", "\n", "\r", "\t", "\v", "\0")
 
+_DEEPEST = 100
+"""Levels of folders within a batch; deeper ones are not read."""
 _EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LATEST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 
@@ -188,6 +191,8 @@ class InputFolder:
         """Files at or under `entry`. `above`: the real paths of the folders around it, so that loops end."""
         if self._leads_out(entry):
             yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, self, refused=_outside())
+        elif len(above) > _DEEPEST and entry.is_dir():
+            yield SourceFile(path, 0, datetime.fromtimestamp(0, UTC), entry, self, refused=_too_deep())
         elif not entry.is_dir():
             yield self._source_file(entry, path)
         elif (real := str(entry.resolve())) not in above:
@@ -261,6 +266,10 @@ def _outside() -> RefusedFileError:
     )
 
 
+def _too_deep() -> RefusedFileError:
+    return RefusedFileError(f"it is a folder more than {_DEEPEST} levels deep", "Move it closer to the input folder.")
+
+
 def _not_regular() -> RefusedFileError:
     return RefusedFileError("it is no regular file, but a pipe, a socket or a device", "Remove it.")
 
@@ -312,10 +321,12 @@ def _name_error(name: str) -> str | None:
 
 
 def _printable(name: str) -> str:
-    r"""`name` with bytes that are no UTF-8 written as \xff: such names exist on disk, but in no database.
+    r"""`name` with bytes that are no UTF-8, and control characters, written as \xff.
 
-    Where a name has such bytes, or looks as if it had, its backslashes are doubled, so that no two names become one.
+    The former exist on disk, but in no database; of the latter, different line breaks would become one. Where a name
+    has such characters, or looks as if it had, its backslashes are doubled, so that no two names become one.
     """
     if _ESCAPE.search(name):
         name = name.replace("\\", "\\\\")
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)

@@ -20,7 +20,8 @@ import fsspec
 
 from graphrag_assets.errors import StoreError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.masking import keep_secret, mask, without_credentials
+from graphrag_assets.masking import keep_secret, without_credentials
+from graphrag_assets.outgoing import shown
 from graphrag_assets.store.drafts import draft_folder, move_into_place
 from graphrag_assets.store.publication_files import (
     current_number,
@@ -148,7 +149,7 @@ def _errors(url: str) -> Iterator[None]:
     except StoreError:
         raise
     except Exception as error:  # file systems of object stores raise errors of their own
-        first = mask(str(error).strip().partition("\n")[0])
+        first = shown(str(error).strip().partition("\n")[0])
         raise StoreError(f"{without_credentials(url)} cannot be used: {type(error).__name__}: {first}.") from error
 
 

@@ -280,3 +280,10 @@ def test_a_shared_ledger_is_purged_only_when_asked_for(deleted, monkeypatch, tmp
 def test_words_of_any_alphabet_are_found_in_any_case_and_in_json(project, content):
     project.root.joinpath("leftover.log").write_text(content)
     assert places_of(["ångströmsson", "иванченко"], project.index) == ["leftover.log"]
+
+
+@pytest.mark.parametrize("name", ["notes.db", "notes.sqlite", "notes.duckdb"])
+def test_what_is_no_database_in_spite_of_its_name_is_searched_as_bytes(project, name):
+    for content in ("Иванченко", "nothing"):
+        project.root.joinpath(name).write_text(content)
+        assert places_of(["иванченко"], project.index) == ([name] if content == "Иванченко" else [])

@@ -13,9 +13,11 @@ from click.testing import CliRunner
 from graphrag_assets.cli.main import main
 from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.scan import scan, scan_input
+from graphrag_assets.pipeline.loading import LoadOptions, load_documents
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.input_folder import InputFolder
 from tests.conftest import Project, repository
+from tests.pipeline.test_loading import WITHOUT_PROCESS, InMemoryFile
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
 
@@ -52,6 +54,10 @@ def broken_link(folder: Path) -> None:
     (folder / "x.txt").symlink_to("nowhere.txt")
 
 
+def deep_folders(folder: Path) -> None:
+    (folder / "x.d" / "/".join("d" * 400)).mkdir(parents=True)
+
+
 def huge_sparse_file(folder: Path) -> None:
     with (folder / "x.csv").open("wb") as file:
         file.truncate(30 * 10**9)
@@ -65,6 +71,7 @@ ZOO: dict[Callable[[Path], None], str] = {
     link_to_a_folder_outside: "it is a link to something outside of the input folder",
     link_through_the_parent: "it is a link to something outside of the input folder",
     broken_link: "No such file or directory",
+    deep_folders: "it is a folder more than 100 levels deep",
     huge_sparse_file: "it has 30,000 MB, the limit is 1,000 MB",
 }
 
@@ -96,11 +103,56 @@ def test_links_that_lead_out_are_followed_where_a_setting_says_so(project, monke
 @pytest.mark.extended
 def test_names_that_look_alike_stay_two_documents(project):
     (project.input / "one").mkdir()
-    for name in (b"a\xff.txt", rb"a\xff.txt", rb"a\\xff.txt", rb"a\b.txt"):
+    for name in (b"a\xff.txt", rb"a\xff.txt", rb"a\\xff.txt", rb"a\b.txt", b"a\r.txt", b"a\n.txt", b"a\r\n.txt"):
         Path(os.fsdecode(os.fsencode(project.input / "one") + b"/" + name)).write_text(TEXT)
     project.index_all()
     sources = {source for (source,) in project.sql("SELECT source FROM documents")}
-    assert sources == {r"one/a\xff.txt", r"one/a\\xff.txt", r"one/a\\\\xff.txt", r"one/a\b.txt"}
+    undecodable = {r"one/a\xff.txt", r"one/a\\xff.txt", r"one/a\\\\xff.txt", r"one/a\b.txt"}
+    assert sources == undecodable | {r"one/a\x0d.txt", r"one/a\x0a.txt", r"one/a\x0d\x0a.txt"}
+
+
+@pytest.mark.extended
+def test_ids_of_rows_and_names_of_files_do_not_become_one_id(project):
+    project.write("one/a.csv", f"id,text\nx.txt\x1f,{TEXT}\n")
+    project.write("one/a.csv\x1fx.txt", TEXT)
+    project.index_all()
+    assert project.sql("SELECT count(*), count(DISTINCT id) FROM documents") == [(2, 2)]
+
+
+def test_a_second_document_of_an_id_is_an_error(monkeypatch):
+    from graphrag_assets.pipeline import loading
+
+    monkeypatch.setattr(loading, "stable_id", lambda *parts: str(parts[0]))  # a collision, which nobody can make
+    files = [InMemoryFile("one/a.txt", TEXT.encode()), InMemoryFile("one/b.txt", TEXT.encode())]
+    loaded = loading.load_documents("one", files, loading.LoadOptions(), WITHOUT_PROCESS)
+    assert loaded.documents["source"].to_list() == ["one/a.txt"]
+    assert loaded.errors.select("source", "error").rows() == [("one/b.txt", "another document has the same id")]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_small_rows_without_end_are_refused_before_they_fill_the_memory(monkeypatch, name):
+    from graphrag_assets.pipeline import formats
+
+    monkeypatch.setattr(formats, "_MOST_ROWS", 100)
+    monkeypatch.setattr(formats, "_MOST_LINES", 1000)
+
+    def errors_of(rows: int) -> list[str]:
+        content = "text\n" + "a\n" * rows if name == "x.csv" else '{"text": "a"}\n' * rows
+        file = InMemoryFile(name, content.encode())
+        return load_documents("one", [file], LoadOptions(), WITHOUT_PROCESS).errors["error"].to_list()
+
+    assert errors_of(100) == []
+    assert errors_of(101) == ["the file has more than 100 rows"]
+    assert errors_of(2000) == ["the file has more than 1,000 lines"]
+
+
+def test_one_json_value_is_refused_where_it_would_fill_the_memory(monkeypatch):
+    from graphrag_assets.pipeline import formats
+
+    monkeypatch.setattr(formats, "_MOST_JSON", 1000)
+    file = InMemoryFile("x.json", ("[" + "[]," * 1000 + "[]]").encode())
+    (error,) = load_documents("one", [file], LoadOptions(), WITHOUT_PROCESS).errors["error"]
+    assert "the limit is" in error
 
 
 @pytest.mark.long
@@ -169,7 +221,8 @@ def test_a_file_url_is_guarded_as_the_folder_is(project, monkeypatch, make):
 
 @pytest.mark.parametrize("place", [".", "index", "..", "index/publications"])
 def test_an_index_never_indexes_itself(project, monkeypatch, place):
-    for name in (str(project.root / place), (project.root / place).resolve().as_uri()):
+    path = (project.root / place).resolve()
+    for name in (str(project.root / place), path.as_uri(), f"file:{path}", f"simplecache::{path.as_uri()}"):
         monkeypatch.setenv("GRAPHRAG_INPUT", name)
         with pytest.raises(InputError, match="contain one another, so the index would index itself"):
             scan(project.index)

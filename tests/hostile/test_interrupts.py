@@ -1,5 +1,6 @@
 """Signals at awkward moments: the command ends with the signal's status, and says what is done."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,16 +16,37 @@ from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 from graphrag_assets.store.publication_files import current_number
 from graphrag_assets.store.working import WorkingDatabase
-from tests.openai_server import running
+from tests.openai_server import running, task_of
+
+
+class SlowTask:
+    """Lets the server wait with its answers to one task."""
+
+    def __init__(self, task: str):
+        self.task = task
+
+    def draw(self, raw: bytes, attempt: int) -> str | None:
+        body = json.loads(raw)
+        return "slow" if "messages" in body and task_of(body) == self.task else None
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_a_batch_ends_the_command_with_its_status(tmp_path: Path, sent: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("task", "sent", "done"),
+    [
+        ("ExtractGraphWithClaims", signal.SIGINT, "0 of 2 batches are indexed"),
+        ("ExtractGraphWithClaims", signal.SIGTERM, "0 of 2 batches are indexed"),
+        ("CommunityReport", signal.SIGTERM, "2 of 2 batches are indexed"),
+    ],
+)
+def test_a_signal_ends_the_command_with_its_status(tmp_path: Path, task: str, sent: signal.Signals, done: str) -> None:
     for name in ("one", "two"):
         (tmp_path / "input" / name).mkdir(parents=True)
-        (tmp_path / "input" / name / "a.md").write_text(f"Cyrus Field met {name.title()} Thomson in Valentia.")
-    with running(latency=0.0) as server:
+        (tmp_path / "input" / name / "a.md").write_text(
+            f"Captain James {name.title()} commanded the Great Eastern. Cyrus Field met {name.title()} Thomson in "
+            "Valentia. Samuel Canning sailed with Cyrus Field to Newfoundland."
+        )
+    with running(slow_seconds=60.0, faults=SlowTask(task)) as server:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHRAG_")}
         environment |= {
             "GRAPHRAG_DATA": str(tmp_path),
@@ -36,15 +58,13 @@ def test_a_signal_in_a_batch_ends_the_command_with_its_status(tmp_path: Path, se
         command = [sys.executable, "-m", "graphrag_assets", "index"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         with subprocess.Popen(command, env=environment, cwd=tmp_path, **pipes) as process:
-            wait_until(lambda: len(server.chats) >= 2 or process.poll() is not None)  # batch one is asked for
-            server.latency = 60.0
-            wait_until(lambda: server.in_flight > 0 or process.poll() is not None)
+            wait_until(lambda: task in {chat.task for chat in server.chats} or process.poll() is not None)
             began = time.monotonic()
             process.send_signal(sent)
             output, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + sent, output
     assert time.monotonic() - began < 30  # five seconds where nothing else runs
-    assert "of 2 batches are indexed, nothing new is published." in output
+    assert f"{done}, nothing new is published." in output
     assert "Interrupted. What was committed stays" in output
     assert current_number(tmp_path / "index") is None
 

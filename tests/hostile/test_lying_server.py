@@ -7,6 +7,7 @@ import asyncio
 import base64
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -273,6 +274,59 @@ def test_a_circle_of_causes_ends():
     first, second = RuntimeError("first"), RuntimeError("second")
     first.__cause__, second.__cause__ = second, first
     assert failure(first).message == "first"
+
+
+@pytest.fixture
+def dripping() -> Iterator[str]:
+    """The address of a server that begins to stream an answer, then only keeps the connection."""
+    piece = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    piece |= {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "An "}, "finish_reason": None}]}
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+            while not over.wait(0.1):
+                self.wfile.write(b": ping\n\n")
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    over.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_stream_that_only_keeps_its_connection_is_given_up(dripping, tmp_path):
+    options = ChatOptions("openai/m", base_url=dripping, api_key="none", timeout=1, prices=PriceOptions(1.0, 1.0))
+    model = ChatModel(options, Ledger(tmp_path / "ledger.db"), Limits(LIMITS))
+    request = ChatRequest(task="answer", messages=({"role": "user", "content": "Who?"},))
+
+    async def read() -> list[str]:
+        return [piece async for piece in model.stream(request)]
+
+    began = time.monotonic()
+    with pytest.raises(ModelError, match="interrupted"):
+        asyncio.run(within_the_deadline(read()))
+    assert time.monotonic() - began < 30
+
+
+def test_no_message_of_a_server_controls_the_terminal(liar, tmp_path, caplog):
+    said = "temperature \x1b]0;owned\x07 \x1b[2J is refused"
+    liar.status, liar.body = 400, json.dumps({"error": {"message": said}}).encode()
+    request = ChatRequest(task="extract", messages=({"role": "user", "content": "Who?"},))
+    with pytest.raises(ModelError) as refused:
+        asyncio.run(within_the_deadline(chat_model(liar, tmp_path).complete(request)))
+    assert "owned" in caplog.text + str(refused.value)
+    assert "\x1b" not in caplog.text + str(refused.value)
 
 
 SECRET = "planted/provider=secret+0123"

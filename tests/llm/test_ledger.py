@@ -1,9 +1,12 @@
 """The ledger on SQLite: no process pays twice, even after crashes."""
 
 import asyncio
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -184,6 +187,33 @@ def test_the_password_of_the_ledger_is_never_shown(password: str) -> None:
         run(Ledger(f"postgresql+psycopg://team:{password}@127.0.0.1:1/ledger").get_many(["a"]))
     assert not any(part in str(caught.value) for part in ("hunt", "er22", "22/x"))
     assert "127.0.0.1:1/ledger" in str(caught.value)
+
+
+def test_a_database_that_takes_connections_and_never_replies_is_an_error_with_a_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"postgresql+psycopg://u@127.0.0.1:{mute.getsockname()[1]}/ledger?connect_timeout=2"
+        began = time.monotonic()
+        with pytest.raises(LedgerError, match=r"cannot be used: .*timeout.*Check GRAPHRAG_LEDGER_URL"):
+            run(Ledger(address).get("a"))
+        assert time.monotonic() - began < 60
+
+
+def test_no_wait_for_the_database_is_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, replies = Ledger(tmp_path / "ledger.db"), threading.Event()
+    monkeypatch.setattr("graphrag_assets.llm.ledger.REPLY_SECONDS", 0.1)
+    for method in ("_read", "_write"):
+        monkeypatch.setattr(ledger, method, lambda *_: replies.wait(20))
+
+    async def work() -> None:
+        try:
+            with pytest.raises(LedgerError, match="no reply in 0 s"):
+                await ledger.get("a")
+            with pytest.raises(LedgerError, match="no reply in 0 s"):
+                await ledger.put(entry("a"))
+        finally:
+            replies.set()
+
+    run(work())
 
 
 def test_other_databases_fall_back_to_row_by_row(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.conversion.limits import ConversionLimits
 from graphrag_assets.conversion.process import ConversionProcess
+from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.pipeline.formats import Problem, Record, parquet_records
 from graphrag_assets.pipeline.loading import DOCUMENTS, INDEX_ERRORS, Loaded, LoadOptions, load_documents
@@ -37,6 +38,7 @@ class InMemoryFile:
     path: str
     content: bytes
     modified: datetime = WHEN
+    refused: RefusedFileError | None = None
 
     @property
     def size(self) -> int:

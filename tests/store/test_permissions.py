@@ -23,6 +23,18 @@ def test_no_other_user_can_read_a_file_of_the_index_where_the_folder_was_there_b
 
 
 @pytest.mark.extended
+def test_folders_that_were_open_to_others_are_closed_while_the_index_is_written(project):
+    folders = ["index", "index/publications", "index/drafts", "index/locks"]
+    for folder in folders:
+        (project.root / folder).mkdir(mode=0o755)
+    project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
+    project.index_all()
+    assert {folder: stat.S_IMODE((project.root / folder).stat().st_mode) for folder in folders} == dict.fromkeys(
+        folders, 448
+    )
+
+
+@pytest.mark.extended
 def test_no_other_user_can_enter_the_folder_of_the_index(project):
     project.write("one/a.txt", "Cyrus Field met William Thomson in Valentia.")
     project.index_all()

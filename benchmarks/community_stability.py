@@ -92,7 +92,7 @@ def plant(rng: np.random.Generator, nodes: int) -> Planted:
 def some_edges(rng: np.random.Generator, planted: Planted, count: int) -> Edges:
     """`count` distinct edges by pull, INSIDE of them within communities, with geometric weights."""
     community, pull = planted
-    order = np.argsort(community, kind="stable")  # nodes of a community are neighbours in the sums below
+    order = np.argsort(community, kind="stable")  # nodes of a community are neighbors in the sums below
     sums = np.cumsum(pull[order])
     first = np.searchsorted(community[order], community)
     last = np.searchsorted(community[order], community, side="right") - 1

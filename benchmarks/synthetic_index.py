@@ -130,7 +130,7 @@ def _vectors(kind: str, count: int) -> Iterator[pl.DataFrame]:
 
 
 def _write_reports(connection: duckdb.DuckDBPyConnection, words: pl.Series, entities: int) -> None:
-    """Communities are runs of entities, so that neighbours by number, who are related most, are together."""
+    """Communities are runs of entities, so that neighbors by number, who are related most, are together."""
     tokens = np.array(count_tokens(f" {word}" for word in words))
     first = 0
     for level, size in enumerate(_LEVELS):

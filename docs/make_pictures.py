@@ -144,9 +144,9 @@ def screenshot(page: Page, name: str) -> None:
 
 
 def save(picture: bytes, path: Path) -> None:
-    """Of 256 colours, which is a third of the bytes."""
-    colours = Image.open(io.BytesIO(picture)).convert("RGB")
-    colours.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    """Of 256 colors, which is a third of the bytes."""
+    colors = Image.open(io.BytesIO(picture)).convert("RGB")
+    colors.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

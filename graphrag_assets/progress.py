@@ -13,7 +13,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress:
-    """Counts what is done of `total` things, called `what`; `used` tells what models have used so far."""
+    """Counts the completed items of `total`, which are called `what`; `used` gives the usage of models so far."""
 
     def __init__(self, what: str, total: int, used: "Callable[[], Usage] | None" = None):
         self.what, self.total, self.done = what, total, 0
@@ -34,7 +34,7 @@ class Progress:
             log.info("%s", self.line(now - self._began))
 
     def line(self, seconds: float) -> str:
-        """What is said after so many seconds: done and total, rate, tokens, cost, and how long the rest may take."""
+        """The progress message after so many seconds: done and total, rate, tokens, cost, and the time left."""
         rate = self.done / seconds if seconds else 0.0
         parts = [f"{self.done:,} of {self.total:,} {self.what}", f"{rate:.1f} per second"]
         if self._used and self._before:

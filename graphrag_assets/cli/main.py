@@ -244,7 +244,7 @@ def plan() -> None:
 
 
 @main.command()
-@click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract so many text units of the input.")
+@click.option("--texts", type=click.IntRange(min=0), default=0, help="Also extract N text units of the input.")
 def doctor(texts: int) -> None:
     """Ask each configured model one tiny question, and show what extraction finds in a few text units."""
     from graphrag_assets.cli.doctor import run_doctor

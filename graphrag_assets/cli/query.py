@@ -77,7 +77,7 @@ def _metadata(pairs: Sequence[str]) -> dict[str, list[str]]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not key or not separator:
-            raise QueryError(f"--filter {pair!r} is no KEY=VALUE, such as topic=standards.")
+            raise QueryError(f"--filter {pair!r} must be KEY=VALUE, such as topic=standards.")
         found.setdefault(key, []).append(value)
     return found
 
@@ -88,7 +88,7 @@ def _turns(file: Path) -> list[Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"The history {file} cannot be read as JSON: {error}.") from None
     if not isinstance(turns, list):
-        raise InputError(f'The history {file} is no list of turns, such as [{{"role": "user", "content": "…"}}].')
+        raise InputError(f'The history {file} must be a list of turns, such as [{{"role": "user", "content": "…"}}].')
     return turns
 
 

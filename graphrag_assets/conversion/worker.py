@@ -33,7 +33,7 @@ def main(kind: str, limits: ConversionLimits) -> None:
     read = _READERS[kind](limits)  # imports its libraries, before memory is limited
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no reply
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries out of the replies
     _limit_memory(limits.memory_mb * 1_000_000)
     requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
@@ -51,7 +51,7 @@ def main(kind: str, limits: ConversionLimits) -> None:
 
 
 def _receive(stream: BinaryIO, requests: "queue.SimpleQueue[_Request]") -> None:
-    """Passes on the requests of the parent, and ends the process when there is no parent any more."""
+    """Passes on the requests of the parent, and ends the process when the parent has exited."""
     try:
         while line := stream.readline():
             request = json.loads(line)

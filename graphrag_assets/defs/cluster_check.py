@@ -24,7 +24,7 @@ _TRIED = "cluster-check"
 
 
 class Finding(NamedTuple):
-    """What was looked at, what was found, and what to do about it; nothing to do: it is well."""
+    """A check, its result, and the remedy; without a remedy it passed."""
 
     what: str
     found: str
@@ -80,7 +80,7 @@ def _try_staging(index: Index) -> str:
     read = staging.read(staged)
     staging.sweep(_TRIED)
     if read is None or not read["index_errors"].equals(frame):
-        raise ValueError("what was written is not what is read")
+        raise ValueError("the data read differs from the data written")
     waiting = len(staging.revisions())
     return f"written, read and deleted; {waiting} batches wait to be committed"
 
@@ -98,7 +98,7 @@ def _compare(index: Index, staging: Staging) -> Finding:
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
     ]
-    found = f"compared with those of {len(machines) - 1} other machines"
+    found = f"compared with {len(machines) - 1} other machines"
     remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again."
     return Finding("settings", found, remedy if differing else "")
 

@@ -139,7 +139,7 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
         """The settings of the index: what is given here, and the environment's for the others."""
         for name in self.settings:
             if name not in Settings.model_fields:
-                raise SettingsError(f"settings: there is no {name!r}. See docs/settings.md for the names.")
+                raise SettingsError(f"settings: unknown setting {name!r}. See docs/settings.md for the names.")
             if name in _FIELDS_OF_SETTINGS:
                 raise SettingsError(f"settings: {name!r} is set by {_FIELDS_OF_SETTINGS[name]} of the component.")
         models, chunking = self.models, self.chunking

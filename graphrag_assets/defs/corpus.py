@@ -57,7 +57,7 @@ def source_files(names: IndexNames) -> dg.AssetSpec:
 
 
 def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
-    """The asset staged_batches: what a machine without the working database does of a batch."""
+    """The asset staged_batches: extracts a batch on a machine without the working database."""
 
     @dg.asset(
         key=names.key(STAGED_BATCHES),

@@ -64,7 +64,7 @@ def make_home(index: Index) -> Path:
 
 @contextlib.contextmanager
 def dagster_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance that records runs of the index: that of its home, or one that is forgotten."""
+    """The Dagster instance that records runs of the index: that of its home, or an ephemeral one."""
     home = home_of(settings)
     if home is None:
         with dg.DagsterInstance.ephemeral() as instance:

@@ -150,5 +150,5 @@ def selected_results(
 
 
 def selected(context: dg.AssetExecutionContext) -> dict[str, dg.AssetKey]:
-    """Keys of the assets this step was asked for, by the name of their table."""
+    """Keys of the assets selected for this step, by the name of their table."""
     return {key.path[-1]: key for key in context.selected_asset_keys}

@@ -22,7 +22,7 @@ from graphrag_assets.store.working import WorkingDatabase
 class IndexSettings:
     """The settings of an index, read from the environment each time they are used.
 
-    It is no `ConfigurableResource`: a setting typed into the launchpad would hold for one run, and the next run would
+    Not a `ConfigurableResource`: a setting typed into the launchpad would hold for one run, and the next run would
     undo it and pay again. Settings that stay with their output are options of the steps, see `options`.
 
     Attributes:

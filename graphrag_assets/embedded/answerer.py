@@ -67,7 +67,7 @@ _SIMILARITY = 0.4  # its vector's
 _PASSAGE = 0.4  # the whole passage covers the question
 _KIND = 0.4  # it holds a date, number, name or place where one is asked for
 _RANK = 0.2  # its passage was found early
-_NEIGHBOUR = 0.1  # the sentence before or after it is in the answer
+_NEIGHBOR = 0.1  # the sentence before or after it is in the answer
 _REPETITION = 0.25  # against it: it resembles a chosen one
 
 # Weight of a term that occurs only near the sentence.
@@ -351,12 +351,12 @@ def _covering(
     """
     eligible = eligible.copy()
     wanted = np.ones(kinds.shape[1])
-    neighbours, repeated = np.zeros(len(pool)), np.zeros(len(pool))
+    neighbors, repeated = np.zeros(len(pool)), np.zeros(len(pool))
     chosen: list[tuple[int, float]] = []
     least = 0.0
     while eligible.any() and len(chosen) < most:
         gain = matches @ weights + _KIND * (kinds @ wanted) + fixed
-        gain += _NEIGHBOUR * neighbours - _REPETITION * repeated
+        gain += _NEIGHBOR * neighbors - _REPETITION * repeated
         # Rounded, so that the last bit of a sum does not decide; then the earlier sentence wins.
         best = int(np.argmax(np.where(eligible, gain.round(6), -np.inf)))
         least = least or _LEAST_GAIN * gain[best]
@@ -371,7 +371,7 @@ def _covering(
         repeated = np.maximum(repeated, np.clip(vectors @ vectors[best], 0, 1))
         for place, candidate in enumerate(pool):
             if candidate.before == best or pool[best].before == place:
-                neighbours[place] = 1
+                neighbors[place] = 1
     return chosen
 
 

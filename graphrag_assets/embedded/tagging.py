@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     r"|[^\W\d_]\w*(?:-\w+|'(?!s\b)[^\W\d_]+)*"
     r"|--+|\.\.\.|\S"
 )
-_NORMALISED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
+_NORMALIZED = str.maketrans("’‘‛`´“”„‟«»‹›‐‑\u00a0\u2002", '\'"\'\'\'""""""""--  ')
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\s]*(?: \"[^\"]*\")?\)|\[[^\]]*\])")
 _EMPHASIS = re.compile(
     r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+?)(?<=\S)\1(?!\*)|(?<![\w_])(_{1,3})(?=[^\s_])([^_]+?)(?<=\S)\3(?!\w)"
@@ -253,7 +253,7 @@ class RawSentence(NamedTuple):
 
 def raw_sentences(text: str, language: str = "en") -> Iterator[RawSentence]:
     """The sentences of a text unit that are not blank, with typographic quotes and dashes made plain."""
-    plain = _with_hard_breaks(text.translate(_NORMALISED))
+    plain = _with_hard_breaks(text.translate(_NORMALIZED))
     paragraph = 0
     for span in sentences(text, language):
         begin = span.start

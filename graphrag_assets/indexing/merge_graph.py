@@ -73,8 +73,8 @@ class _Merged(NamedTuple):
 def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch: bool = False) -> StageResult:
     """Resolve aliases, merge mentions, number new rows, and write what differs.
 
-    Only what the changes since the last run touch is merged, unless settings, models or decisions on aliases are
-    others, entities are pruned by a limit, or with `from_scratch`.
+    Only what the changes since the last run touch is merged, unless settings, models or decisions on aliases
+    have changed, entities are pruned by a limit, or with `from_scratch`.
 
     The frames of the result hold the rows merged.
     """

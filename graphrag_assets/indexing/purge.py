@@ -137,7 +137,7 @@ def _purge_ledger(
     from graphrag_assets.llm.ledger_purge import purge_answers
 
     rows, size = purge_answers(ledger, needed_answers(index), set(batches), set(units), dry_run)
-    return [Removed("ledger", "answers that the index does not rest on, origins that are gone", rows, size)]
+    return [Removed("ledger", "answers that the index does not use, deleted origins", rows, size)]
 
 
 def needed_answers(index: Index) -> set[str]:

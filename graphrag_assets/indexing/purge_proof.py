@@ -25,7 +25,7 @@ _COMPRESSED = re.compile(rb"H4sI[A-Za-z0-9+/]{20,}={0,2}")  # gzip in base64, as
 # Long enough that no compressed bytes spell one by chance.
 _WORDS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]{5,}"
 _OF_DOCUMENTS = "SELECT DISTINCT unnest(regexp_extract_all(text, $words)) AS word"
-# Names and numbers: a word that is also written small may be one that a model uses of its own accord.
+# Names and numbers: a word that is also written small may be one that a model uses unprompted.
 # Every file has the words of comments and macros.
 _DISTINCTIVE = f"""
 SELECT folded FROM (

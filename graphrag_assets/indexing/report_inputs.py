@@ -98,7 +98,7 @@ def read_inputs(index: Index) -> tuple[ReportInputs, pl.DataFrame]:
 
 
 def read_changed(index: Index, models: IndexingModels, everything: bool = False) -> ReportsToUpdate:
-    """What the changes since the last run concern; all with `everything`, or when settings or models are others."""
+    """What the changes since the last run concern; all with `everything`, or when settings or models have changed."""
     from_text = index.settings.reports_from_text
     with index.working.connect() as connection:
         changed = None

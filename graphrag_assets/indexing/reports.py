@@ -43,7 +43,7 @@ _NUMBERS = " UNION ALL ".join(
 
 
 class UpdatedReports(NamedTuple):
-    """The tables written, with the frames of what was looked at; reports kept; citations of rows that are not there."""
+    """The tables written, with the frames read; the numbers of reports kept and of citations of missing rows."""
 
     updated: StageResult
     n_kept: int
@@ -54,7 +54,7 @@ class UpdatedReports(NamedTuple):
 def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
 
-    Only what the changes since the last run concern is looked at, unless settings or models are others.
+    Only what the changes since the last run concern is looked at, unless settings or models have changed.
 
     Stores the run options of `index`.
     """

@@ -62,7 +62,7 @@ def translate_prompt(key: str, text: str) -> tuple[str, str] | str:
     try:
         pieces = list(string.Formatter().parse(text))
     except ValueError as error:
-        return f"it is no text for str.format ({error}), as GraphRAG needs it"
+        return f"it is not a valid str.format template ({error}), as GraphRAG needs it"
     unknown = sorted({name for _, name, _, _ in pieces if name is not None and name not in task.placeholders})
     if unknown:
         return f"the placeholder {{{unknown[0]}}} has no counterpart in {task.name}.jinja"

@@ -67,7 +67,7 @@ class Budget:
         task = self._reading
         if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
             task = self._reading = asyncio.ensure_future(self._read())
-        await asyncio.shield(task)  # a cancelled caller does not cancel it for the others
+        await asyncio.shield(task)  # a canceled caller does not cancel it for the others
 
     async def _read(self) -> None:
         before = self._since

@@ -68,8 +68,8 @@ _TIMES_THE_PRICE = 10
 """A cost above this many times the price of the tokens comes from details of the usage that cannot be."""
 
 
-async def _at_once() -> None:
-    """Nothing has to be done before a request is paid for."""
+async def _no_check() -> None:
+    """No check before the first paid request."""
 
 
 class ChatModel(ModelClient[ChatOptions]):
@@ -88,7 +88,7 @@ class ChatModel(ModelClient[ChatOptions]):
     ):
         super().__init__(options, ledger, limits, budget)
         self._cache_not_before = cache_not_before
-        self.before_paying: Callable[[], Awaitable[None]] = _at_once  # awaited where the ledger has no answer
+        self.before_paying: Callable[[], Awaitable[None]] = _no_check  # awaited where the ledger has no answer
         self._given: dict[str, Any] = json.loads(options.parameters)
         self._answered: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))  # by task: answers, their tokens
 

@@ -26,7 +26,7 @@ def run_concurrently(
     iteration early cancels the remaining calls.
 
     Raises:
-        BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are cancelled.
+        BudgetExceeded, CircuitOpen, LedgerError: these concern the whole run; the remaining calls are canceled.
             The message says how much is done.
     """
     completed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()

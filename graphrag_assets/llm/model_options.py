@@ -100,7 +100,7 @@ class LimitOptions:
         requests_per_minute, tokens_per_minute: rates of leaky buckets: a burst up to this number, then an even rate;
             None: no limit.
         max_retries: of one call, after its first attempt.
-        backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^n, at most
+        backoff_seconds, backoff_max_seconds: the n-th retry waits a random time up to the first times 2^(n-1), at most
             the second, in addition to the server's Retry-After.
         retry_after_max_seconds: maximum wait for a Retry-After of the server.
         deadline_seconds: a call is given up if its next retry would start later than this.

@@ -214,7 +214,7 @@ def _templates_in(folder: Path) -> dict[str, Path]:
 
 def _known(task: str, what: str) -> None:
     if task not in TASKS:
-        raise SettingsError(f"There is no task {task!r} for {what}. The tasks are: {', '.join(sorted(TASKS))}.")
+        raise SettingsError(f"Unknown task {task!r} for {what}. The tasks are: {', '.join(sorted(TASKS))}.")
 
 
 def _environment() -> ImmutableSandboxedEnvironment:

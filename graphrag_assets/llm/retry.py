@@ -41,9 +41,9 @@ async def call_with_retries(
 ) -> R:
     """The result of `request`, which is started within the limits and repeated after transient failures.
 
-    Waits grow exponentially, with full jitter; Retry-After is honored as far as the deadline allows. The slot is
-    kept meanwhile, so a struggling server gets fewer requests. `what` names the call in messages; `tokens` is its
-    expected use.
+    Waits grow exponentially, with full jitter; Retry-After is honored up to its maximum, as far as the deadline
+    allows. The slot is kept meanwhile, so a struggling server gets fewer requests. `what` names the call in messages;
+    `tokens` is its expected use.
 
     Raises:
         CircuitOpen: calls to the model are suspended (wrong key, unknown model, repeated failures).

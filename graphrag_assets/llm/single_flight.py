@@ -1,6 +1,6 @@
 """Single-flight: identical in-flight requests share one task.
 
-A request that has been sent is finished and stored even if all its callers are cancelled, because it is paid for.
+A request that has been sent is finished and stored even if all its callers are canceled, because it is paid for.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 @dataclass
 class Trace:
-    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were cancelled."""
+    """What one call has done so far: requests, tokens paid, seconds waited; whether all its callers were canceled."""
 
     requests: int = 0
     paid: Usage = field(default_factory=Usage)
@@ -36,13 +36,13 @@ class Trace:
         return replace(self.paid, calls=calls, retries=self.retries, seconds_waiting=self.seconds_waiting)
 
     def check(self) -> None:
-        """Raise `CancelledError` if all callers were cancelled, so that nothing more is sent."""
+        """Raise `CancelledError` if all callers were canceled, so that nothing more is sent."""
         if self.abandoned:
             raise asyncio.CancelledError
 
     @asynccontextmanager
     async def request(self, timeout: float) -> AsyncIterator[None]:
-        """Count one request, which is not cancelled while this context is active, and limit its time.
+        """Count one request, which is not canceled while this context is active, and limit its time.
 
         Raises:
             TimeoutError: after `timeout` seconds, and one more for litellm to apply its own timeout first.
@@ -72,7 +72,7 @@ class SingleFlight:
     async def share(self, key: str, start: Callable[[Trace], Coroutine[Any, Any, R]]) -> tuple[R, bool]:
         """The result of the call with this key, and whether this caller started it.
 
-        If all callers are cancelled, a call that has been sent is finished; one that still waits is cancelled.
+        If all callers are canceled, a call that has been sent is finished; one that still waits is canceled.
         """
         place = (id(asyncio.get_running_loop()), key)
         flight = self._by_key.get(place)

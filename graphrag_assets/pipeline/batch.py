@@ -26,7 +26,7 @@ from graphrag_assets.store import schema
 _OF_EMBEDDED = ("title", "language")
 """The properties of a document that the embedded default uses."""
 _OF_MODEL = ("document_date", "metadata")
-"""Those that a chat model is told."""
+"""The properties of a document that are sent to a chat model."""
 
 
 class BatchFacts(NamedTuple):

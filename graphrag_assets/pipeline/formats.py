@@ -256,7 +256,7 @@ def _plain(value: Any) -> Any:
 def _missing_column(columns: list[str], wanted: str) -> Problem:
     found = ", ".join(_short(name) for name in columns[:20]) + (", …" if len(columns) > 20 else "") or "none"
     return Problem(
-        f"there is no column {wanted!r}; found: {found}",
+        f"the column {wanted!r} is missing; found: {found}",
         f"Rename the column that holds the text to {wanted!r}, or set GRAPHRAG_TEXT_COLUMN to its name.",
     )
 

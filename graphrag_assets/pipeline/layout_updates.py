@@ -1,7 +1,7 @@
-"""The map after a change: what has a place keeps it, what is new comes close to what it belongs to.
+"""The map after a change: existing entities keep their positions, new ones are placed near their neighbors.
 
-A map laid out again moves every point a little, so that a person finds nothing where it was, and each row of
-`entity_positions` is written anew. Here the work and the rows follow the change; when many have come, the map is laid
+A map laid out again moves every point a little, so that it looks different, and each row of `entity_positions` is
+rewritten. Here the work and the rows follow the change; when many have come, the map is laid
 out from scratch.
 """
 
@@ -36,7 +36,7 @@ def update_layout(
     previous: pl.DataFrame,
     n_placed_before: int,
 ) -> Positions:
-    """`previous` without what is gone, and with places for what is new or has moved to a community elsewhere.
+    """`previous` without deleted entities, and with positions of new ones and of those whose community has changed.
 
     A layout from scratch when more than a tenth of the entities would have been placed so, or the map has no gap left.
 

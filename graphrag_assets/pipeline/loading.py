@@ -150,7 +150,7 @@ _SECOND_OF_AN_ID = ("another document has the same id", "Rename the file, or cor
 def _no_date(stated: str, column: str) -> tuple[str, str]:
     """Error and hint for a value that is no date."""
     shown = clean(stated if len(stated) <= 60 else stated[:59] + "…")
-    return f"{column} is {shown!r}, which is no unambiguous date", "Write it as YYYY-MM-DD, such as 1866-07-27."
+    return f"{column} is {shown!r}, which is ambiguous or not a date", "Write it as YYYY-MM-DD, such as 1866-07-27."
 
 
 def _title(record: Record, source: str) -> str:

@@ -26,7 +26,7 @@ PAIR_SEPARATOR = "\x1f"
 _EMBEDDED = pl.col("extractor").str.starts_with(EXTRACTOR)
 
 
-Summarise = Callable[[pl.DataFrame], pl.DataFrame]
+Summarize = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Graph(NamedTuple):
@@ -43,7 +43,7 @@ def merge(
     relationship_mentions: pl.DataFrame,
     aliases: pl.DataFrame,
     min_concept_mentions: int = 2,
-    summarize: Summarise = most_central,
+    summarize: Summarize = most_central,
     pruning: PruningOptions | None = None,
 ) -> Graph:
     """The graph of all mentions.
@@ -123,7 +123,7 @@ def _majority_type(frame: pl.DataFrame, key: str, least_share: float = 0.0) -> p
     )
 
 
-def _entities(mentions: pl.DataFrame, summarize: Summarise) -> pl.DataFrame:
+def _entities(mentions: pl.DataFrame, summarize: Summarize) -> pl.DataFrame:
     # A form of the canonical name itself where there is one; a name that only aliases lead to has none.
     titles = (
         mentions.group_by("title_key", "title")
@@ -170,7 +170,7 @@ def _merged_pairs(undirected: pl.DataFrame, mentions: pl.DataFrame) -> pl.DataFr
 
 
 def _relationships(
-    undirected: pl.DataFrame, merged: pl.DataFrame, entities: pl.DataFrame, summarize: Summarise
+    undirected: pl.DataFrame, merged: pl.DataFrame, entities: pl.DataFrame, summarize: Summarize
 ) -> pl.DataFrame:
     title = pl.format("{} – {}", "low", "high")
     descriptions = undirected.select("description", key="pair", title=title, n=pl.lit(1, pl.Int64))

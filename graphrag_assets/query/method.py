@@ -60,7 +60,7 @@ class Method(_Call[Options, Result]):
 
 
 class AsyncMethod(_Call[Options, Result]):
-    """A search for asynchronous callers; if the caller is cancelled, so is the search."""
+    """A search for asynchronous callers; if the caller is canceled, so is the search."""
 
     prefix = "a"
 

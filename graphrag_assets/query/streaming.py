@@ -141,7 +141,7 @@ class AsyncAnswerStream(_Stream[Result]):
     async def aclose(self) -> None:
         """End the search; returns when no part of it is running."""
         if stopped := self._stop():
-            # Shielded: the search ends within moments, even if the caller is cancelled again.
+            # Shielded: the search ends within moments, even if the caller is canceled again.
             await asyncio.shield(asyncio.wrap_future(stopped))
 
     async def __aenter__(self) -> "AsyncAnswerStream[Result]":

@@ -94,7 +94,7 @@ def write_binary_codes(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Write the codes of the vectors in the temporary table touched_embeddings (id) anew.
+    """Replace the codes of the vectors in the temporary table touched_embeddings (id).
 
     The mean stays as it was: any vector near the middle serves.
 

@@ -190,7 +190,7 @@ def update_bm25_index(connection: duckdb.DuckDBPyConnection, before: IndexedText
         before: those texts as they were.
 
     Returns:
-        false if another language leads: then all texts may have to be indexed anew.
+        false if another language leads: then all texts may have to be indexed again.
     """
     now = touched_texts(connection)
     if now.languages != before.languages:

@@ -1,8 +1,8 @@
 """The change log: which rows of the working database were written since its readers last looked.
 
-Whoever derives tables from others reads the changes since its mark, does what they require, and sets its mark in the
-transaction that commits its work. Without a mark, it derives everything. So nothing is logged before the first mark:
-a first index does not fill the log.
+A stage that derives tables from others reads the changes since its mark, does what they require, and sets its mark in
+the transaction that commits its work. Without a mark, it derives everything. So nothing is logged before the first
+mark: a first index does not fill the log.
 
 A change that touches most of a table is one entry without an id: readers then derive everything. So they do if a table
 has another number of rows than after its last logged write: then something else has written it.
@@ -157,5 +157,5 @@ def _written_past(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def remove_marks(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let every reader derive everything anew, such as after rows were written past the log."""
+    """Make every reader recompute everything, such as after rows were written past the log."""
     connection.execute("DELETE FROM change_marks; DELETE FROM changed_rows")

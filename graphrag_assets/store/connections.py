@@ -39,7 +39,7 @@ def attached(**paths: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config=NO_EXTENSIONS) as connection:
         for name, path in paths.items():
             if not path.is_file():
-                raise StoreError(f"The publication {path} is not there. `graphrag-assets publications` lists all.")
+                raise StoreError(f"The publication {path} does not exist. `graphrag-assets publications` lists all.")
             try:
                 connection.execute(f"ATTACH {literal(path)} AS {name} (READ_ONLY)")
             except duckdb.Error as error:

@@ -29,7 +29,7 @@ from graphrag_assets.store.working import is_small
 MOST_CHANGED = 0.2
 """A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
 _EMPTY = "empty-publication-"
-# Without the first two, a checkpoint of a copy would write all row groups anew.
+# Without the first two, a checkpoint of a copy would rewrite all row groups.
 _ROW_GROUPS = "STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384, RECOVERY_MODE NO_WAL_WRITES"
 # By temporary table of touched ids, the working table and its column.
 _TOUCHED = {

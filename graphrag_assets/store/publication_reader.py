@@ -323,7 +323,9 @@ class CurrentPublication:
                     reader = Reader(path, _open(path))
                     if self._current_file() == current:  # else a newer one was published meanwhile
                         log.warning(
-                            "%s Reading publication %d instead. `graphrag-assets index` mends it.", error, number
+                            "%s Reading publication %d instead. Run `graphrag-assets index` to repair it.",
+                            error,
+                            number,
                         )
                     return reader
             raise

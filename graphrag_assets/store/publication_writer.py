@@ -159,7 +159,7 @@ def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publicat
 
 
 def _whole(index_folder: Path, kept: list[int]) -> Publication | None:
-    """The newest publication, unless its file is damaged; mends pointer and link."""
+    """The newest publication, unless its file is damaged; repairs pointer and link."""
     path = publication_file(index_folder, kept[-1])
     rows = _rows_of(path)
     if rows is None:

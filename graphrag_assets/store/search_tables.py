@@ -71,7 +71,7 @@ def update_search_tables(connection: duckdb.DuckDBPyConnection, before: Searched
     """Bring the search tables up to date after the rows in the temporary tables touched_* were replaced.
 
     Returns:
-        false if they have to be made anew.
+        false if they have to be rebuilt.
     """
     if has_dates(connection) != before.dates:
         return False

@@ -27,7 +27,7 @@ def test_a_machine_that_lacks_nothing(machine):
     assert [finding.what for finding in findings.values() if finding.remedy] == []
     assert findings["input folder"].found == "1 batches"
     assert findings["staging area"].found == "written, read and deleted; 0 batches wait to be committed"
-    assert findings["settings"].found == "compared with those of 0 other machines"
+    assert findings["settings"].found == "compared with 0 other machines"
     assert staging_of(machine.index).revisions() == []
 
 

@@ -106,7 +106,7 @@ def test_names_are_the_component_s_own(hosted):
     ("fields", "said"),
     [
         ({"key_prefix": "my-index"}, "key_prefix: 'my-index' may have letters, digits and underscores only."),
-        ({"settings": {"max_cluster_sise": 5}}, "settings: there is no 'max_cluster_sise'. See docs/settings.md"),
+        ({"settings": {"max_cluster_sise": 5}}, "settings: unknown setting 'max_cluster_sise'. See docs/settings.md"),
         ({"settings": {"chunk_size": 5}}, "settings: 'chunk_size' is set by chunking of the component."),
         ({"settings": {"method": "fast"}}, "settings: 'method' is set by models of the component."),
         ({"models": Models(method="fast")}, "GRAPHRAG_METHOD=fast needs a chat model for reports"),

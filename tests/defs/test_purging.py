@@ -220,7 +220,7 @@ def test_purge_empties_the_ledger_of_what_the_index_does_not_rest_on(recorded, m
         assert "index/ledger.sqlite: rows" in places(recorded.root)
         spent = recorded.sql("SELECT sum(prompt_tokens) FROM llm_calls")
         told = purge()
-        assert "answers that the index does not rest on" in told
+        assert "answers that the index does not use" in told
         assert places(recorded.root) == set()
         with sqlite3.connect(ledger) as connection:
             assert connection.execute("SELECT count(*) FROM llm_calls WHERE kind = 'purged'").fetchone() > (0,)

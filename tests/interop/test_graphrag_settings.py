@@ -241,7 +241,7 @@ def test_prompts_with_the_same_form_of_answer_become_templates():
     [
         ("extract_graph.prompt", "{entity_types} {input_text}", "not as tuples"),
         ("local_search.prompt", "{context_data} {mood}", "placeholder {mood}"),
-        ("local_search.prompt", "{context_data", "no text for str.format"),
+        ("local_search.prompt", "{context_data", "not a valid str.format template"),
         ("some.prompt", "{context_data}", "no task"),
     ],
 )

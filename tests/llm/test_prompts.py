@@ -223,7 +223,7 @@ def test_a_tuned_folder_need_not_exist_but_a_chosen_one_must(tmp_path: Path):
 
 def test_a_file_that_belongs_to_no_task_is_not_ignored(tmp_path: Path):
     write(tmp_path, "extract_grph", GRAPH)
-    with pytest.raises(SettingsError, match=r"no task 'extract_grph' for .*extract_grph\.jinja.*extract_graph,"):
+    with pytest.raises(SettingsError, match=r"Unknown task 'extract_grph' for .*extract_grph\.jinja.*extract_graph,"):
         Prompts(folder=tmp_path)
 
 

@@ -122,5 +122,5 @@ def test_a_named_column_without_a_date_is_an_error_and_the_document_is_indexed(t
     loaded = load(tmp_path, {"a.csv": rows}, date_column="sent")
     assert loaded.documents["document_date"].to_list() == [DAY, None, None]
     assert loaded.errors.select("row_number", "stage", "error").rows() == [
-        (2, "date", "sent is '03/04/2021', which is no unambiguous date")
+        (2, "date", "sent is '03/04/2021', which is ambiguous or not a date")
     ]

@@ -442,7 +442,7 @@ def test_a_missing_text_column_is_one_error_that_names_the_columns(tmp_path: Pat
     loaded = load(tmp_path, {f"a.{file_format}": structured(file_format)}, text_column="body")
     error = only_error(loaded)
     assert error["row_number"] is None
-    assert error["error"] == "there is no column 'body'; found: id, title, text, year"
+    assert error["error"] == "the column 'body' is missing; found: id, title, text, year"
     assert "GRAPHRAG_TEXT_COLUMN" in error["hint"]
 
 

@@ -80,7 +80,7 @@ def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) ->
     assert "Valentia" not in after
     assert HUDSON in after
     turns.write_text(json.dumps({"role": "user"}))
-    assert "no list of turns" in query(index_file, "local", "And when?", "--history", str(turns)).output
+    assert "must be a list of turns" in query(index_file, "local", "And when?", "--history", str(turns)).output
 
 
 def test_questions_are_suggested(index_file: Path) -> None:

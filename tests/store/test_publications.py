@@ -80,7 +80,7 @@ def test_an_index_does_not_differ_from_itself(tmp_path):
 
 def test_invalid_publication_is_a_clear_error(tmp_path):
     file = published(tmp_path / "a.duckdb", {"x": "abc"})
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         compare(file, tmp_path / "none.duckdb")
     (tmp_path / "text.duckdb").write_text("not a database")
     with pytest.raises(StoreError, match="Cannot open the publication"):

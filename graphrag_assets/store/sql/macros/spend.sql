@@ -18,4 +18,4 @@ SELECT c.spent_on, count(*) AS calls, sum(c.prompt_tokens)::BIGINT AS prompt_tok
 FROM calls c GROUP BY c.spent_on, c.what_for
 ORDER BY CASE WHEN c.what_for = 'day' THEN c.spent_on END, sum(c.cost_usd) DESC NULLS LAST, c.spent_on;
 COMMENT ON MACRO TABLE spend_by IS
-    'Model calls, tokens, US dollars and seconds by task, model, day, batch or run; the dearest first, days in order.';
+    'Model calls, tokens, US dollars and seconds by task, model, day, batch or run; the most expensive first, days in order.';

@@ -3,9 +3,9 @@
 import dagster as dg
 
 from graphrag_assets.defs.alerts import failed_runs_alert
+from graphrag_assets.defs.dead_runs import dead_runs_sensor
 from graphrag_assets.defs.index_definitions import index_definitions
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.orphaned_runs import dead_runs_sensor
 from graphrag_assets.defs.resources import IndexSettings
 
 

@@ -30,23 +30,20 @@ def run_retrieve(
 
 def _table(found: pl.DataFrame) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_lines=True)
-    for heading in ("#", "score", "words", "vectors", "graph"):
-        table.add_column(heading, justify="right")
+    table.add_column("#", justify="right")
     table.add_column("passage", overflow="fold")
     for row in found.iter_rows(named=True):
-        ranks = [_number(row[name]) for name in ("rank", "rank_by_words", "rank_by_vectors", "rank_by_graph")]
-        table.add_row(ranks[0], f"{row['score']:.3g}", *ranks[1:], _passage(row))
+        table.add_row(str(row["rank"]), _passage(row))
     return table
 
 
 def _passage(row: Mapping[str, Any]) -> Text:
-    place = f", characters {row['start_char']}-{row['end_char']}" if row["start_char"] is not None else ""
+    place = f"characters {row['start_char']}-{row['end_char']}; " if row["start_char"] is not None else ""
+    by = [(name, row[f"rank_by_{name}"]) for name in ("words", "vectors", "graph")]
+    ranks = ", ".join(f"{name} {rank}" for name, rank in by if rank is not None)
     text = " ".join(row["text"].split())
-    shown = Text.assemble((row["document"] or "", "bold"), f" {row['source']}{place}\n")
+    shown = Text.assemble((row["document"] or "", "bold"), f"\n{row['source']}\n", place, f"score {row['score']:.3g}")
+    shown.append(f"; rank by {ranks}\n" if ranks else "\n")
     if row["about"]:
         shown.append(f"found through: {', '.join(row['about'])}\n", "italic")
     return shown.append(text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS].rstrip()} …")
-
-
-def _number(rank: int | None) -> str:
-    return "" if rank is None else str(rank)

@@ -10,8 +10,8 @@ import dagster as dg
 import polars as pl
 import sqlalchemy as sa
 
+from graphrag_assets.defs.dead_runs import celery_of
 from graphrag_assets.defs.index_names import COMMIT, EXTRACT, QUEUE
-from graphrag_assets.defs.orphaned_runs import celery_of
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import named_options

@@ -152,5 +152,8 @@ class GraphRagComponent(dg.Component, dg.Model, dg.Resolvable):
             "chunk_overlap": chunking.overlap,
             "text_unit_context": chunking.context,
             "automation": "on" if self.automation else "off",
+            # One for each index: those of the environment would be shared by all components.
+            "staging": "",
+            "publish_to": "",
             **self.settings,
         }

@@ -31,6 +31,7 @@ from graphrag_assets.defs.reporting import (
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.embedded.caseless import without_names
+from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
 from graphrag_assets.pipeline.unit_contexts import STAGE
@@ -79,7 +80,11 @@ def extract_batch(names: IndexNames) -> dg.AssetsDefinition:
         staged = stage_batch(own, batch, models, run_id)
         rows = {f"rows/{name}": table.rows for name, table in staged.tables.items()}
         seconds = round(staged.seconds, 2)
-        return dg.MaterializeResult(metadata={"seconds": seconds, **rows, **usage_metadata(staged.usage)})
+        files = [f"{name} {table.sha256}" for name, table in sorted(staged.tables.items())]
+        return dg.MaterializeResult(
+            metadata={"seconds": seconds, **rows, **usage_metadata(staged.usage)},
+            data_version=dg.DataVersion(stable_id(staged.digest, *files)),
+        )
 
     return extract_batch
 

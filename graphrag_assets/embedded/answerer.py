@@ -80,7 +80,7 @@ _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractiveAnswerer:
+class EmbeddedAnswerer:
     """The answerer of the embedded default: an `Answerer` that calls no model.
 
     Its work is done in threads, so that an event loop stays free. It ignores the form and the language of
@@ -297,6 +297,8 @@ def _choose(
     matches = _matches(asked, pool, own, has, headings)
     similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
+    if asked.asks_one_fact:  # all that is asked for stands in one sentence: it needs no other
+        understood |= has.all(axis=1) & kinds.all(axis=1)
     fixed = _SIMILARITY * similarity
     with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
     fixed += _PASSAGE * (asked.occurrences(_passage_words(pool, with_headings)) @ weights)

@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
 from graphrag_assets.embedded.centrality import summarize as most_central
-from graphrag_assets.embedded.reporter import write_reports as extractive_reports
+from graphrag_assets.embedded.reporter import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
@@ -253,8 +253,8 @@ class IndexingTasks:
             else:
                 written[place] = report
         failed = [place for place in large if place not in written]
-        written |= zip(small, extractive_reports([materials[place] for place in small], False), strict=True)
-        for place, report in zip(failed, extractive_reports([materials[p] for p in failed], True), strict=True):
+        written |= zip(small, embedded_reports([materials[place] for place in small], False), strict=True)
+        for place, report in zip(failed, embedded_reports([materials[p] for p in failed], True), strict=True):
             written[place] = replace(report, writer=REPORTER)
         return [written[place] for place in range(len(materials))]
 

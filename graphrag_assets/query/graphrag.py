@@ -1,5 +1,6 @@
 """`GraphRAG`: answers questions from a publication."""
 
+import difflib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -197,5 +198,7 @@ def _checked_defaults() -> dict[str, dict[str, Any]]:
 
 def _method(name: str) -> SearchMethod[...]:
     if name not in METHODS:
-        raise QueryError(f"There is no search method {name!r}. Choose one of: {', '.join(METHODS)}.")
+        meant = difflib.get_close_matches(name, METHODS, 1)
+        hint = f" Did you mean {meant[0]!r}?" if meant else ""
+        raise QueryError(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(METHODS)}.")
     return ask.METHODS[name]

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 
 
@@ -24,7 +24,7 @@ def answerer(chat_model: str | None = None) -> Answerer:
     if chat_model:
         settings = settings.model_copy(update={"query_model": chat_model})
     if not settings.model_of("query"):
-        return ExtractiveAnswerer()
+        return EmbeddedAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 
     return chat_answerer(settings)

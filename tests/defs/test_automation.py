@@ -9,8 +9,8 @@ import pytest
 
 from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import _failures, report_batches, request_runs
+from graphrag_assets.defs.dead_runs import fail_dead_runs, fail_runs_without_worker
 from graphrag_assets.defs.index_names import IndexNames
-from graphrag_assets.defs.orphaned_runs import fail_orphaned_runs, fail_runs_without_worker
 from graphrag_assets.llm.model_errors import BudgetExceeded
 from tests.conftest import QUIET, repository
 
@@ -286,10 +286,10 @@ def test_runs_whose_process_is_gone_are_failed_and_living_ones_are_not(project):
     ended = psutil.Popen(["true"])
     ended.wait()
     dead, alive = run_in(ended.pid), run_in(os.getpid())
-    assert fail_orphaned_runs(project.instance) == [dead]
+    assert fail_dead_runs(project.instance) == [dead]
     assert project.instance.get_run_by_id(dead).status == dg.DagsterRunStatus.FAILURE
     assert project.instance.get_run_by_id(alive).status == dg.DagsterRunStatus.STARTED
-    assert fail_orphaned_runs(project.instance) == []
+    assert fail_dead_runs(project.instance) == []
 
 
 def test_a_run_that_no_celery_worker_has_twice_in_a_row_is_failed(project):

@@ -46,7 +46,7 @@ def titles(folder: Path) -> set[str]:
         return {title for (title,) in connection.execute("SELECT title FROM entities").fetchall()}
 
 
-@pytest.mark.long
+@pytest.mark.extended
 def test_two_indexes_share_no_state(project, hosted):
     run(project, hosted, "papers_refresh_changed")
     assert {"Cyrus Field", "William Thomson"} <= titles(project.root / "papers")

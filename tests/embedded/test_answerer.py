@@ -16,7 +16,7 @@ from graphrag_assets.answering import (
     Reply,
 )
 from graphrag_assets.embedded import answerer
-from graphrag_assets.embedded.answerer import LEAST_DIRECT, MAX_POINTS, MAX_SENTENCES, ExtractiveAnswerer
+from graphrag_assets.embedded.answerer import LEAST_DIRECT, MAX_POINTS, MAX_SENTENCES, EmbeddedAnswerer
 from graphrag_assets.embedded.candidate_sentences import candidates, dangles
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names_in, stems
@@ -30,7 +30,7 @@ SOURCES = (
     Passage("Entities", 5, "Brooke", BROOKE),
     Passage("Reports", 3, "Soundings", f"# Soundings\n\n{BROOKE} [Data: Entities (5)]\n\n## Depth\n\nNobody knew."),
 )
-ANSWERER: Answerer = ExtractiveAnswerer()
+ANSWERER: Answerer = EmbeddedAnswerer()
 
 
 def respond(question: str, *passages: Passage) -> str:

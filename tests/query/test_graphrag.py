@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from graphrag_assets.answering import NO_ANSWER, Evidence, Mapped, Point, Reply, Usage
-from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError, StoreError
 from graphrag_assets.query import METHODS, Answer, GraphRAG, answer_to_markdown
 from graphrag_assets.store.publication_schema import PUBLISHED
@@ -127,7 +127,7 @@ def test_sql_reads_everything_and_writes_nothing(rag: GraphRAG) -> None:
             rag.sql(query)
 
 
-class Inventor(ExtractiveAnswerer):
+class Inventor(EmbeddedAnswerer):
     """An answerer that cites a row outside its context."""
 
     def __init__(self) -> None:

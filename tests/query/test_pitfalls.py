@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from graphrag_assets.answering import Evidence, FollowUp, Mapped, Reply
-from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import METHODS, ConversationHistory, DriftOptions, GraphRAG
 from graphrag_assets.query.drift import Step, next_questions
@@ -165,7 +165,7 @@ def test_19_an_error_is_raised_and_no_empty_answer(modelled: GraphRAG, server, m
         modelled.search(method, QUESTION)
 
 
-class Inventor(ExtractiveAnswerer):
+class Inventor(EmbeddedAnswerer):
     """Cites one row that it was given and two that it was not; one of these exists."""
 
     async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:

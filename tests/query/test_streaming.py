@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphrag_assets.answering import NO_ANSWER, Evidence, Reply
-from graphrag_assets.embedded.answerer import ExtractiveAnswerer
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import Callbacks, Context, GraphRAG
@@ -290,9 +290,9 @@ def test_synchronous_searches_work_inside_a_running_loop(rag: GraphRAG) -> None:
 
 
 def test_an_answerer_may_ask_in_turn_by_the_asynchronous_twin_only(index_file: Path) -> None:
-    class Asking(ExtractiveAnswerer):
+    class Asking(EmbeddedAnswerer):
         async def arespond(self, question: str, evidence: Evidence, *_: Any) -> Reply:
-            inner = GraphRAG(index_file, answerer=ExtractiveAnswerer())
+            inner = GraphRAG(index_file, answerer=EmbeddedAnswerer())
             with pytest.raises(QueryError, match="use the asynchronous method"):
                 inner.basic(question)
             return Reply((await inner.abasic(question)).answer)

@@ -28,7 +28,7 @@ def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
             failed, missing = fail_runs_without_worker(context.instance, tasks, missing)
             context.update_cursor(json.dumps(sorted(missing)))
         elif isinstance(context.instance.run_launcher, dg.DefaultRunLauncher):
-            failed = fail_orphaned_runs(context.instance)
+            failed = fail_dead_runs(context.instance)
         else:
             return dg.SkipReason("Another run launcher is in use; it monitors its runs.")
         return dg.SkipReason(
@@ -38,7 +38,7 @@ def dead_runs_sensor(automated: bool) -> dg.SensorDefinition:
     return dead_runs_sensor
 
 
-def fail_orphaned_runs(instance: dg.DagsterInstance) -> list[str]:
+def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     """Fail the runs whose process no longer exists, so that they can be retried; returns their ids."""
     statuses = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     failed = []

@@ -114,6 +114,23 @@ class Choice:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A question that is understood by itself, and the questions that together cover it."""
+
+    question: str
+    questions: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Of the relevant passages, by number, the sentences that help to answer, from 1; others are left out or empty."""
+
+    sentences: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+
+
 Pieces = AsyncGenerator[str | Reply, None]
 """A streamed answer: pieces of its text, and lastly the complete `Reply`."""
 
@@ -172,6 +189,14 @@ class Answerer(Protocol):
 
     async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
         """The relevance of `report` for `question`, from 0 to 5; `repeat` numbers independent ratings."""
+
+    async def arewrite(
+        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
+    ) -> Rewritten:
+        """The question without the conversation, and up to `count` parts of it, in the words of `concepts`."""
+
+    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+        """The passages that help to answer `question`, with their sentences that do."""
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN

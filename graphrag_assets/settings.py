@@ -327,6 +327,7 @@ class Settings(BaseSettings):
         "", description='Defaults for options of DRIFT search as JSON: {"depth": 3, "local": {"top_k_entities": 20}}.'
     )
     basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
+    lazy_options: SearchOptions = Field("", description='Defaults for options of lazy search as JSON: {"budget": 50}.')
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
@@ -564,6 +565,6 @@ class Settings(BaseSettings):
             "extract_tags",
             "publish_to",
         }
-        where |= {"local_options", "global_options", "drift_options", "basic_options"}
+        where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

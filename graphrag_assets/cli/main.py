@@ -15,7 +15,7 @@ from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
 
 EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
-METHODS = ("local", "global", "drift", "basic", "ask")
+METHODS = ("local", "global", "drift", "basic", "lazy", "ask")
 RANKINGS = ("graph", "text", "words", "vectors")
 
 
@@ -136,6 +136,7 @@ def dev(arguments: tuple[str, ...]) -> None:
 )
 @click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
 @click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
+@click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested (default: 100).")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @_filtered
 @_HISTORY
@@ -150,6 +151,7 @@ def query(
     level: int | None,
     dynamic: bool,
     hops: int | None,
+    budget: int | None,
     response_type: str | None,
     history: Path | None,
     timeout: float | None,
@@ -158,11 +160,11 @@ def query(
     context: bool,
     **filters: Any,
 ) -> None:
-    """Ask QUESTION by METHOD: local, global, drift or basic; ask chooses the method by the question."""
+    """Ask QUESTION by METHOD: local, global, drift, basic or lazy; ask chooses the method by the question."""
     from graphrag_assets.cli.query import Output, common_options, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
-    given |= {"dynamic": dynamic or None} | hops_option(method, hops)
+    given |= {"dynamic": dynamic or None, "budget": budget} | hops_option(method, hops)
     given |= common_options(history, **filters)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)

@@ -28,7 +28,9 @@ from graphrag_assets.answering import (
     Passage,
     Pieces,
     Point,
+    Relevance,
     Reply,
+    Rewritten,
     Usage,
 )
 from graphrag_assets.embedded import hashed_embeddings
@@ -36,6 +38,7 @@ from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, 
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
 from graphrag_assets.references import reference, without_references
+from graphrag_assets.text import sentences
 
 MODEL = "embedded/extractive"
 LEAST_DIRECT = 1.0
@@ -48,6 +51,7 @@ _LEAST_DEFINING = 0.35  # of the best one's score
 _LEAST_SAYING = 0.5  # about the subject, and not only with its name in it
 
 _LEAST_ANSWERED = 0.5  # of the question's weight: minimum coverage of a direct answer
+_LEAST_RELEVANT = 0.5  # of the question's terms, in a passage that is relevant
 _LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
 _MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
 _MOST_CLOSEST = 3
@@ -141,6 +145,16 @@ class EmbeddedAnswerer:
         """0 to 5 by the part of the question's terms that the report has, and by similarity."""
         return await asyncio.to_thread(rate, question, report)
 
+    async def arewrite(
+        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
+    ) -> Rewritten:
+        """The question in its conversation, whole: it is ranked by its words, which parts would have as well."""
+        return Rewritten(in_conversation(question, options.history))
+
+    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+        """The passages with most of what the question names, by sentences."""
+        return await asyncio.to_thread(relevance_of, question, passages)
+
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
     ) -> tuple[tuple[str, ...], Usage]:
@@ -207,6 +221,28 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
     answering = [point for point in points if point.score >= LEAST_DIRECT]
     asked_next = _follow_ups(asked, answering, follow_ups) if follow_ups else ()
     return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
+
+
+def relevance_of(question: str, passages: Sequence[Passage]) -> Relevance:
+    """The passages that have half of the question's terms, and at least two; their sentences with most of these.
+
+    All terms count the same: how rare one is among passages that were found by it says nothing. A sentence helps if it
+    has half of what the best one has.
+    """
+    started = time.perf_counter()
+    asked = _asked(question, passages)
+    texts = [[p.text[s.start : s.end] for s in sentences(p.text, asked.language)] for p in passages]
+    has = asked.occurrences([asked.words(f"{p.title} {p.text}") for p in passages])
+    share = has.mean(axis=1) if len(asked.terms) else np.zeros(len(passages))
+    relevant: dict[int, tuple[int, ...]] = {}
+    for place, passage in enumerate(passages):
+        enough = (has[place] >= _LEAST_MATCH).sum() >= min(2, len(asked.terms))
+        if share[place] < _LEAST_RELEVANT or not enough or not texts[place]:
+            continue
+        own = asked.occurrences([asked.words(text) for text in texts[place]]).sum(axis=1)
+        helping = np.flatnonzero(own >= max(own.max() / 2, 1e-9))
+        relevant[passage.number] = tuple((helping + 1).tolist()) or (1,)
+    return Relevance(relevant, Usage(seconds=time.perf_counter() - started))
 
 
 def reduce(question: str, points: Sequence[Point]) -> Reply:

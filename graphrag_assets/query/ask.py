@@ -10,13 +10,13 @@ from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.answering import Choice
 from graphrag_assets.embedded.questions import Asked
-from graphrag_assets.query import basic, drift, global_search, local
+from graphrag_assets.query import basic, drift, global_search, lazy, local
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Answer, Chosen, Failure
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 
 METHODS: Mapping[str, SearchMethod[...]] = {
-    method.name: method for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD)
+    method.name: method for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD, lazy.METHOD)
 }
 
 

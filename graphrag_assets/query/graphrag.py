@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_assets.answering import Answerer
 from graphrag_assets.errors import QueryError, SettingsError
-from graphrag_assets.query import ask, basic, drift, global_search, local, passages, query_models
+from graphrag_assets.query import ask, basic, drift, global_search, lazy, local, passages, query_models
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
@@ -72,6 +72,7 @@ class GraphRAG:
         )
         self.drift = AnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
         self.basic = AnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
+        self.lazy = AnswerMethod("lazy", lazy.LazySearchOptions, lazy.answer, self._begin, defaults["lazy"])
         self.ask = AnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
         self.alocal = AsyncAnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin, defaults["local"])
         self.aglobal = AsyncAnswerMethod(
@@ -79,6 +80,7 @@ class GraphRAG:
         )
         self.adrift = AsyncAnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
         self.abasic = AsyncAnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
+        self.alazy = AsyncAnswerMethod("lazy", lazy.LazySearchOptions, lazy.answer, self._begin, defaults["lazy"])
         self.aask = AsyncAnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
         self.retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
         self.aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
@@ -95,7 +97,7 @@ class GraphRAG:
         self.index.close()
 
     def search(self, method: str, question: str, **options: Any) -> Answer:
-        """The answer by the method of that name: local, global, drift, basic or ask."""
+        """The answer by the method of that name: local, global, drift, basic, lazy or ask."""
         return AnswerStream[Answer](self._named(method, question, options, False)).wait()
 
     async def asearch(self, method: str, question: str, **options: Any) -> Answer:
@@ -103,11 +105,11 @@ class GraphRAG:
         return await AsyncAnswerStream[Answer](self._named(method, question, options, False)).wait()
 
     def stream(self, method: str, question: str, **options: Any) -> AnswerStream[Answer]:
-        """The answer in pieces by the method of that name: local, global, drift, basic or ask."""
+        """The answer in pieces by the method of that name: local, global, drift, basic, lazy or ask."""
         return AnswerStream(self._named(method, question, options, True))
 
     def context(self, method: str, question: str, **options: Any) -> Context:
-        """The context from which `method` (local, global, drift or basic) would answer; of DRIFT, its primer's reports.
+        """The context from which a method, any but ask, would answer; of DRIFT, its primer's reports.
 
         Global search and DRIFT read their sections in separate calls, each within `max_context_tokens`.
         """

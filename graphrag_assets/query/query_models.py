@@ -35,7 +35,7 @@ def default_options() -> dict[str, dict[str, Any]]:
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
-    methods = ("local", "global", "drift", "basic")
+    methods = ("local", "global", "drift", "basic", "lazy")
     return {method: json.loads(getattr(settings, f"{method}_options") or "{}") for method in methods}
 
 

@@ -67,12 +67,15 @@ class Answer:
         unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
-        usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, choice. The
-            seconds of concurrent calls are added up.
+        usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, rewrite, test,
+            choice. The seconds of concurrent calls are added up.
         seconds: from question to answer.
         actions: DRIFT's graph of steps.
         errors: calls that failed while others succeeded; their results are missing.
         choice: for `ask`, the method it chose, and why.
+        tests: the relevance tests of a lazy search in their order: order, human_readable_id and id of the text unit,
+            community and level that led to it (null: the ranking, or a neighbor), relevant (null: the test failed),
+            sentences (the relevant ones, from 1).
     """
 
     method: str
@@ -88,6 +91,7 @@ class Answer:
     actions: list[Action] = field(default_factory=list)
     errors: list[Failure] = field(default_factory=list)
     choice: Chosen | None = None
+    tests: pl.DataFrame | None = None
 
     @property
     def total_usage(self) -> Usage:
@@ -107,7 +111,8 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
         read = {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()}
-        return asdict(replace(self, context={})) | {"context": read}
+        tests = None if self.tests is None else self.tests.to_dicts()
+        return asdict(replace(self, context={}, tests=None)) | {"context": read, "tests": tests}
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""

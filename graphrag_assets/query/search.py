@@ -123,7 +123,7 @@ class Search(Generic[OptionsOf]):
     SQL runs in threads, so that the event loop stays free; calls to a model are awaited.
 
     Attributes:
-        method: local, global, drift, basic, ask or retrieve.
+        method: local, global, drift, basic, lazy, ask or retrieve.
         text: the original question.
         steps: what `run` does once the publication is open, such as `local.answer`.
         streaming: whether the answer is requested from the model in pieces.
@@ -136,6 +136,7 @@ class Search(Generic[OptionsOf]):
         usage: by category.
         errors: calls that failed while others succeeded.
         unresolved: references to rows that were not given to the answerer.
+        tests: a lazy search's relevance tests, see `Answer.tests`.
         progress_notes: what was done so far, for the message of a timeout.
     """
 
@@ -157,6 +158,7 @@ class Search(Generic[OptionsOf]):
     unresolved: dict[str, None] = field(default_factory=dict)
     progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
+    tests: pl.DataFrame | None = None
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     started: float = 0.0
@@ -395,6 +397,7 @@ class Search(Generic[OptionsOf]):
             actions=list(actions),
             errors=self.errors,
             choice=self.choice,
+            tests=self.tests,
         )
 
 

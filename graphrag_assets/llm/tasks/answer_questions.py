@@ -16,9 +16,12 @@ from graphrag_assets.answering import (
     Evidence,
     FollowUp,
     Mapped,
+    Passage,
     Pieces,
     Point,
+    Relevance,
     Reply,
+    Rewritten,
     Usage,
     as_note,
 )
@@ -28,6 +31,7 @@ from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
+from graphrag_assets.llm.tasks.relevance import relevance_of
 from graphrag_assets.llm.usage import UsageMeter
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
@@ -61,6 +65,12 @@ class DriftAnswer(RecordsForm):
 
 
 class Questions(RecordsForm):
+    questions: Salvaged[Text] = Field(default_factory=list)
+
+
+class SubQuestions(RecordsForm):
+    other_names: ClassVar = {"sub_questions": "questions", "rewritten": "question"}
+    question: Text = ""
     questions: Salvaged[Text] = Field(default_factory=list)
 
 
@@ -171,6 +181,27 @@ class ChatAnswerer:
             request = replace(request, messages=(*messages, again), temperature=1.0)
         completion, usage = await self._complete(request)
         return completion.parsed.rating, usage
+
+    async def arewrite(
+        self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN
+    ) -> Rewritten:
+        """The question without the conversation, and up to `count` questions that together cover it."""
+        messages = self.prompts.render(
+            "sub_questions",
+            concepts="\n".join(f"- {concept}" for concept in concepts),
+            question=question,
+            count=count,
+            history=_said_before(options),
+        )
+        completion, usage = await self._complete(self.origin.request("sub_questions", messages, SubQuestions))
+        said = completion.parsed
+        return Rewritten(said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage)
+
+    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+        """The passages that help to answer `question`, with their sentences that do."""
+        started = time.perf_counter()
+        found = await relevance_of(self.chat, self.prompts, question, passages, self.origin)
+        return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
 
     async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
         """The kind of the question, one of `kinds`."""

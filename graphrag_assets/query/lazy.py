@@ -1,0 +1,236 @@
+"""Lazy search: tests text units for relevance within a budget, and answers from the relevant ones.
+
+After "LazyGraphRAG" (Edge et al., Microsoft Research 2024), with numbers that the description leaves out from
+Microsoft's intelligence-toolkit (`relevance_assessor.py`). It needs no reports and no model's extraction: ranking and
+communities of any index do.
+"""
+
+import time
+from collections.abc import Sequence
+
+from pydantic.dataclasses import dataclass
+
+from graphrag_assets.answering import NO_ANSWER, Mapped, Passage, Rewritten
+from graphrag_assets.query.context import Context, Section, fill
+from graphrag_assets.query.exploration import (
+    Exploration,
+    Sentences,
+    communities_of_level,
+    n_levels,
+    neighbors_of,
+    tests_frame,
+)
+from graphrag_assets.query.fetch import sources
+from graphrag_assets.query.local import SOURCES
+from graphrag_assets.query.option_types import Count, Options, PositiveCount
+from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.results import Answer, Failure
+from graphrag_assets.query.retrieval import Question, fuse, search_texts
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.text import count_tokens
+
+RANKED = 1_000
+"""Text units that are ranked; the others come after them, in the order of their numbers."""
+_CONCEPTS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyOptions(Options):
+    """Extent of a lazy search.
+
+    Args:
+        budget: maximum number of text units that are tested for relevance: the dial between price and completeness.
+        subqueries: number of questions that the question is rewritten into, for the ranking; 0: it is not rewritten.
+        batch: text units of one request.
+        deeper_after: after so many communities in a row without a relevant text unit, those of the next level follow.
+        neighbors: text units before and after a relevant one in its document that are tested, too, from a tenth of the
+            budget.
+        max_context_tokens: maximum number of tokens of relevant text units that one call reads.
+        max_reduce_tokens: maximum number of tokens of the points that the answer is written from, the best first.
+        max_map_words, max_reduce_words: length of the answers that the model is asked for.
+    """
+
+    budget: PositiveCount = 100
+    subqueries: Count = 3
+    batch: PositiveCount = 8
+    deeper_after: PositiveCount = 5
+    neighbors: Count = 1
+    max_context_tokens: PositiveCount = 4_000
+    max_reduce_tokens: PositiveCount = 12_000
+    max_map_words: PositiveCount = 500
+    max_reduce_words: PositiveCount = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazySearchOptions(CommonOptions, LazyOptions):
+    """All options of `rag.lazy`."""
+
+    max_context_tokens: PositiveCount = 4_000
+
+
+async def build_context(search: Search[LazySearchOptions]) -> Context:
+    """The relevant text units, in groups of communities, each within the token limit."""
+    started = time.perf_counter()
+    rewritten = await _rewritten(search)
+    ranking = await _ranking(search, rewritten)
+    exploration = await _explore(search, rewritten.question, ranking)
+    search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
+    found = exploration.hits
+    search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(found)} relevant")
+    sections = await search.in_thread(_groups, search, found)
+    return search.add_context(Context("lazy", search.text, tuple(sections), time.perf_counter() - started))
+
+
+async def answer(search: Search[LazySearchOptions]) -> Answer:
+    """An answer from the text units that a budget of relevance tests finds; `Answer.tests` has the verdicts."""
+    context = await build_context(search)
+    groups = [section for section in context.sections if section.passages]
+    if not groups:
+        tested = 0 if search.tests is None else search.tests.height
+        text = f"{NO_ANSWER} None of the {tested} text units that were tested is relevant."
+        return await search.answer(text, context.sections, {})
+    calls = [
+        (f"group {number} of {len(groups)} of the relevant text units", search.map("map", search.text, group.evidence))
+        for number, group in enumerate(groups, 1)
+    ]
+    mapped = await search.gather("map", calls)
+    points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+    return await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+
+
+METHOD = SearchMethod("lazy", LazySearchOptions, build_context, answer)
+
+
+async def _rewritten(search: Search[LazySearchOptions]) -> Rewritten:
+    """The question, understood by itself, and the questions that it consists of."""
+    await search.embed(search.question)
+    if not search.options.subqueries:
+        return Rewritten(search.text)
+    concepts = await search.in_thread(_concepts, search)
+    try:
+        rewritten = await search.answerer.arewrite(search.text, concepts, search.options.subqueries, search.form)
+    except Exception as error:  # the search continues with the question itself
+        search.errors.append(Failure("rewrite", "the questions that the question consists of", str(error)))
+        return Rewritten(search.text)
+    search.add_usage("rewrite", rewritten.usage)
+    return rewritten
+
+
+def _concepts(search: Search[LazySearchOptions]) -> list[str]:
+    """Titles of the entities that match the question best."""
+    numbers = search_texts(search.reader, "entity", search.question, _CONCEPTS, search.scope)
+    titles = search.reader.rows(
+        "SELECT human_readable_id, title FROM entities WHERE human_readable_id IN (SELECT unnest($numbers::INT[]))",
+        {"numbers": numbers},
+    )
+    title_of = dict(titles.iter_rows())
+    return [title_of[number] for number in numbers if number in title_of]
+
+
+async def _ranking(search: Search[LazySearchOptions], rewritten: Rewritten) -> list[int]:
+    """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
+    questions = [search.question, *map(Question, rewritten.questions)]
+    await search.embed(*questions[1:]) if questions[1:] else None
+    rankings = [
+        (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
+        for question in questions
+    ]
+    return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
+
+
+async def _explore(search: Search[LazySearchOptions], question: str, ranking: Sequence[int]) -> Exploration:
+    """Test text units within the budget."""
+    options, reader, scope = search.options, search.reader, search.scope
+    levels = await search.in_thread(n_levels, reader)
+    exploration = Exploration(
+        ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
+    )
+    await _play(search, exploration, question, ranking)
+    if exploration.hits and exploration.neighbors_left > 0:
+        near = await search.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
+        units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
+        batches = [units[start : start + options.batch] for start in range(0, len(units), options.batch)]
+        exploration.record_neighbors(await _verdicts(search, question, batches) if batches else {})
+        await _play(search, exploration, question, ranking)
+    return exploration
+
+
+async def _play(
+    search: Search[LazySearchOptions], exploration: Exploration, question: str, ranking: Sequence[int]
+) -> None:
+    """Test what is due until nothing is."""
+    while True:
+        if batches := exploration.due():
+            exploration.record(await _verdicts(search, question, batches))
+        elif exploration.level is not None and exploration.room > 0:
+            level, reader = exploration.level, search.reader
+            found = await search.in_thread(communities_of_level, reader, level, ranking, exploration, search.scope)
+            exploration.enter(found)
+        else:
+            return
+
+
+async def _verdicts(
+    search: Search[LazySearchOptions], question: str, batches: Sequence[Sequence[int]]
+) -> dict[int, Sentences | None]:
+    """The relevant sentences of each text unit; None where the test failed.
+
+    Raises:
+        Exception: the first error, if no test of the search has succeeded.
+    """
+    frame = await search.in_thread(sources, search.reader, [unit for batch in batches for unit in batch], search.scope)
+    passages = {
+        row["human_readable_id"]: Passage("Sources", row["human_readable_id"], row["context"] or "", row["text"])
+        for row in frame.iter_rows(named=True)
+    }
+    calls = [
+        (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch]))
+        for batch in batches
+    ]
+    answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
+    verdicts: dict[int, Sentences | None] = {}
+    for batch, found in zip(batches, answers, strict=True):
+        if isinstance(found, Exception):
+            verdicts |= dict.fromkeys(batch)
+            continue
+        search.add_usage("test", found.usage)
+        verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
+    return verdicts
+
+
+def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Section]:
+    """The text units in sections within the token limit: those of a community and a document follow one another."""
+    rows = sources(search.reader, list(units), search.scope)
+    layout = SOURCES.with_dates(search.reader)
+    if rows.is_empty():
+        return [fill(layout, rows, search.room(search.options.max_context_tokens))]
+    of_unit = search.reader.rows(
+        """
+        SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)
+        WHERE level = 0 AND text_unit IN (SELECT unnest($units::INT[])) GROUP BY text_unit, community
+        QUALIFY row_number() OVER (PARTITION BY text_unit ORDER BY count(*) DESC, community) = 1
+        """,
+        {"units": list(units)},
+    )
+    rows = rows.join(of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left")
+    first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
+    order = sorted(
+        range(rows.height),
+        key=lambda i: (first[rows["community"][i]], rows["document_id"][i] or "", rows["start_char"][i] or 0),
+    )
+    rows = rows[order]
+    limit = search.room(search.options.max_context_tokens)
+    tokens = [
+        n + _ROW_TOKENS for n in count_tokens([f"{c or ''} {t}" for c, t in rows.select("context", "text").iter_rows()])
+    ]
+    parts, used = [[0]], tokens[0]
+    for place in range(1, rows.height):
+        if used + tokens[place] > limit - _ROW_TOKENS:
+            parts.append([])
+            used = 0
+        parts[-1].append(place)
+        used += tokens[place]
+    return [fill(layout, rows[part].drop("community"), limit) for part in parts]
+
+
+_ROW_TOKENS = 32  # at least those of a row's number and bars, and of the heading

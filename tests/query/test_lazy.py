@@ -1,0 +1,325 @@
+"""Lazy search: a budget of relevance tests, spent where relevant text units are."""
+
+import csv
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_assets.answering import NO_ANSWER
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.query.exploration import Exploration, neighbors_of
+from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.retrieval import Question
+from tests.conftest import index_once
+from tests.openai_server import OpenAIServer, running
+from tests.query.modelled import chat_answerer, question_of, says, user_message
+
+TOPICS, UNITS_PER_TOPIC = 200, 10
+PLANTED_TOPICS = range(0, 80, 10)
+QUESTION = "What was said about the copper tariff?"
+ABOUT = "The copper tariff of the harbor was raised."
+
+
+def names(chance: random.Random) -> Iterator[str]:
+    """Names that no other topic has."""
+    given = set[str]()
+    while True:
+        name = " ".join(
+            "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3)).title()
+            for _ in range(2)
+        )
+        if name not in given:
+            given.add(name)
+            yield name
+
+
+def write_corpus(file: Path) -> None:
+    """2,000 documents about 200 groups of people; in 8 groups, 30 of them are about the copper tariff."""
+    chance = random.Random(5)
+    people = names(chance)
+    groups = [[next(people) for _ in range(5)] for _ in range(TOPICS)]
+    about = {topic: (4 if place < 6 else 3) for place, topic in enumerate(PLANTED_TOPICS)}
+    rows = []
+    for topic, group in enumerate(groups):
+        for place in range(UNITS_PER_TOPIC):
+            one, two, three = chance.sample(group, 3)
+            text = f"Entry {topic * UNITS_PER_TOPIC + place}. {one} met {two} at noon, and {three} wrote a letter."
+            rows.append(f"{text} {ABOUT}" if place < about.get(topic, 0) else text)
+    file.parent.mkdir(parents=True)
+    with file.open("w", newline="") as opened:
+        csv.writer(opened).writerows([["text"], *([row] for row in chance.sample(rows, len(rows)))])
+
+
+@pytest.fixture(scope="module")
+def planted(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> "Planted":
+    documents = tmp_path_factory.mktemp("lazy") / "input"
+    write_corpus(documents / "entries" / "entries.csv")
+    return Planted(index_once(shared_folder / "lazy", documents) / "index")
+
+
+class Planted:
+    """The index, and its relevant entries: 30 that say so, and 10 of the same groups that no ranking by text finds."""
+
+    def __init__(self, index: Path) -> None:
+        self.index = index
+        rag = GraphRAG(index)
+        units = rag.sql("SELECT human_readable_id, text FROM text_units ORDER BY human_readable_id").rows()
+        self.entry_of = {unit: int(re.search(r"Entry (\d+)\.", text)[1]) for unit, text in units}
+        unit_of = {entry: unit for unit, entry in self.entry_of.items()}
+        near = set(rank_passages(rag.index.reader(), Question(QUESTION), 500, method="vectors").numbers)
+        self.said = {self.entry_of[unit] for unit, text in units if ABOUT in text}
+        hidden = [
+            entry
+            for topic in PLANTED_TOPICS
+            for entry in range(topic * UNITS_PER_TOPIC + 5, (topic + 1) * UNITS_PER_TOPIC)
+            if unit_of[entry] not in near
+        ]
+        of_topic = {topic: [e for e in hidden if e // UNITS_PER_TOPIC == topic] for topic in PLANTED_TOPICS}
+        counts = {topic: (1 if place < 6 else 2) for place, topic in enumerate(PLANTED_TOPICS)}
+        self.hidden = {entry for topic, n in counts.items() for entry in of_topic[topic][:n]}
+        assert (len(self.said), len(self.hidden)) == (30, 10)
+
+    @property
+    def relevant(self) -> set[int]:
+        return self.said | self.hidden
+
+    def found_by(self, tests: Any) -> set[int]:
+        units = tests.filter("relevant")["human_readable_id"].to_list()
+        return {self.entry_of[unit] for unit in units}
+
+
+class Oracle:
+    """Answers of a model that knows the relevant entries; `asked` are the entries it was asked about."""
+
+    def __init__(self, relevant: set[int]) -> None:
+        self.relevant, self.asked = relevant, list[int]()
+
+    def verdicts(self, body: dict[str, Any]) -> dict[str, Any]:
+        units = []
+        for number, entry in re.findall(r"^\[(\d+)\][^\n]*\n\(1\) Entry (\d+)\.", user_message(body), re.MULTILINE):
+            self.asked.append(int(entry))
+            if int(entry) in self.relevant:
+                units.append({"id": int(number), "sentences": [1]})
+        return {"units": units}
+
+    def points(self, body: dict[str, Any]) -> dict[str, Any]:
+        numbers = re.findall(r"^(\d+)\|", user_message(body), re.MULTILINE)
+        return {"points": [{"description": f"Point {n}. [Data: Sources ({n})]", "score": 60} for n in numbers]}
+
+    def content(self, body: dict[str, Any]) -> str:
+        return says(
+            SubQuestions={"question": question_of(body), "questions": ["Who spoke of a tariff?", "Is copper dear?"]},
+            RelevantUnits=self.verdicts,
+            MapAnswer=self.points,
+            text=lambda body: " ".join(re.findall(r"Point \d+\. \[Data: Sources \(\d+\)\]", user_message(body))[:5]),
+        )(body)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with running() as server:
+        yield server
+
+
+def rag_of(planted: Planted, server: OpenAIServer, folder: Path, relevant: set[int]) -> tuple[GraphRAG, Oracle]:
+    oracle = Oracle(relevant)
+    server.content = oracle.content
+    return GraphRAG(planted.index, answerer=chat_answerer(server, folder)), oracle
+
+
+@pytest.mark.extended
+def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted, server, tmp_path):
+    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
+    answer = rag.lazy(QUESTION, budget=100)
+    assert len(planted.found_by(answer.tests)) >= 36
+    assert planted.found_by(answer.tests) <= planted.relevant
+    basic = {
+        planted.entry_of[row]
+        for row in rag.context("basic", QUESTION, k=100, max_context_tokens=100_000).frames["sources"][
+            "human_readable_id"
+        ]
+    }
+    assert len(basic & planted.relevant) <= 30
+    assert len(oracle.asked) == len(set(oracle.asked)) == answer.tests.height <= 100
+    assert answer.citations
+    assert {
+        planted.entry_of[unit] for unit in answer.context["sources"].filter("cited")["human_readable_id"]
+    } <= planted.relevant
+    by_task = server.counts
+    assert by_task["task RelevantUnits"] <= 25
+    assert by_task["task SubQuestions"] == by_task["task text"] == 1
+    assert answer.usage["test"].calls == by_task["task RelevantUnits"]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("budget", [1, 20, 100, 500])
+def test_the_budget_is_never_exceeded(planted, server, tmp_path, budget):
+    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
+    tests = rag.lazy(QUESTION, budget=budget).tests
+    assert tests.height == len(oracle.asked) == len(set(oracle.asked)) <= budget
+    assert tests["order"].to_list() == list(range(1, tests.height + 1))
+
+
+@pytest.mark.extended
+def test_the_same_question_costs_nothing_again(planted, server, tmp_path):
+    rag, _ = rag_of(planted, server, tmp_path, planted.relevant)
+    first = rag.lazy(QUESTION)
+    sent = len(server.chats)
+    again = rag.lazy(QUESTION)
+    assert len(server.chats) == sent
+    assert again.answer == first.answer
+    assert again.tests.equals(first.tests)
+    assert again.total_usage.calls == 0
+    larger = rag.lazy(QUESTION, budget=120)  # only the text units that are new are asked for
+    asked = [
+        entry
+        for body in server.chats[sent:]
+        for entry in re.findall(r"Entry (\d+)\.", str(body.body))
+        if body.task == "RelevantUnits"
+    ]
+    known = {planted.entry_of[unit] for unit in first.tests["human_readable_id"]}
+    assert not known & set(map(int, asked))
+    assert larger.tests.height > first.tests.height
+
+
+@pytest.mark.extended
+def test_a_question_without_relevant_text_units_ends_early_and_says_so(planted, server, tmp_path):
+    rag, oracle = rag_of(planted, server, tmp_path, set())
+    answer = rag.lazy(QUESTION, budget=500)
+    assert answer.answer == f"{NO_ANSWER} None of the {len(oracle.asked)} text units that were tested is relevant."
+    assert server.counts["task RelevantUnits"] <= 13
+    assert server.counts["task MapAnswer"] == server.counts["task text"] == 0
+    assert answer.citations == []
+
+
+@pytest.mark.extended
+def test_failed_tests_are_reported_and_the_others_are_used(planted, server, tmp_path):
+    rag, _oracle = rag_of(planted, server, tmp_path, planted.relevant)
+    n_tests = 0
+
+    def some_fail(body: dict[str, Any]) -> tuple[int, dict[str, str], bytes] | None:
+        nonlocal n_tests
+        n_tests += '"RelevantUnits"' in json.dumps(body)
+        fails = '"RelevantUnits"' in json.dumps(body) and n_tests == 3
+        return (400, {}, b'{"error": {"message": "no"}}') if fails else None
+
+    server.replace = some_fail
+    answer = rag.lazy(QUESTION)
+    assert [failure.part for failure in answer.errors] == ["test"]
+    assert answer.tests["relevant"].null_count() == 8
+    assert len(planted.found_by(answer.tests)) >= 20
+    server.replace = lambda body: (
+        (400, {}, b'{"error": {"message": "no"}}') if '"RelevantUnits"' in json.dumps(body) else None
+    )
+    with pytest.raises(Exception, match="rejects the request"):
+        rag.lazy("What was said about tea?")
+
+
+@pytest.mark.extended
+def test_without_a_model_the_embedded_default_tests(planted):
+    answer = GraphRAG(planted.index).lazy(QUESTION, budget=60)
+    assert planted.found_by(answer.tests) == planted.said
+    assert answer.total_usage.calls == 0
+    assert ABOUT in answer.answer
+    assert all(ABOUT in citation.quote for citation in answer.citations)
+
+
+@pytest.mark.extended
+def test_a_text_unit_outside_the_filter_is_never_sent(planted, server, tmp_path):
+    rag, oracle = rag_of(planted, server, tmp_path, planted.relevant)
+    titles = rag.sql("SELECT title FROM documents ORDER BY row_number LIMIT 700")["title"].to_list()
+    allowed = {
+        planted.entry_of[unit]
+        for (unit,) in rag.sql(
+            "SELECT t.human_readable_id FROM text_units t JOIN documents d ON d.id = t.document_id "
+            "WHERE d.title IN (SELECT unnest($titles))",
+            {"titles": titles},
+        ).rows()
+    }
+    answer = rag.lazy(QUESTION, documents=titles)
+    assert answer.tests.height > 20
+    assert set(oracle.asked) <= allowed
+
+
+@pytest.mark.extended
+def test_neighbors_are_those_of_the_same_document(sample_index):
+    reader = GraphRAG(sample_index.root / "index").index.reader()
+    rows = reader.rows(
+        "SELECT human_readable_id, document_id FROM text_units ORDER BY document_id, start_char, human_readable_id"
+    ).rows()
+    place = next(i for i in range(1, len(rows) - 1) if len({rows[i - 1][1], rows[i][1], rows[i + 1][1]}) == 1)
+    assert set(neighbors_of(reader, [rows[place][0]], 1)) == {rows[place - 1][0], rows[place + 1][0]}
+    first = next(i for i in range(1, len(rows)) if rows[i - 1][1] != rows[i][1])
+    assert rows[first - 1][0] not in neighbors_of(reader, [rows[first][0]], 2)
+
+
+def test_options_are_checked():
+    from graphrag_assets.query.lazy import LazySearchOptions
+
+    with pytest.raises(QueryError, match="The search option budget is 0; it must be a whole number from 1"):
+        LazySearchOptions(budget=0)
+    with pytest.raises(QueryError, match="did you mean budget"):
+        LazySearchOptions(bugdet=5)
+
+
+def explore(exploration: Exploration, communities: dict[int, dict[int, list[int]]], relevant: Sequence[int]) -> int:
+    """Play an exploration to its end; returns the number of rounds."""
+    rounds = 0
+    while True:
+        rounds += 1
+        assert rounds < 1000
+        if batches := exploration.due():
+            units = [unit for batch in batches for unit in batch]
+            assert len(units) == len(set(units)) <= exploration.room
+            assert not set(units) & exploration.tests.keys()
+            exploration.record({unit: (1,) if unit in relevant else () for unit in units})
+        elif exploration.level is not None and exploration.room > 0:
+            exploration.enter(communities.get(exploration.level, {}))
+        else:
+            return rounds
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    n_units=st.integers(0, 120),
+    budget=st.integers(1, 60),
+    batch=st.integers(1, 9),
+    deeper_after=st.integers(1, 6),
+    neighbors=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_an_exploration_keeps_to_its_budget_and_ends(n_units, budget, batch, deeper_after, neighbors, seed):
+    chance = random.Random(seed)
+    units = list(range(n_units))
+    communities = {
+        level: {c: [unit for unit in units if unit % n == c] for c in range(n)} for level, n in enumerate((3, 7, 12))
+    }
+    relevant = {unit for unit in units if chance.random() < 0.2}
+    ranking = chance.sample(units, n_units // 2)
+    outcomes = []
+    for _ in range(2):
+        exploration = Exploration(ranking, 3, budget, batch, deeper_after, neighbors)
+        explore(exploration, communities, relevant)
+        assert len(exploration.tests) + exploration.neighbors_left <= budget
+        outcomes.append(list(exploration.tests.values()))
+    assert outcomes[0] == outcomes[1]
+    if budget >= n_units * 2 and relevant & set(ranking[:batch]):
+        assert exploration.tests.keys() >= relevant & set(ranking[:batch])
+
+
+def test_relevant_communities_are_read_to_the_end_and_others_left():
+    relevant = set(range(8))
+    communities = {0: {0: list(range(10)), 1: list(range(10, 30)), 2: list(range(30, 50))}}
+    exploration = Exploration(ranking=[0, 40], levels=1, budget=40, batch=4, deeper_after=3, neighbors=False)
+    explore(exploration, communities, relevant)
+    assert set(exploration.hits) == relevant
+    of_others = [unit for unit in exploration.tests if unit >= 10]
+    assert len(of_others) == 1 + 2 * 2 * 2  # of the ranking, and half a batch of each in each of two passes

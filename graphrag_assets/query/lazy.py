@@ -7,6 +7,7 @@ communities of any index do.
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
@@ -86,9 +87,7 @@ async def answer(search: Search[LazySearchOptions]) -> Answer:
     context = await build_context(search)
     groups = [section for section in context.sections if section.passages]
     if not groups:
-        tested = 0 if search.tests is None else search.tests.height
-        text = f"{NO_ANSWER} None of the {tested} text units that were tested is relevant."
-        return await search.answer(text, context.sections, {})
+        return await _nothing_found(search, context)
     calls = [
         (f"group {number} of {len(groups)} of the relevant text units", search.map("map", search.text, group.evidence))
         for number, group in enumerate(groups, 1)
@@ -96,6 +95,19 @@ async def answer(search: Search[LazySearchOptions]) -> Answer:
     mapped = await search.gather("map", calls)
     points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
     return await search.reduce(points, search.options.max_reduce_tokens, context.sections)
+
+
+async def _nothing_found(search: Search[LazySearchOptions], context: Context) -> Answer:
+    """The answer that there is none; by an answerer without a model, the passages that come closest."""
+    tests = search.tests
+    tested = [] if tests is None else tests["human_readable_id"].to_list()
+    if getattr(search.answerer, "min_direct_score", None) is None:
+        text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
+        return await search.answer(text, context.sections, {})
+    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
+    rows = await search.in_thread(sources, search.reader, tested, search.scope)
+    closest = await search.in_thread(fill, layout, rows, limit)
+    return await search.respond(replace(context, sections=(closest,)))
 
 
 METHOD = SearchMethod("lazy", LazySearchOptions, build_context, answer)

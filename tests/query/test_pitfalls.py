@@ -145,6 +145,8 @@ def test_18_the_newest_turns_of_a_conversation_are_kept(modelled: GraphRAG, serv
         text="He did.",
         MapAnswer={"points": [{"description": "He did.", "score": 9}]},
         DriftAnswer={"points": [{"description": "He did.", "score": 9}], "follow_ups": []},
+        SubQuestions={"question": QUESTION, "questions": []},
+        RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
     )
     modelled.search(method, QUESTION, history=history, conversation_history_max_turns=3)
     said = user_message(server.chats[-1].body)

@@ -116,13 +116,13 @@ def _summarize(
     if not failed:
         return
     from graphrag_assets.cli.index_runs import REFRESH
-    from graphrag_assets.defs.runs import NOT_PUBLISHED
 
     for run in failed:
         name = REFRESH if run.batch is None else f"batch {run.batch}"
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
-    if any(run.is_out_of_budget for run in failed):
-        console.print(NOT_PUBLISHED, highlight=False, soft_wrap=True)
+    for reason in dict.fromkeys(run.not_published for run in failed):
+        if reason:
+            console.print(reason, highlight=False, soft_wrap=True)
 
 
 def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:

@@ -70,7 +70,7 @@ def _execute(runner: Runner, index: Index, batches: Sequence[str], progress: Pro
         run = runner.index(batch)
         yield run
         progress.advance(task)
-        if run.is_out_of_budget:
+        if run.not_published:
             return
     progress.update(task, description=REFRESH)
     yield runner.refresh(index)

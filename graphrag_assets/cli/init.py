@@ -27,7 +27,8 @@ GROUPS = {
     ),
     "Text units": ("chunking", "chunk_size", "chunk_overlap", "tokenizer", "text_unit_context"),
     "Models": (
-        *("chat_model", "chat_base_url", "chat_parameters", "embedding_model", "embedding_base_url", "method"),
+        *("chat_model", "chat_base_url", "chat_parameters", "method"),
+        *("embedding_model", "embedding_base_url", "embedding_parameters"),
         *("extraction_model", "summary_model", "report_model", "query_model", "structured_output"),
     ),
     "What models are asked for": (

@@ -161,10 +161,10 @@ def query(
     **filters: Any,
 ) -> None:
     """Ask QUESTION by METHOD: local, global, drift, basic or lazy; ask chooses the method by the question."""
-    from graphrag_assets.cli.query import Output, common_options, hops_option, run_query
+    from graphrag_assets.cli.query import Output, common_options, dynamic_option, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
-    given |= {"dynamic": dynamic or None, "budget": budget} | hops_option(method, hops)
+    given |= {"budget": budget} | dynamic_option(method, dynamic) | hops_option(method, hops)
     given |= common_options(history, **filters)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)

@@ -11,7 +11,8 @@ from rich.markdown import Markdown
 
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import InputError, QueryError
-from graphrag_assets.query import AnswerStream, GraphRAG, LocalOptions, answer_to_json, answer_to_markdown
+from graphrag_assets.query import AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
+from graphrag_assets.query.query_models import default_options
 
 
 class Output(enum.Enum):
@@ -66,10 +67,17 @@ def common_options(history: Path | None, metadata: Sequence[str] = (), **filters
 
 
 def hops_option(method: str, hops: int | None) -> dict[str, Any]:
-    """The length of paths: an option of local search, and of the local searches of DRIFT."""
+    """The length of paths: an option of local search, and of the local searches of DRIFT beside their defaults."""
     if hops is None:
         return {}
-    return {"local": LocalOptions(hops=hops)} if method == "drift" else {"hops": hops}
+    if method == "drift":
+        return {"local": {**default_options()["drift"].get("local", {}), "hops": hops}}
+    return {"hops": hops}
+
+
+def dynamic_option(method: str, dynamic: bool) -> dict[str, Any]:
+    """Dynamic selection with its defaults, which may be more than that it is on."""
+    return {"dynamic": True} if dynamic and not default_options().get(method, {}).get("dynamic") else {}
 
 
 def _metadata(pairs: Sequence[str]) -> dict[str, list[str]]:

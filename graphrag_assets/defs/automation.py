@@ -31,12 +31,11 @@ from graphrag_assets.defs.masked import masked
 from graphrag_assets.defs.options import StagedOptions, run_config_of
 from graphrag_assets.defs.reconcile import Failures, Observed, Request, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.runs import failed_by, source_versions, version_of
+from graphrag_assets.defs.runs import is_unpaid, source_versions, version_of
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan, scan_input
 from graphrag_assets.indexing.staged_batches import staged_batches
-from graphrag_assets.llm.model_errors import BudgetExceeded
 from graphrag_assets.store.batches import inputs_of, recorded_inputs, stored_options
 
 _PARTITION, _RANGE_START = "dagster/partition", "dagster/asset_partition_range_start"
@@ -210,7 +209,7 @@ def _failures(instance: dg.DagsterInstance, tag: str, name: str) -> Failures:
     last = max(records, key=lambda record: (record.end_time or 0.0, record.storage_id))
     entries = instance.all_logs(last.dagster_run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE)
     events = [entry.dagster_event for entry in entries if entry.dagster_event]
-    return Failures(len(attempts), last.end_time or 0.0, canceled, failed_by(events, BudgetExceeded.__name__))
+    return Failures(len(attempts), last.end_time or 0.0, canceled, is_unpaid(events))
 
 
 def nightly_refresh(names: IndexNames, job: dg.JobDefinition, cron: str, automated: bool) -> dg.ScheduleDefinition:

@@ -28,7 +28,7 @@ from graphrag_assets.defs.options import (
     run_config_of,
 )
 from graphrag_assets.defs.resources import needs, open_index
-from graphrag_assets.defs.runs import NOT_PUBLISHED, IndexRun, Runner, register_batches
+from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import scan_input
@@ -86,9 +86,9 @@ def operations(names: IndexNames, get_job: Callable[[str], dg.JobDefinition]) ->
         for place, batch in enumerate(todo, start=1):
             run = launch.index(batch, ops)
             _log(context, f"batch {batch} ({place} of {len(todo)})", run)
-            if run.is_out_of_budget:
+            if reason := run.not_published:
                 publish_records(index)
-                raise dg.Failure(NOT_PUBLISHED, allow_retries=False)
+                raise dg.Failure(f"{run.reason} {reason}", allow_retries=False)
             if not run.result.success:
                 failed.append(batch)
         return failed

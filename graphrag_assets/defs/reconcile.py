@@ -25,13 +25,13 @@ class Failures(NamedTuple):
         n: how many.
         last: when the last ended (Unix time).
         canceled: whether one was canceled.
-        out_of_budget: whether the last failed because the budget was used up.
+        unpaid: whether the last failed because the budget was used up or a model could not be used.
     """
 
     n: int
     last: float
     canceled: bool = False
-    out_of_budget: bool = False
+    unpaid: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def decide(observed: Observed) -> Decision:
     """The next step.
 
     The refresh waits until no batch is requested or being indexed, so that one refresh serves many changes. A batch
-    that failed, or that is still being written, delays nothing else, unless the budget ended in it: then nothing is
-    published, as the refresh would go on with what is left of it, and readers would get part of what was to be paid
-    for. A partition is dropped once its batch and its rows are deleted and the publication reflects it.
+    that failed, or that is still being written, delays nothing else, unless the budget ended in it or a model could
+    not be used: then nothing is published, as the refresh would go on without, and readers would get part of what was
+    to be paid for. A partition is dropped once its batch and its rows are deleted and the publication reflects it.
     """
     scan = observed.scan
     differing = _differing(observed)
@@ -139,10 +139,10 @@ def decide(observed: Observed) -> Decision:
     if not up_to_date and scan.revisions:
         if batches or observed.indexing:
             outcomes.append("The refresh waits until all requested batches are indexed.")
-        elif unpaid := _out_of_budget(observed):
+        elif unpaid := _unpaid(observed):
             outcomes.append(
-                f"The refresh waits, because the budget ended in batch {', '.join(unpaid)}. Raise GRAPHRAG_BUDGET_USD; "
-                "to publish what there is, launch the job refresh_graph."
+                "The refresh waits, because the budget ended, or a model could not be used, in batch "
+                f"{', '.join(unpaid)}: see the failed run. To publish what there is, launch the job refresh_graph."
             )
         elif observed.refreshing:
             outcomes.append("A run of the global assets is in progress.")
@@ -156,12 +156,10 @@ def decide(observed: Observed) -> Decision:
     return Decision(add, lost if up_to_date and not batches else [], batches, refresh, waiting)
 
 
-def _out_of_budget(observed: Observed) -> list[str]:
-    """The batches to be indexed whose last run has ended with the budget."""
+def _unpaid(observed: Observed) -> list[str]:
+    """The batches to be indexed whose last run has ended for lack of a budget or of a model."""
     requests = {batch: batch_request(observed.scan, batch) for batch in wanted(observed)}
-    return [
-        batch for batch, name in requests.items() if name in observed.failures and observed.failures[name].out_of_budget
-    ]
+    return [batch for batch, name in requests.items() if name in observed.failures and observed.failures[name].unpaid]
 
 
 def _request(observed: Observed, name: str, batch: str | None) -> Request | str:

@@ -12,9 +12,14 @@ from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURC
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import Scan, present_inputs
 from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
 
-NOT_PUBLISHED = (
+_NOT_PUBLISHED = (
+    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
+    "launch the job refresh_graph."
+)
+_OUT_OF_BUDGET = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
     "for. To publish what there is, launch the job refresh_graph."
 )
@@ -27,9 +32,11 @@ class IndexRun(NamedTuple):
     result: dg.ExecuteInProcessResult
 
     @property
-    def is_out_of_budget(self) -> bool:
-        """Whether it failed because the budget is used up: so would all others."""
-        return failed_by(self.result.all_events, "BudgetExceeded")
+    def not_published(self) -> str | None:
+        """What to say if it failed for a reason for which all others would fail, too: then nothing is published."""
+        if failed_by(self.result.all_events, BudgetExceeded.__name__):
+            return _OUT_OF_BUDGET
+        return _NOT_PUBLISHED if is_unpaid(self.result.all_events) else None
 
     @property
     def reason(self) -> str:
@@ -91,6 +98,11 @@ class Runner:
         if failed_by(result.all_events, dg.DagsterExecutionInterruptedError.__name__):
             raise KeyboardInterrupt  # which Dagster reports as a failure, so that the next batch would begin
         return result
+
+
+def is_unpaid(events: Sequence[dg.DagsterEvent]) -> bool:
+    """Whether a step has failed because the budget is used up or a model cannot be used."""
+    return any(failed_by(events, kind.__name__) for kind in (BudgetExceeded, CircuitOpen, ModelUnusable))
 
 
 def failed_by(events: Sequence[dg.DagsterEvent], error_class: str) -> bool:

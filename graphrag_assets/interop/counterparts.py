@@ -26,9 +26,14 @@ PRUNING = {
     "min_node_degree": "min_degree",
     "min_edge_weight_pct": "min_weight_percentile",
 }
+PRUNED_BY_DEFAULT = {"min_node_freq": 2, "min_node_degree": 1, "min_edge_weight_pct": 40}
+"""GraphRAG's defaults for the graphs of its fast workflows."""
 RENAMED = {"chunking": ("chunks",), "input_storage": ("input", "storage"), "output_storage": ("output",)}
 
 _ELSEWHERE = "tables and vectors are in the index folder, index/ in GRAPHRAG_DATA"
+_VECTOR_SIZE = (
+    'vectors have the size that the model gives; GRAPHRAG_EMBEDDING_PARAMETERS={"dimensions": N} asks for another'
+)
 _FAST = "GRAPHRAG_METHOD=fast finds names by its own method; docs/models.md"
 _PARAMETER = "set GRAPHRAG_QUERY_PARAMETERS, which holds for all answers to questions"
 
@@ -48,12 +53,19 @@ REASONS = {
     "update_output_storage": _ELSEWHERE,
     "table_provider": _ELSEWHERE,
     "vector_store": _ELSEWHERE,
+    "vector_store.vector_size": _VECTOR_SIZE,
+    "vector_store.index_schema": _VECTOR_SIZE,
+    "vector_store.embeddings_schema": _VECTOR_SIZE,
     "cache": "the ledger keeps all answers; GRAPHRAG_LEDGER_URL moves it to another database",
     "reporting": "logs are Dagster's, and errors are rows of index_errors",
     "root_dir": "paths are relative to the folder that a command is started in",
     "snapshots": "`graphrag-assets export` writes the graph and the vectors",
     "umap": "the map has its own layout",
     "embed_graph": "the graph ranks by personalized PageRank, without vectors of its nodes",
+    "prune_graph.remove_ego_nodes": "the most connected entity stays",
+    "prune_graph.lcc_only": "all components of the graph stay",
+    "prune_graph.max_node_freq_std": "there is no upper limit: frequent entities stay",
+    "prune_graph.max_node_degree_std": "there is no upper limit: entities with many relationships stay",
     "prune_graph": "GraphRAG prunes graphs of its fast workflows; GRAPHRAG_PRUNE_… are for any graph",
     "extract_graph_nlp": _FAST,
     "cluster_graph.use_lcc": "all components are clustered, not the largest alone",

@@ -84,7 +84,9 @@ def translate(config: Mapping[str, Any], folder: Path, target: Path) -> Translat
         result.set("entity_types", ", ".join(map(str, types)) if isinstance(types, list) else types, "entity_types")
     _translate_workflows(result, leaves)
     _translate_options(result, leaves)
-    leaves.setdefault(("community_reports", "max_length"), 2000)  # GraphRAG's default
+    # GraphRAG's defaults, which are not the ones here.
+    leaves.setdefault(("community_reports", "max_length"), 2000)
+    leaves.setdefault(("summarize_descriptions", "max_length"), 500)
     for key, name in counterparts.SETTINGS.items():
         value = leaves.pop(tuple(key.split(".")), None)
         if value is not None and (name, str(value).lower()) != ("text_encoding", "utf-8"):
@@ -346,7 +348,7 @@ def _translate_embedding(result: Translation, model: _Model) -> None:
     if key := model.pop("api_key"):
         result.variables["GRAPHRAG_EMBEDDING_API_KEY"] = str(key)
     if model.parameters:
-        result.left_out[f"{model.key}: {', '.join(model.parameters)}"] = "embedding models are asked without parameters"
+        result.set("embedding_parameters", json.dumps(model.parameters), model.key)
     model.pop("model_supports_json")
     _translate_account(result, model)
 
@@ -466,7 +468,8 @@ def _translate_workflows(result: Translation, leaves: dict[Key, Any]) -> None:
             result.left_out["extract_claims.enabled"] = "the fast workflows extract no claims; see GRAPHRAG_CLAIMS"
         result.settings["claims"] = "off"
         for theirs, ours in counterparts.PRUNING.items():
-            if (value := leaves.pop(("prune_graph", theirs), None)) is not None:
+            value = leaves.pop(("prune_graph", theirs), counterparts.PRUNED_BY_DEFAULT.get(theirs))
+            if value is not None:
                 result.set(f"prune_{ours}", value, f"prune_graph.{theirs}")
     elif workflows:
         result.left_out["workflows"] = "the stages are assets; GRAPHRAG_METHOD says what performs them"

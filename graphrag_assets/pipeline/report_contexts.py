@@ -16,7 +16,7 @@ _SECTIONS = {
     "Reports": "id,title,content",
     "Entities": "id,entity,type,description,degree",
     "Claims": "id,subject,type,status,start_date,end_date,description",
-    "Relationships": "id,source,target,description,combined_degree",
+    "Relationships": "id,source,target,type,description,combined_degree",
     "Sources": "id,text",
 }
 _ORDER = {"Reports": 0, "Entities": 1, "Claims": 2, "Relationships": 3, "Sources": 4}
@@ -25,7 +25,7 @@ _SHARES = {"Reports": 0.3, "Entities": 0.25, "Claims": 0.15, "Relationships": 0.
 _MAX_SECTIONS = 4  # Sources have only Reports beside them
 _HEADER_TOKENS = 24  # a section's heading, its column line and the blank line after it
 _OF_CLAIMS = "subject_id type status start_date end_date description"
-_OF_RELATIONSHIPS = "source target description combined_degree"
+_OF_RELATIONSHIPS = "source target type description combined_degree"
 
 
 def evidence(
@@ -35,7 +35,8 @@ def evidence(
 
     Args:
         entities: id, human_readable_id, title, type, description, degree.
-        relationships: id, human_readable_id, source, target, description, combined_degree, source_id, target_id.
+        relationships: id, human_readable_id, source, target, type, description, combined_degree, source_id,
+            target_id.
         claims: human_readable_id, subject_entity_id, subject_id, type, status, start_date, end_date, description.
 
     Returns:

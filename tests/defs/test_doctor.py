@@ -47,6 +47,9 @@ def break_model(fault, server, monkeypatch):
         case "unknown embedding model":
             server.models = {"test-chat", "test-report"}
             return r"`test-embedding` does not exist.* Check the model's name and the base URL"
+        case "unknown extraction model":
+            server.models = {"test-embedding", "test-report"}
+            return r"`test-chat` does not exist.* Check the model's name and the base URL"
     raise AssertionError(fault)
 
 
@@ -56,6 +59,7 @@ FAULTS = [
     "wrong key",
     "unknown report model",
     "unknown embedding model",
+    "unknown extraction model",
 ]
 
 
@@ -65,6 +69,16 @@ def test_a_model_that_cannot_be_used_stops_the_run_before_anything_is_paid(model
     with pytest.raises(ModelError, match=f"{reason}.* The run stopped before anything was paid for."):
         modelled.index_all()
     assert {request.task for request in server.chats} <= {"ModelCheck"}
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("fault", ["wrong key", "unknown extraction model"])
+def test_nothing_is_published_where_a_model_cannot_be_used(modelled, server, monkeypatch, fault):
+    break_model(fault, server, monkeypatch)
+    printed = " ".join(run_command("index", status=1).split())
+    assert "Nothing was published. Run again when the cause is removed" in printed
+    assert "1 failed" in printed  # the other batch is not tried
+    assert not (modelled.root / "index" / "CURRENT").exists()
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """The cost preview compared with the requests that indexing sends."""
 
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from tests.conftest import SAMPLE_INPUT
 from tests.defs.test_language_models import BATCHES, TABLES, contents, copy_index, use
 from tests.openai_server import running
 
+CAROL = Path(__file__).parents[1] / "data" / "christmas-carol" / "input"
 EXTRACTION = ["extract_all", "extract_all_continue"]
 SUMS = ["calls", "prompt_tokens", "completion_tokens", "cost_usd"]
 
@@ -54,6 +56,19 @@ def paid() -> pl.DataFrame:
     return calls.group_by("task").agg(
         calls=pl.len(), **{name: pl.col(name).sum() for name in ("prompt_tokens", "completion_tokens", "cost_usd")}
     )
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("claims", "limit"), [("model", 1.17), ("off", 0.90)])
+def test_a_christmas_carol_costs_less_than_with_the_settings_of_graphrag(project, monkeypatch, claims, limit):
+    """With those, it takes 205 calls and $1.17 without claims."""
+    monkeypatch.setenv("GRAPHRAG_INPUT", str(CAROL))
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/gpt-4.1")
+    monkeypatch.setenv("GRAPHRAG_EMBEDDING_MODEL", "openai/text-embedding-3-small")
+    monkeypatch.setenv("GRAPHRAG_CLAIMS", claims)
+    costs = plan_index(project.index).costs
+    assert costs["calls"].sum() < 205
+    assert 0.5 < costs["cost_usd"].sum() < limit
 
 
 @pytest.mark.long

@@ -154,10 +154,12 @@ def test_every_change_that_is_not_requested_says_why():
 
 def test_the_refresh_waits_while_a_batch_has_no_budget_left_and_goes_on_when_it_is_indexed():
     observed = see(revised=["b"], inputs="later")
-    short = {batch_request(observed.scan, "b"): Failures(1, observed.now, out_of_budget=True)}
+    short = {batch_request(observed.scan, "b"): Failures(1, observed.now, unpaid=True)}
     decision = decide(replace(observed, failures=short))
     assert decision.refresh is None
-    assert "the budget ended in batch b. Raise GRAPHRAG_BUDGET_USD" in " ".join(decision.waiting)
+    assert "the budget ended, or a model could not be used, in batch b: see the failed run" in " ".join(
+        decision.waiting
+    )
     again = decide(replace(observed, failures=short, now=observed.now + FIRST_WAIT_SECONDS))
     assert [request.batch for request in again.batches] == ["b"]
     paid = see(inputs="later", revisions={"a": 1, "b": 2})

@@ -140,6 +140,7 @@ def test_models_limits_and_parameters_of_graphrag_2():
         "chunk_size": "1200",
         "chunk_overlap": "100",
         "report_words": "900",
+        "summary_words": "500",
         "local_options": '{"top_k_entities": 20}',
     }
     assert found.variables == {
@@ -199,9 +200,11 @@ def test_models_limits_and_storage_of_graphrag_3():
         "file_pattern": "x$",
         "metadata_columns": "year, ship",
         "prune_min_frequency": "3",
+        "prune_min_degree": "1",
         "prune_min_weight_percentile": "20",
         "seed": "42",
         "report_words": "2000",
+        "summary_words": "500",
     }
     model = "completion_models.default_completion_model"
     assert found.left_out.keys() >= {
@@ -249,6 +252,29 @@ def test_other_prompts_are_to_be_carried_over_by_hand(key, text, reason):
     found = translate_prompt(key, text)
     assert isinstance(found, str)
     assert reason in found
+
+
+def test_parameters_and_dimensions_of_the_embedding_model_are_carried_over():
+    found = translated(
+        """
+        completion_models: {}
+        embedding_models:
+          default_embedding_model:
+            {model_provider: openai, model: text-embedding-3-small, api_key: k, call_args: {dimensions: 512}}
+        vector_store: {type: lancedb, vector_size: 512, index_schema: {entity_description: {vector_size: 512}}}
+        """
+    )
+    assert json.loads(found.settings["embedding_parameters"]) == {"dimensions": 512}
+    reasons = [reason for key, reason in found.left_out.items() if "vector_size" in key]
+    assert len(reasons) == 2
+    assert all("GRAPHRAG_EMBEDDING_PARAMETERS" in reason for reason in reasons)
+
+
+def test_the_graph_of_fast_workflows_is_pruned_by_the_defaults_of_graphrag():
+    found = translated("{models: {}, workflows: [extract_graph_nlp, prune_graph]}")
+    pruned = {name: value for name, value in found.settings.items() if name.startswith("prune_")}
+    assert pruned == {"prune_min_frequency": "2", "prune_min_degree": "1", "prune_min_weight_percentile": "40"}
+    assert not [name for name in translated("{models: {}, workflows: [extract_graph]}").settings if name.startswith("prune_")]
 
 
 def test_defaults_of_searches_become_options_that_the_methods_take():

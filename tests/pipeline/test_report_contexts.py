@@ -34,6 +34,7 @@ def relationships(description: str = "meets") -> pl.DataFrame:
             "human_readable_id": [10, 11, 12, 13],
             "source": ["A", "A", "C", "D"],
             "target": ["B", "C", "D", "E, the last"],
+            "type": ["FRIEND", "", None, "FRIEND"],
             "description": [description] * 4,
             "combined_degree": [3, 4, 4, 3],
             "source_id": ["a", "a", "c", "d"],
@@ -82,11 +83,11 @@ def test_a_context_holds_every_internal_relationship_by_combined_degree_then_num
         "20,D,AMOUNT,TRUE,1866,,D cost 5\n"
         "\n"
         "-----Relationships-----\n"
-        "id,source,target,description,combined_degree\n"
-        "11,A,C,meets,4\n"
-        "12,C,D,meets,4\n"
-        "10,A,B,meets,3\n"
-        '13,D,"E, the last",meets,3'
+        "id,source,target,type,description,combined_degree\n"
+        "11,A,C,,meets,4\n"
+        "12,C,D,,meets,4\n"
+        "10,A,B,FRIEND,meets,3\n"
+        '13,D,"E, the last",FRIEND,meets,3'
     )
 
 

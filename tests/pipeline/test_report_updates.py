@@ -56,6 +56,7 @@ def graph(description: str = "Ada was first.") -> ReportInputs:
             "human_readable_id": [0, 1],
             "source": ["Ada", "Ben"],
             "target": ["Ben", "Cork"],
+            "type": ["MET", "WENT_TO"],
             "description": ["Ada met Ben.", "Ben went to Cork."],
             "combined_degree": [3, 3],
             "source_id": ["a", "b"],

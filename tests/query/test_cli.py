@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphrag_assets.cli.main import main
+from graphrag_assets.cli.query import dynamic_option, hops_option
 
 QUESTION = "Who commanded the Niagara?"
 HUDSON = "Captain William Hudson commanded the Niagara."
@@ -16,7 +17,7 @@ def query(index_file: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["query", *arguments, "--index", str(index_file)], env={"COLUMNS": "200"})
 
 
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "ask"])
+@pytest.mark.parametrize("method", ["local", "global", "drift", "basic", "lazy", "ask"])
 def test_every_method_prints_its_answer_and_where_it_stands(index_file: Path, method: str) -> None:
     printed = query(index_file, method, QUESTION).output
     assert HUDSON in printed
@@ -67,6 +68,22 @@ def test_reports_of_local_search_and_drift_end_at_the_level(index_file: Path) ->
 
 def test_dynamic_selection_reaches_the_search(index_file: Path) -> None:
     assert "rating" in json.loads(query(index_file, "global", QUESTION, "--dynamic", "--json").stdout)["usage"]
+
+
+def test_options_of_the_command_line_keep_the_other_defaults(index_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHRAG_DRIFT_OPTIONS", '{"local": {"text_unit_prop": 0.9, "community_prop": 0.05}}')
+    monkeypatch.setenv("GRAPHRAG_GLOBAL_OPTIONS", '{"dynamic": {"threshold": 3}}')
+    assert hops_option("drift", 2) == {"local": {"text_unit_prop": 0.9, "community_prop": 0.05, "hops": 2}}
+    assert hops_option("local", 2) == {"hops": 2}
+    assert dynamic_option("global", True) == {}
+    assert query(index_file, "drift", QUESTION, "--hops", "2").exit_code == 0
+    monkeypatch.delenv("GRAPHRAG_GLOBAL_OPTIONS")
+    assert dynamic_option("global", True) == {"dynamic": True}
+
+
+def test_the_budget_of_a_lazy_search_reaches_it(index_file: Path) -> None:
+    tests = json.loads(query(index_file, "lazy", QUESTION, "--budget", "2", "--json").stdout)["tests"]
+    assert len(tests) == 2
 
 
 def test_a_conversation_is_read_from_a_file(index_file: Path, tmp_path: Path) -> None:

@@ -309,8 +309,8 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
     """The hierarchy of communities with their reports, for searches that go down it.
 
     Returns:
-        community, parent, level, children, report (human_readable_id; null without one in the scope), rank, text_units
-        (distinct ones in the scope that name a member); by level, then community.
+        community, parent, level, children, size, report (human_readable_id; null without one in the scope), rank,
+        text_units (distinct ones in the scope that name a member); by level, then community.
     """
     return reader.frame(
         f"""
@@ -323,7 +323,7 @@ def report_tree(reader: Reader, scope: Scope = EVERYTHING) -> pl.DataFrame:
             SELECT community, human_readable_id, rank FROM community_reports
             WHERE {scope.allows("community_report", "human_readable_id")}
         )
-        SELECT c.community, c.parent, c.level, c.children, r.human_readable_id AS report, r.rank,
+        SELECT c.community, c.parent, c.level, c.children, c.size, r.human_readable_id AS report, r.rank,
                coalesce(w.text_units, 0) AS text_units
         FROM communities c LEFT JOIN reports r USING (community) LEFT JOIN weights w USING (community)
         ORDER BY c.level, c.community

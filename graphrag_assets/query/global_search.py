@@ -1,5 +1,6 @@
 """Global search: all reports of one level of the hierarchy, read in batches; the best points become the answer."""
 
+import asyncio
 import random
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Passage
+from graphrag_assets.embedded.conversation import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
@@ -121,11 +123,14 @@ async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame
     """The reports that dynamic selection finds relevant, with the columns of `level_reports`."""
     dynamic = search.options.dynamic if isinstance(search.options.dynamic, DynamicOptions) else DynamicOptions()
     tree = await search.in_thread(report_tree, search.reader, search.scope)
-    descent = Descent(tree, dynamic)
+    descent, small = Descent(tree, dynamic), set(tree.filter(pl.col("size") <= _SMALL)["community"])
     while descent.due:
         rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in descent.due])
         texts = dict(zip(descent.due, rows["summary" if dynamic.use_summary else "full_content"], strict=True))
-        calls = [(f"the rating of community {c}", _rating(search, text or "", dynamic)) for c, text in texts.items()]
+        calls = [
+            (f"the rating of community {c}", _rating(search, text or "", dynamic, by_model=c not in small))
+            for c, text in texts.items()
+        ]
         ratings = await search.gather("rating", calls)
         # A report whose rating failed is read: it may be relevant.
         descent.rated(
@@ -144,8 +149,10 @@ async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame
     )
 
 
-async def _rating(search: Search[GlobalSearchOptions], report: str, options: DynamicOptions) -> float:
-    """The median of independent ratings of a report."""
+async def _rating(search: Search[GlobalSearchOptions], report: str, options: DynamicOptions, by_model: bool) -> float:
+    """The median of independent ratings of a report; a single one by its words, without a model, if not `by_model`."""
+    if not by_model:
+        return (await asyncio.to_thread(rate, search.text, report))[0]
     ratings = []
     for repeat in range(options.num_repeats):
         rating, usage = await search.rater.arate(search.text, report, repeat)
@@ -154,6 +161,8 @@ async def _rating(search: Search[GlobalSearchOptions], report: str, options: Dyn
     return float(median(ratings))
 
 
+_SMALL = 2
+"""Entities of communities whose reports, which no model wrote, are rated without a model: there are many of them."""
 _HEADING_TOKENS = 32
 _CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, the end
 

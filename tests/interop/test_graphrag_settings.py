@@ -274,7 +274,9 @@ def test_the_graph_of_fast_workflows_is_pruned_by_the_defaults_of_graphrag():
     found = translated("{models: {}, workflows: [extract_graph_nlp, prune_graph]}")
     pruned = {name: value for name, value in found.settings.items() if name.startswith("prune_")}
     assert pruned == {"prune_min_frequency": "2", "prune_min_degree": "1", "prune_min_weight_percentile": "40"}
-    assert not [name for name in translated("{models: {}, workflows: [extract_graph]}").settings if name.startswith("prune_")]
+    assert not [
+        name for name in translated("{models: {}, workflows: [extract_graph]}").settings if name.startswith("prune_")
+    ]
 
 
 def test_defaults_of_searches_become_options_that_the_methods_take():

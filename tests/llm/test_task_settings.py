@@ -96,6 +96,12 @@ def test_summaries_and_reports_have_at_most_the_words_set(lab):
     assert "900 words" in report
 
 
+def test_a_community_of_two_has_a_report_without_a_request(lab):
+    reports = tasks_with(lab.chat()).write_reports([ReportMaterial(2, 1, ("Ada", "Ben"), (), "Ada met Ben.")])
+    assert len(list(reports)) == 1
+    assert lab.server.chats == []
+
+
 @pytest.mark.parametrize(
     ("settings", "changed"),
     [

@@ -315,11 +315,11 @@ def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_fi
     cheaper = chat_answerer(server, tmp_path / "cheap", "openai/cheap")
     rag = GraphRAG(index_file, answerer=chat_answerer(server, tmp_path), rating_model=cheaper)
     answer = rag.global_(QUESTION, dynamic=True)
-    # Community 0 holds the Agamemnon; of its children 3 does, 4 does not; 1 and 2 do not.
+    # Community 0 holds the Agamemnon; of its children 3 does, 4 does not. 1 and 2 are single entities: no model is asked.
     assert answer.context["reports"]["human_readable_id"].to_list() == [3]
     models = {(request.task, request.body["model"]) for request in server.chats}
     assert models == {("CommunityRating", "cheap"), ("MapAnswer", "test-model"), ("text", "test-model")}
-    assert answer.usage["rating"].calls == 5
+    assert answer.usage["rating"].calls == 3
     kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
     assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
 
@@ -338,10 +338,10 @@ def test_ratings_are_repeated_and_their_median_counts(modelled: GraphRAG, server
 
     server.content = says(CommunityRating=rating, MapAnswer=points_of, text=notes_of)
     thrice = modelled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
-    assert thrice.usage["rating"].calls == 9
+    assert thrice.usage["rating"].calls == 3  # of the one community of more than two entities
     assert thrice.context == {} or thrice.context["reports"].is_empty()
     once = modelled.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
-    assert once.context["reports"].height == 3
+    assert once.context["reports"].height == 1
 
 
 def test_ask_follows_the_model_and_gives_its_reason(modelled: GraphRAG) -> None:

@@ -238,11 +238,16 @@ def sql(query: str | None, path: Path | None, form: str | None) -> None:
 
 
 @main.command()
-def plan() -> None:
+@click.option("--question", help="Estimate the cost of a lazy search for this question instead.")
+@click.option("--budget", type=int, help="Of that search: maximum number of text units that are tested.")
+def plan(question: str | None, budget: int | None) -> None:
     """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
-    from graphrag_assets.cli.plan import show_plan
+    from graphrag_assets.cli.plan import show_plan, show_question_plan
 
-    show_plan()
+    if question is not None:
+        show_question_plan(question, budget)
+    else:
+        show_plan()
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""`plan`: what the next `index` would cost, per stage, before anything is paid."""
+"""`plan`: what the next `index`, or a question, would cost before anything is paid."""
 
 from rich.table import Table
 from rich.text import Text
@@ -6,6 +6,7 @@ from rich.text import Text
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.settings import Settings
 
 
 def show_plan() -> None:
@@ -22,6 +23,30 @@ def show_plan() -> None:
     console.print(_table(plan))
     for note in plan.notes:
         console.print(Text(note), soft_wrap=True)
+
+
+def show_question_plan(question: str, budget: int | None) -> None:
+    """Print what a lazy search for the question costs at least and at most.
+
+    Raises:
+        QueryError: the question or the budget is not allowed, or there is no index.
+    """
+    from graphrag_assets.query.question_price import price_of_question
+
+    console, settings = Console(), Settings.load()
+    if not settings.model_of("query"):
+        console.print(
+            "No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing."
+        )
+        return
+    table = Table(title="lazy search: requests that are not in the ledger")
+    for heading in ("", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):
+        table.add_column(heading, justify="right" if heading else "left")
+    prices = price_of_question(question, settings, budget)
+    for name, price in zip(("nothing is relevant", "all is relevant"), prices, strict=True):
+        counts = (price.tested, price.requests, price.prompt_tokens, price.completion_tokens)
+        table.add_row(name, *(f"{number:,}" for number in counts), f"{price.cost_usd:,.4f}")
+    console.print(table)
 
 
 def _table(plan: CostPlan) -> Table:

@@ -17,7 +17,10 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.exploration import Exploration, neighbors_of
 from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.question_price import price_of_question
 from graphrag_assets.query.retrieval import Question
+from graphrag_assets.settings import Settings
+from tests.cli import run_command
 from tests.conftest import index_once
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message
@@ -221,6 +224,29 @@ def test_failed_tests_are_reported_and_the_others_are_used(planted, server, tmp_
     )
     with pytest.raises(Exception, match="rejects the request"):
         rag.lazy("What was said about tea?")
+
+
+@pytest.mark.extended
+def test_the_price_of_a_question_bounds_what_it_costs(planted, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_DATA", str(planted.index.parent))
+    monkeypatch.setenv("GRAPHRAG_LEDGER_URL", f"sqlite:///{tmp_path}/ledger.sqlite")
+    monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", "openai/test-model")
+    monkeypatch.setenv("GRAPHRAG_CHAT_BASE_URL", server.url)
+    for name in ("INPUT", "OUTPUT"):
+        monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1")
+    printed = run_command("plan", "--question", QUESTION, "--budget", "40")
+    assert server.requests == []
+    least, most = (
+        [float(cell.strip().replace(",", "")) for cell in line.split("│")[2:7]]
+        for line in printed.splitlines()
+        if "relevant" in line and "│" in line
+    )
+    server.content = Oracle(planted.relevant).content
+    answer = GraphRAG(planted.index).lazy(QUESTION, budget=40)
+    paid = (answer.tests.height, answer.total_usage.calls, answer.total_usage.prompt_tokens)
+    assert all(low <= real <= high for low, real, high in zip(least[1:3], paid[1:], most[1:3], strict=True))
+    assert least[0] <= paid[0] <= most[0] == 40
+    assert price_of_question(QUESTION, Settings.load(), 40)[1].requests < most[1]  # the verdicts are stored
 
 
 @pytest.mark.extended

@@ -11,13 +11,13 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 import sqlalchemy as sa
@@ -65,6 +65,7 @@ LLM_CALLS = sa.Table(
 _BY_TIME = sa.Index("llm_calls_created_at", LLM_CALLS.c.created_at)
 _ACCOUNTING = [column for column in LLM_CALLS.c if column.name not in ("response", "vector")]
 _KEYS_PER_QUERY = 500
+T = TypeVar("T")
 REPLY_SECONDS = 120.0
 """The longest wait for the database: SQLite's locks, and PostgreSQL's statements, end sooner by themselves."""
 _LOCK_SECONDS = 60
@@ -140,10 +141,10 @@ class Ledger:
         self._engine = _engine(url)
         self._created = False
         self._creating = threading.Lock()
-        self._writer = ThreadPoolExecutor(1, "ledger writes")
         self._waiting: list[_Write] = []
-        self._written: Future[None] = Future()  # of the writes that are waiting
+        self._written: Future[None] | None = None  # of the writes that are waiting, or were last
         self._queueing = threading.Lock()
+        self._writing = threading.Lock()
         self.single_flight = SingleFlight()
         self._claims = Claims(self._engine, self._newest)
 
@@ -154,7 +155,7 @@ class Ledger:
     async def get_many(self, keys: Sequence[str]) -> dict[str, Hit]:
         """The stored answers by key."""
         async with self._reply():
-            return await asyncio.to_thread(self._read, keys)
+            return await asyncio.wrap_future(_in_background(lambda: self._read(keys)))
 
     async def put(self, *entries: Entry, replace: bool = False) -> None:
         """Store entries; on return they are on disk. The first entry of a key stays, unless `replace`.
@@ -162,8 +163,8 @@ class Ledger:
         The cost of a replaced answer stays in the ledger, as an entry of kind "replaced".
         """
         with self._queueing:
-            if not self._waiting:
-                self._written = self._writer.submit(self._write)  # begins when this lock is free
+            if not self._waiting or self._written is None:
+                self._written = _in_background(self._write)  # begins when this lock is free
             self._waiting.append(_Write(entries, replace))
             written = self._written
         async with self._reply():
@@ -231,8 +232,8 @@ class Ledger:
     def close(self) -> None:
         """Finish the waiting writes and close the database. The next use opens it again."""
         with self._queueing:
-            writer, self._writer = self._writer, ThreadPoolExecutor(1, "ledger writes")
-        writer.shutdown()
+            written = self._written
+        wait([written] if written else [], REPLY_SECONDS)
         self._claims.close()
         self._engine.dispose()
 
@@ -287,9 +288,13 @@ class Ledger:
             yield connection
 
     def _write(self) -> None:
-        """Perform the waiting writes in one transaction."""
-        with self._queueing:
-            writes, self._waiting = self._waiting, []
+        """Perform the waiting writes in one transaction, after those before them."""
+        with self._writing:
+            with self._queueing:
+                writes, self._waiting = self._waiting, []
+            self._perform(writes)
+
+    def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
         now = _iso(datetime.now(UTC))
         rows = [_row(entry, now) for write in writes for entry in write.entries]
@@ -315,6 +320,21 @@ class Ledger:
             f"The ledger {self._shown} cannot be used: {cause.strip()}. Check GRAPHRAG_LEDGER_URL, that its "
             "database is up, and that its folder is on a local disk with space left."
         )
+
+
+def _in_background(work: Callable[[], T]) -> Future[T]:
+    """Do `work` in a thread that the end of the process does not wait for: a database may never reply."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        done.set_running_or_notify_cancel()  # a canceled caller leaves the work to be done
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="ledger", daemon=True).start()
+    return done
 
 
 _REPLACED = (

@@ -10,12 +10,11 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.models import existing_ledger
 
 _HITS = """
-SELECT used.task AS task, sum(used.calls)::BIGINT AS calls, sum(used.ledger_hits)::BIGINT AS ledger_hits
+SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits
 FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])))
 GROUP BY used.task
 """
 _COLUMNS = {
-    "calls": "requests",
     "answers": "paid answers",
     "ledger_hits": "in ledger",
     "prompt_tokens": "prompt tokens",
@@ -26,12 +25,10 @@ _COLUMNS = {
 
 
 def bill_of(index: Index, run_ids: Sequence[str]) -> Table | None:
-    """Requests, answers paid for and found in the ledger, tokens and dollars by task; None if no model was asked.
+    """Answers paid for and found in the ledger, tokens and dollars by task; None if no model was asked.
 
-    An answer is that of a chat, or the vector of a text; one request may have several. What failed stages have paid for
-    is included; their answers
-    from the ledger and their requests are not, since nothing
-    records them.
+    An answer is that of a chat, or the vector of a text; several may come from one request. What failed stages have
+    paid for is included; their answers from the ledger are not, since nothing records them.
     """
     ledger = existing_ledger(index.settings)
     if ledger is None:

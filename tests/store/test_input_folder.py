@@ -66,7 +66,7 @@ def test_a_name_that_cannot_be_a_partition_key_is_reported_and_the_rest_is_liste
     folder = write(tmp_path, f"{name}/x.txt", "good/x.txt")
     assert folder.batches() == ["good"]
     (problem,) = folder.unusable_names()
-    assert problem.name == name
+    assert problem.name == "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in name)
     assert repr(name) in problem.error
     assert "Rename" in problem.hint
 

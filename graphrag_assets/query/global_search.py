@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Literal
 
 import polars as pl
 from pydantic import BeforeValidator, Field, InstanceOf
@@ -21,7 +21,7 @@ from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
@@ -44,7 +44,9 @@ class GlobalOptions(Options):
             1000, and reduce_max_length, 2000).
         general_knowledge: the answer may add what the data does not say, marked [LLM: verify] (GraphRAG:
             allow_general_knowledge).
-        dynamic: select communities by rating their reports from the top down, instead of a level.
+        dynamic: select communities by rating their reports from the top down, instead of a level; or "vector": the
+            reports most similar to the question, of all levels, for the price of one embedding.
+        nearest_reports: number of reports that "vector" selects.
     """
 
     community_level: Count = 2
@@ -59,10 +61,11 @@ class GlobalOptions(Options):
     max_reduce_words: PositiveCount = 1000
     general_knowledge: Flag = False
     dynamic: Annotated[
-        bool | InstanceOf[DynamicOptions],
+        bool | Literal["vector"] | InstanceOf[DynamicOptions],
         BeforeValidator(made_of(DynamicOptions)),
-        Field(description="True, False or DynamicOptions(…)"),
+        Field(description="True, False, 'vector' or DynamicOptions(…)"),
     ] = False
+    nearest_reports: PositiveCount = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ async def build_context(search: Search[GlobalSearchOptions]) -> Context:
         found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
     else:
         started = time.perf_counter()
-        reports = await _selected_reports(search)
+        reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
         found = await search.in_thread(batched, search.question, reports, options, started)
     return search.add_context(found)
 
@@ -138,12 +141,29 @@ async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame
         )
     search.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
     rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in sorted(descent.chosen)])
+    return _with_weights(rows, tree).with_columns(
+        rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64)
+    )
+
+
+async def _nearest_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame:
+    """The reports most similar to the question, with the columns of `level_reports`."""
+    await search.embed(search.question)
+    limit = search.options.nearest_reports
+    nearest = await search.in_thread(
+        search_texts, search.reader, "community_report", search.question, limit, search.scope
+    )
+    tree = await search.in_thread(report_tree, search.reader, search.scope)
+    return _with_weights(await search.in_thread(report_rows, search.reader, nearest), tree)
+
+
+def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
+    """Reports by the share of the corpus that they represent; `tree`: as `report_tree` returns it."""
     return (
-        rows.rename({"full_content": "content"})
+        reports.rename({"full_content": "content"})
         .join(tree.select("community", "text_units"), on="community", how="left")
         .with_columns(
-            occurrence_weight=(pl.col("text_units") / pl.max_horizontal(pl.col("text_units").max(), 1)).round(4),
-            rating=pl.col("community").replace_strict(descent.ratings, default=None, return_dtype=pl.Float64),
+            occurrence_weight=(pl.col("text_units") / pl.max_horizontal(pl.col("text_units").max(), 1)).round(4)
         )
         .sort("text_units", "rank", "human_readable_id", descending=[True, True, False], nulls_last=True)
     )

@@ -26,6 +26,18 @@ def test_a_level_speaks_of_every_entity_once(reader: Reader, level: int) -> None
     assert sorted(members) == list(range(len(ENTITIES)))
 
 
+def test_the_nearest_reports_are_selected_for_the_price_of_an_embedding(rag: GraphRAG) -> None:
+    question = "Who commanded the Niagara?"
+    nearest = rag.global_(question, dynamic="vector", nearest_reports=2)
+    read = set(nearest.context["reports"]["human_readable_id"])
+    assert len(read) == 2
+    assert 3 in read  # the community of the Niagara and of its captain
+    assert "rating" not in nearest.usage
+    everything = rag.global_(question, dynamic="vector", nearest_reports=100)
+    assert set(everything.context["reports"]["human_readable_id"]) == {0, 1, 2, 3, 4}
+    assert {"occurrence_weight", "rank"} <= set(nearest.context["reports"].columns)
+
+
 def test_a_level_below_the_deepest_is_the_deepest(reader: Reader) -> None:
     assert level_reports(reader, 7).equals(level_reports(reader, 1))
 

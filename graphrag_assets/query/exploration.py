@@ -38,6 +38,11 @@ class Tested:
     sentences: Sentences | None
 
 
+def in_batches(units: Sequence[int], size: int) -> list[list[int]]:
+    """The units in batches of `size`, the last one shorter."""
+    return [list(units[start : start + size]) for start in range(0, len(units), size)]
+
+
 class Exploration:
     """The state of an exploration: `due` are the batches to test next, `record` takes their verdicts.
 
@@ -65,7 +70,7 @@ class Exploration:
         self._width, self._widest = 1, max(int(budget * _MOST_AT_ONCE / batch), 1)
         self._communities: dict[int, list[int]] | None = None
         self._current: int | None = None
-        self._pending: dict[int, tuple[int, int] | None] = {}  # units that are due: community and level
+        self._pending: dict[int, int | None] = {}  # units that are due, and the community that led to each
         self._empty = 0
         self._hits_before_pass = 0
         self._over = False
@@ -97,42 +102,38 @@ class Exploration:
                 self._descend(0)
         else:
             self._pending = self._of_communities(room)
-        units = list(self._pending)
-        return [units[start : start + self._batch] for start in range(0, len(units), self._batch)]
+        return in_batches(list(self._pending), self._batch)
 
-    def _of_communities(self, room: int) -> dict[int, tuple[int, int] | None]:
+    def _of_communities(self, room: int) -> dict[int, int | None]:
         """The next units of the first communities: half a batch of each, so that no community uses up the budget."""
         assert self._communities is not None
-        assert self._current is not None
-        share, chosen = max(self._batch // 2, 1), dict[int, tuple[int, int] | None]()
+        share, chosen = max(self._batch // 2, 1), dict[int, int | None]()
         for community in list(self._communities)[: self._deeper_after]:
             untested = [unit for unit in self._communities[community] if unit not in self.tests and unit not in chosen]
-            chosen |= dict.fromkeys(untested[:share], (community, self._current))
+            chosen |= dict.fromkeys(untested[:share], community)
         return dict(list(chosen.items())[:room])
 
     def enter(self, communities: Mapping[int, Sequence[int]]) -> None:
         """Explore these communities of the level, best first, each with its text units, best first."""
         self._current, self.level = self.level, None
-        self._communities = {c: [u for u in units if u not in self.tests] for c, units in communities.items()}
+        self._communities = {community: list(units) for community, units in communities.items()}
         self._close(())
 
     def record(self, verdicts: Mapping[int, Sentences | None]) -> None:
         """Continue with the verdicts on the units that were due."""
-        for unit, place in self._pending.items():
-            community, level = place or (None, None)
-            self.tests[unit] = Tested(unit, community, level, verdicts.get(unit))
+        for unit, community in self._pending.items():
+            self.tests[unit] = Tested(unit, community, self._current, verdicts.get(unit))
         if self._communities is None:
-            units = list(self._pending)
-            batches = [units[start : start + self._batch] for start in range(0, len(units), self._batch)]
+            batches = in_batches(list(self._pending), self._batch)
             if all(any(verdicts.get(unit) for unit in batch) for batch in batches):
                 self._width = min(2 * self._width, self._widest)
             else:
                 self._descend(0)
             return
         found: dict[int, bool] = {}
-        for unit, place in self._pending.items():
-            if place:
-                found[place[0]] = found.get(place[0], False) or bool(verdicts.get(unit))
+        for unit, community in self._pending.items():
+            assert community is not None
+            found[community] = found.get(community, False) or bool(verdicts.get(unit))
         for relevant in found.values():
             self._empty = 0 if relevant else self._empty + 1
         self._close([community for community, relevant in found.items() if not relevant])

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import Mapped, Passage
+from graphrag_assets.answering import Passage
 from graphrag_assets.embedded.conversation import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
@@ -89,15 +89,7 @@ async def answer(search: Search[GlobalSearchOptions]) -> Answer:
     """An answer about the whole: every report of a level is read, and the best points become the answer."""
     context = await build_context(search)
     batches = [section for section in context.sections if section.passages]
-    calls = [
-        (
-            f"part {number} of {len(batches)} of the reports",
-            search.map("map", search.text, batch.evidence, ranked=False),
-        )
-        for number, batch in enumerate(batches, 1)
-    ]
-    mapped = await search.gather("map", calls)
-    points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+    points = await search.map_parts(batches, "the reports", ranked=False)
     sections = context.sections
     direct = getattr(search.answerer, "min_direct_score", None)  # optional in custom answerers
     of_any_rank = search.options.min_community_rank <= 0

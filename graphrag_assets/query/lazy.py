@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import NO_ANSWER, Mapped, Passage, Rewritten
+from graphrag_assets.answering import NO_ANSWER, Passage, Rewritten
 from graphrag_assets.query.context import Context, Section, fill
 from graphrag_assets.query.exploration import (
     Exploration,
     Sentences,
     communities_of_level,
+    in_batches,
     n_levels,
     neighbors_of,
     tests_frame,
@@ -88,12 +89,7 @@ async def answer(search: Search[LazySearchOptions]) -> Answer:
     groups = [section for section in context.sections if section.passages]
     if not groups:
         return await _nothing_found(search, context)
-    calls = [
-        (f"group {number} of {len(groups)} of the relevant text units", search.map("map", search.text, group.evidence))
-        for number, group in enumerate(groups, 1)
-    ]
-    mapped = await search.gather("map", calls)
-    points = [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+    points = await search.map_parts(groups, "the relevant text units")
     return await search.reduce(points, search.options.max_reduce_tokens, context.sections)
 
 
@@ -142,7 +138,8 @@ def _concepts(search: Search[LazySearchOptions]) -> list[str]:
 async def _ranking(search: Search[LazySearchOptions], rewritten: Rewritten) -> list[int]:
     """Text units by the fused rankings of the question and of the questions that it was rewritten into."""
     questions = [search.question, *map(Question, rewritten.questions)]
-    await search.embed(*questions[1:]) if questions[1:] else None
+    if rewritten.questions:
+        await search.embed(*questions[1:])
     rankings = [
         (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
         for question in questions
@@ -161,7 +158,7 @@ async def _explore(search: Search[LazySearchOptions], question: str, ranking: Se
     if exploration.hits and exploration.neighbors_left > 0:
         near = await search.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
         units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
-        batches = [units[start : start + options.batch] for start in range(0, len(units), options.batch)]
+        batches = in_batches(units, options.batch)
         exploration.record_neighbors(await _verdicts(search, question, batches) if batches else {})
         await _play(search, exploration, question, ranking)
     return exploration
@@ -212,10 +209,7 @@ async def _verdicts(
 
 def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Section]:
     """The text units in sections within the token limit: those of a community and a document follow one another."""
-    rows = sources(search.reader, list(units), search.scope)
-    layout = SOURCES.with_dates(search.reader)
-    if rows.is_empty():
-        return [fill(layout, rows, search.room(search.options.max_context_tokens))]
+    layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
     of_unit = search.reader.rows(
         """
         SELECT text_unit, community FROM search.entity_text_units JOIN search.entity_communities USING (entity)
@@ -224,25 +218,28 @@ def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Sec
         """,
         {"units": list(units)},
     )
-    rows = rows.join(of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left")
-    first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
-    order = sorted(
-        range(rows.height),
-        key=lambda i: (first[rows["community"][i]], rows["document_id"][i] or "", rows["start_char"][i] or 0),
+    rows = sources(search.reader, list(units), search.scope).join(
+        of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
     )
-    rows = rows[order]
-    limit = search.room(search.options.max_context_tokens)
-    tokens = [
-        n + _ROW_TOKENS for n in count_tokens([f"{c or ''} {t}" for c, t in rows.select("context", "text").iter_rows()])
-    ]
-    parts, used = [[0]], tokens[0]
-    for place in range(1, rows.height):
-        if used + tokens[place] > limit - _ROW_TOKENS:
-            parts.append([])
-            used = 0
-        parts[-1].append(place)
-        used += tokens[place]
-    return [fill(layout, rows[part].drop("community"), limit) for part in parts]
+    first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
+    places = rows.select("community", "document_id", "start_char").rows()
+    order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
+    rows = rows[order].drop("community")
+    texts = [f"{context or ''} {text}" for context, text in rows.select("context", "text").iter_rows()]
+    parts = _packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
+    return [fill(layout, rows[part], limit) for part in parts]
 
 
 _ROW_TOKENS = 32  # at least those of a row's number and bars, and of the heading
+
+
+def _packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
+    """The places of the sizes in order, in parts within the limit or of one place; without any, an empty part."""
+    parts, used = list[list[int]]([[]]), 0
+    for place, size in enumerate(sizes):
+        if parts[-1] and used + size > limit:
+            parts.append([])
+            used = 0
+        parts[-1].append(place)
+        used += size
+    return parts

@@ -291,6 +291,15 @@ class Search(Generic[OptionsOf]):
         self.progress_notes.append(f"{len(points)} points from a part of the data")
         return mapped
 
+    async def map_parts(self, parts: Sequence[Section], what: str, ranked: bool = True) -> list[Point]:
+        """The points that parts of `what`, read concurrently, yield; see `map`. Raises as `gather` does."""
+        calls = [
+            (f"part {number} of {len(parts)} of {what}", self.map("map", self.text, part.evidence, ranked=ranked))
+            for number, part in enumerate(parts, 1)
+        ]
+        mapped = await self.gather("map", calls)
+        return [point for one in mapped if isinstance(one, Mapped) for point in one.points]
+
     async def gather(
         self, part: str, calls: Sequence[tuple[str, Coroutine[Any, Any, Result]]], all_may_fail: bool = False
     ) -> list[Result | Exception]:

@@ -70,7 +70,11 @@ async def ask(chat: Chat, request: ChatRequest, form: type[Form]) -> Form:
 
 def parsed_as(form: type[Form], completion: Completion) -> Form:
     """The answer of `completion`, whose request had `form` as its response model."""
-    answer = completion.parsed
+    return checked_as(form, completion.parsed)
+
+
+def checked_as(form: type[Form], answer: object) -> Form:
+    """The parsed answer to a request whose response model is `form`."""
     if not isinstance(answer, form):
         raise TypeError(f"The chat model gave {type(answer).__name__} where {form.__name__} was requested.")
     return answer

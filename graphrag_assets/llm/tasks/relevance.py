@@ -17,7 +17,7 @@ from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin, parsed_as, usage_of
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin, checked_as, parsed_as, usage_of
 from graphrag_assets.text import sentences
 
 TASK = "relevance_test"
@@ -91,7 +91,7 @@ def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tu
 
 def _split(passages: Sequence[Passage], found: Any) -> Mapping[int, str]:
     """The verdict on each passage, by place, as the answer to a request of its own."""
-    verdicts = _verdicts(_as_relevant_units(found), passages)
+    verdicts = _verdicts(checked_as(RelevantUnits, found), passages)
     return {
         place: json.dumps(
             {"units": [{"id": 1, "sentences": list(verdicts[place])}] if place in verdicts else []},
@@ -99,10 +99,3 @@ def _split(passages: Sequence[Passage], found: Any) -> Mapping[int, str]:
         )
         for place in range(len(passages))
     }
-
-
-def _as_relevant_units(found: Any) -> RelevantUnits:
-    """The answer, whose request had `RelevantUnits` as its response model."""
-    if not isinstance(found, RelevantUnits):
-        raise TypeError(f"The chat model gave {type(found).__name__} where RelevantUnits was requested.")
-    return found

@@ -17,7 +17,15 @@ from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.prompts import Prompts, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Text
-from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin, ask, max_prompt_tokens, prompt_tokens
+from graphrag_assets.llm.tasks.chat_protocol import (
+    NOWHERE,
+    Chat,
+    Origin,
+    ask,
+    checked_as,
+    max_prompt_tokens,
+    prompt_tokens,
+)
 from graphrag_assets.text import count_tokens, encode
 
 TASK = "summarize_descriptions"
@@ -164,12 +172,11 @@ def _split(titles: Sequence[str], found: Any) -> dict[int, str]:
 
     A number that occurs twice, is unknown, or has the title of another thing answers nothing.
     """
-    if not isinstance(found, Summaries):
-        raise TypeError(f"The chat model gave {type(found).__name__} where Summaries was requested.")
-    numbers = [one.number for one in found.summaries]
+    summaries = checked_as(Summaries, found).summaries
+    numbers = [one.number for one in summaries]
     return {
         one.number - 1: json.dumps({"description": one.description}, ensure_ascii=False)
-        for one in found.summaries
+        for one in summaries
         if numbers.count(one.number) == 1
         and 1 <= one.number <= len(titles)
         and _letters(one.title) in ("", _letters(titles[one.number - 1]))

@@ -31,7 +31,7 @@ async def answer(search: Search[Any]) -> Answer:
     method, default = METHODS[chosen.method], AskOptions()
     values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
     given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    own = search.defaults.get(method.name, {})
+    own = search.rag.defaults.get(method.name, {})
     search.method, search.options = method.name, method.options(**{**own, **chosen.options, **given})
     await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")

@@ -1,7 +1,6 @@
 """`GraphRAG`: answers questions from a publication."""
 
 import difflib
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,23 @@ import polars as pl
 
 from graphrag_assets.answering import Answerer
 from graphrag_assets.errors import QueryError, SettingsError
-from graphrag_assets.query import ask, basic, drift, global_search, lazy, local, passages, query_models
+from graphrag_assets.query import ask as ask_search
+from graphrag_assets.query import basic as basic_search
+from graphrag_assets.query import drift as drift_search
+from graphrag_assets.query import global_search, passages, query_models
+from graphrag_assets.query import lazy as lazy_search
+from graphrag_assets.query import local as local_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
-from graphrag_assets.query.method import AnswerMethod, AsyncAnswerMethod, AsyncMethod, Method
+from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.search import QuestionOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
 
-METHODS = tuple(ask.METHODS)
+METHODS = tuple(ask_search.METHODS)
 
 
 class GraphRAG:
@@ -41,18 +45,28 @@ class GraphRAG:
         global_: answers about the whole: themes, trends, summaries.
         drift: answers in steps: reports raise follow-up questions, local searches answer them.
         basic: answers from the most similar text units alone, without the graph.
+        lazy: answers from the text units that a budget of relevance tests finds.
         ask: answers by the method that suits the kind of the question.
         retrieve: the passages that match the question best, without an answer.
-        alocal, aglobal, adrift, abasic, aask, aretrieve: the same for asynchronous callers.
+        alocal, aglobal, adrift, abasic, alazy, aask, aretrieve: the same for asynchronous callers.
 
     Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
 
-    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_… and …_BASIC_OPTIONS have defaults for options.
+    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_…, …_BASIC_… and …_LAZY_OPTIONS have defaults for options.
 
     Raises:
         SettingsError: one of these is no option, or not allowed.
         StoreError: nothing is published there.
     """
+
+    local, alocal = answering("local", local_search.LocalSearchOptions, local_search.answer)
+    global_, aglobal = answering("global", global_search.GlobalSearchOptions, global_search.answer)
+    drift, adrift = answering("drift", drift_search.DriftSearchOptions, drift_search.answer)
+    basic, abasic = answering("basic", basic_search.BasicSearchOptions, basic_search.answer)
+    lazy, alazy = answering("lazy", lazy_search.LazySearchOptions, lazy_search.answer)
+    ask, aask = answering("ask", ask_search.AskOptions, ask_search.answer)
+    retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
+    aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)
 
     def __init__(
         self,
@@ -65,25 +79,7 @@ class GraphRAG:
         self.rater = (
             query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
         )
-        self._defaults = defaults = _checked_defaults()
-        self.local = AnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin, defaults["local"])
-        self.global_ = AnswerMethod(
-            "global", global_search.GlobalSearchOptions, global_search.answer, self._begin, defaults["global"]
-        )
-        self.drift = AnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
-        self.basic = AnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
-        self.lazy = AnswerMethod("lazy", lazy.LazySearchOptions, lazy.answer, self._begin, defaults["lazy"])
-        self.ask = AnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
-        self.alocal = AsyncAnswerMethod("local", local.LocalSearchOptions, local.answer, self._begin, defaults["local"])
-        self.aglobal = AsyncAnswerMethod(
-            "global", global_search.GlobalSearchOptions, global_search.answer, self._begin, defaults["global"]
-        )
-        self.adrift = AsyncAnswerMethod("drift", drift.DriftSearchOptions, drift.answer, self._begin, defaults["drift"])
-        self.abasic = AsyncAnswerMethod("basic", basic.BasicSearchOptions, basic.answer, self._begin, defaults["basic"])
-        self.alazy = AsyncAnswerMethod("lazy", lazy.LazySearchOptions, lazy.answer, self._begin, defaults["lazy"])
-        self.aask = AsyncAnswerMethod("ask", ask.AskOptions, ask.answer, self._begin)
-        self.retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
-        self.aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve, self._begin)
+        self.defaults = _checked_defaults()
         self.index.reader()
 
     def __enter__(self) -> "GraphRAG":
@@ -98,15 +94,18 @@ class GraphRAG:
 
     def search(self, method: str, question: str, **options: Any) -> Answer:
         """The answer by the method of that name: local, global, drift, basic, lazy or ask."""
-        return AnswerStream[Answer](self._named(method, question, options, False)).wait()
+        answer: Answer = self._named(method)(question, **options)
+        return answer
 
     async def asearch(self, method: str, question: str, **options: Any) -> Answer:
         """`search` for asynchronous callers."""
-        return await AsyncAnswerStream[Answer](self._named(method, question, options, False)).wait()
+        answer: Answer = await self._named(method, "a")(question, **options)
+        return answer
 
     def stream(self, method: str, question: str, **options: Any) -> AnswerStream[Answer]:
         """The answer in pieces by the method of that name: local, global, drift, basic, lazy or ask."""
-        return AnswerStream(self._named(method, question, options, True))
+        stream: AnswerStream[Answer] = self._named(method).stream(question, **options)
+        return stream
 
     def context(self, method: str, question: str, **options: Any) -> Context:
         """The context from which a method, any but ask, would answer; of DRIFT, its primer's reports.
@@ -156,35 +155,22 @@ class GraphRAG:
         )
         return "" if found.is_empty() else str(found.item())
 
-    def _begin(
-        self,
-        method: str,
-        steps: Callable[[Search[Any]], Awaitable[Any]],
-        question: Any,
-        options: QuestionOptions,
-        streaming: bool = False,
-    ) -> Search[Any]:
-        """A search, not yet running. Raises QueryError if the question is not allowed."""
-        models = self.answerer, self.rater
-        return Search(method, question, options, self.index, *models, steps, streaming, defaults=self._defaults)
+    def _named(self, name: str, prefix: str = "") -> Any:
+        """The method of that name: an AnswerMethod, with the prefix "a" an AsyncAnswerMethod."""
+        if name != "ask":
+            _method(name)
+        return getattr(self, "global_" if (name, prefix) == ("global", "") else prefix + name)
 
-    def _named(self, method: str, question: str, options: dict[str, Any], streaming: bool) -> Search[Any]:
-        if method == "ask":
-            return self._begin("ask", ask.answer, question, ask.AskOptions(**options), streaming)
-        chosen = _method(method)
-        given = self._defaults[method] | options
-        return self._begin(method, chosen.answer, question, chosen.options(**given), streaming)
-
-    def _context(self, method: str, question: str, options: dict[str, Any]) -> Search[Any]:
-        chosen = _method(method)
-        return self._begin(method, chosen.context, question, chosen.options(**self._defaults[method] | options))
+    def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
+        method = _method(name)
+        return Search(self, name, method.context, question, method.options(**self.defaults[name] | options))
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)
         suggestions = Suggestions(asked, count)
         # The newest question is searched for; the earlier ones are its history.
-        given = local.LocalSearchOptions(**{"history": before, **self._defaults["local"], **options})
-        return self._begin("local", suggestions.find, asked[-1] if asked else "?", given)
+        given = local_search.LocalSearchOptions(**{"history": before, **self.defaults["local"], **options})
+        return Search(self, "local", suggestions.find, asked[-1] if asked else "?", given)
 
 
 def _checked_defaults() -> dict[str, dict[str, Any]]:
@@ -192,7 +178,7 @@ def _checked_defaults() -> dict[str, dict[str, Any]]:
     found = query_models.default_options()
     for method, options in found.items():
         try:
-            ask.METHODS[method].options(**options)
+            ask_search.METHODS[method].options(**options)
         except QueryError as error:
             raise SettingsError(f"GRAPHRAG_{method.upper()}_OPTIONS: {error}") from None
     return found
@@ -203,4 +189,4 @@ def _method(name: str) -> SearchMethod[...]:
         meant = difflib.get_close_matches(name, METHODS, 1)
         hint = f" Did you mean {meant[0]!r}?" if meant else ""
         raise QueryError(f"Unknown search method {name!r}.{hint} The methods are: {', '.join(METHODS)}.")
-    return ask.METHODS[name]
+    return ask_search.METHODS[name]

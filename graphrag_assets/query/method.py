@@ -1,73 +1,76 @@
 """`rag.local` and the other methods: callables with the signature and the documentation of a search."""
 
+import copy
 import functools
 import inspect
 import textwrap
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, get_type_hints
 
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.search import Search
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 
+if TYPE_CHECKING:
+    from graphrag_assets.query.graphrag import GraphRAG
+
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
-
-
 Steps = Callable[[Search[Any]], Awaitable[Result]]
 
 
-class _Call(Generic[Options, Result]):
-    """Base of the synchronous and asynchronous methods: turns a call into a `Search`.
+class _Method(Generic[Options, Result]):
+    """Base of the synchronous and asynchronous methods: an attribute of `GraphRAG`.
 
     Args:
         name: of the search method.
         options: the dataclass whose fields are the keyword arguments.
         steps: the function of the search; its docstring is the documentation.
-        begin: `GraphRAG._begin`.
-        defaults: values of options that are not given, by name.
     """
 
     prefix = ""
+    _rag: "GraphRAG"
+    __signature__: inspect.Signature
 
-    def __init__(
-        self,
-        name: str,
-        options: Callable[Options, Any],
-        steps: Steps[Result],
-        begin: Callable[..., Search[Any]],
-        defaults: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._name, self._steps, self._begin = name, steps, begin
-        self._options: Callable[Options, Any] = functools.partial(options, **defaults or {})
+    def __init__(self, name: str, options: Callable[Options, Any], steps: Steps[Result]) -> None:
+        self._name, self._options, self._steps = name, options, steps
         self.__name__ = self.__qualname__ = self.prefix + name
-        self.__signature__ = _with_defaults(_signature(options), defaults or {})
-        self.__doc__ = (
-            f"{_usage(self.__name__, self.__signature__)}\n\n{inspect.getdoc(steps)}\n\n{_documentation(options)}"
-        )
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self._attribute = attribute
+
+    def __get__(self, rag: "GraphRAG | None", owner: type | None = None) -> Self:
+        """The method of `rag`: its settings' defaults are in the signature and in the documentation."""
+        if rag is None:
+            return self
+        bound, defaults = copy.copy(self), rag.defaults.get(self._name, {})
+        bound._rag, bound._options = rag, functools.partial(self._options, **defaults)
+        bound.__signature__ = signature = _with_defaults(_signature(self._options), defaults)
+        usage, search = _usage(self.__name__, signature), inspect.getdoc(self._steps)
+        bound.__doc__ = f"{usage}\n\n{search}\n\n{_documentation(self._options)}"
+        vars(rag)[self._attribute] = bound  # `rag` has its method from now on
+        return bound
 
     def __repr__(self) -> str:
         return f"{self.__name__}(question, *, …)"
 
 
-class Method(_Call[Options, Result]):
+class Method(_Method[Options, Result]):
     """A search for synchronous callers."""
 
     def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        return AnswerStream[Result](
-            self._begin(self._name, self._steps, question, self._options(*args, **options))
-        ).wait()
+        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options))
+        return AnswerStream[Result](search).wait()
 
 
-class AsyncMethod(_Call[Options, Result]):
+class AsyncMethod(_Method[Options, Result]):
     """A search for asynchronous callers; if the caller is canceled, so is the search."""
 
     prefix = "a"
 
     async def __call__(self, question: str, *args: Options.args, **options: Options.kwargs) -> Result:
-        return await AsyncAnswerStream[Result](
-            self._begin(self._name, self._steps, question, self._options(*args, **options))
-        ).wait()
+        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options))
+        return await AsyncAnswerStream[Result](search).wait()
 
 
 class AnswerMethod(Method[Options, Answer]):
@@ -75,7 +78,7 @@ class AnswerMethod(Method[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        return AnswerStream(self._begin(self._name, self._steps, question, self._options(*args, **options), True))
+        return AnswerStream(Search(self._rag, self._name, self._steps, question, self._options(*args, **options), True))
 
 
 class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
@@ -83,7 +86,15 @@ class AsyncAnswerMethod(AsyncMethod[Options, Answer]):
 
     def stream(self, question: str, *args: Options.args, **options: Options.kwargs) -> AsyncAnswerStream[Answer]:
         """The answer in pieces of text; after the last piece, `result` of the stream is the complete answer."""
-        return AsyncAnswerStream(self._begin(self._name, self._steps, question, self._options(*args, **options), True))
+        search = Search(self._rag, self._name, self._steps, question, self._options(*args, **options), True)
+        return AsyncAnswerStream(search)
+
+
+def answering(
+    name: str, options: Callable[Options, Any], steps: Steps[Answer]
+) -> tuple[AnswerMethod[Options], AsyncAnswerMethod[Options]]:
+    """A search that answers, for synchronous and for asynchronous callers."""
+    return AnswerMethod(name, options, steps), AsyncAnswerMethod(name, options, steps)
 
 
 @functools.cache

@@ -1,16 +1,16 @@
 """A search in progress: the question, its options, and its context and usage so far.
 
-The way of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` (streaming.py) starts
-`Search.run` on the models' event loop; it opens the publication and calls the steps, such as `local.answer`, which call
-`local.local_context` in a thread.
+The path of a question: `Method.__call__` (method.py) makes a `Search`; `AnswerStream.wait` reads its `__next__`
+(streaming.py), which starts `Search.run` on the models' event loop; that opens the publication and calls the steps,
+such as `local.answer`.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
 
 import polars as pl
 from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
@@ -49,7 +49,10 @@ from graphrag_assets.query.option_types import (
 )
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
-from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from graphrag_assets.store.publication_reader import Reader
+
+if TYPE_CHECKING:
+    from graphrag_assets.query.graphrag import GraphRAG
 
 Event = tuple[str, Any]
 """Name and value of an event."""
@@ -118,16 +121,17 @@ OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
 
 @dataclass
 class Search(Generic[OptionsOf]):
-    """One question to one publication; `answerer` answers it, `rater` rates reports for it.
+    """One question to one publication.
 
     SQL runs in threads, so that the event loop stays free; calls to a model are awaited.
 
     Attributes:
+        rag: has the index and the models.
         method: local, global, drift, basic, lazy, ask or retrieve.
-        text: the original question.
         steps: what `run` does once the publication is open, such as `local.answer`.
+        text: the original question.
         streaming: whether the answer is requested from the model in pieces.
-        defaults: options of the settings by method, for the method that `ask` chooses.
+        answerer: writes the answer; rater: rates reports for it.
         events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
         question: what retrieval looks for: the text and the earlier questions of the conversation.
         scope: the rows that the filter allows.
@@ -140,15 +144,14 @@ class Search(Generic[OptionsOf]):
         progress_notes: what was done so far, for the message of a timeout.
     """
 
+    rag: "GraphRAG"
     method: str
+    steps: "Callable[[Search[Any]], Awaitable[Any]]"
     text: str
     options: OptionsOf
-    index: CurrentPublication
-    answerer: Answerer
-    rater: Answerer
-    steps: "Callable[[Search[Any]], Awaitable[Any]]"
     streaming: bool = False
-    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    answerer: Answerer = field(init=False)
+    rater: Answerer = field(init=False)
     reader: Reader = field(init=False)
     scope: Scope = EVERYTHING
     history: Section | None = None
@@ -165,6 +168,7 @@ class Search(Generic[OptionsOf]):
 
     def __post_init__(self) -> None:
         Question(self.text)  # refuses an empty question, even with a history
+        self.answerer, self.rater = self.rag.answerer, self.rag.rater
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
         self.question = Question("\n".join([self.text, *(turn.content for turn in earlier)]))
@@ -180,7 +184,7 @@ class Search(Generic[OptionsOf]):
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
-                self.reader = await asyncio.to_thread(self.index.reader)  # the newest publication
+                self.reader = await asyncio.to_thread(self.rag.index.reader)  # the newest publication
                 await asyncio.to_thread(self.reader.check_version)
                 await asyncio.to_thread(self.prepare)
                 result = await self.steps(self)

@@ -25,7 +25,7 @@ class _Stream(Generic[Result]):
 
     def __init__(self, search: Search[Any]) -> None:
         self._search = search
-        self._is_running = False
+        self._run: Future[None] | None = None
         self._end: Event | None = None
 
     @property
@@ -44,12 +44,6 @@ class _Stream(Generic[Result]):
             raise QueryError("The search was ended before its answer was complete.")
         return value
 
-    def _next_event(self) -> "Future[Event]":
-        if not self._is_running:
-            self._is_running = True
-            submit(self._search.run())
-        return submit(self._search.events.get())
-
     def _piece(self, event: Event) -> str | None:
         """The text of an `on_token` event. Calls the function for the event; keeps the last event.
 
@@ -67,7 +61,7 @@ class _Stream(Generic[Result]):
 
     def _stop(self) -> "Future[None] | None":
         """Cancel the search if it is running; the future is done when it has ended."""
-        must_cancel = self._is_running and self._end is None
+        must_cancel = self._run is not None and self._end is None
         self._end = self._end or (_CLOSED, None)
         # Submitted after `run`, so `run` has started by then.
         return submit(self._search.cancel()) if must_cancel else None
@@ -91,7 +85,8 @@ class AnswerStream(_Stream[Result]):
             raise QueryError("A search inside a search would deadlock: use the asynchronous method, such as `alocal`.")
         try:
             while self._end is None:
-                if piece := self._piece(self._next_event().result()):
+                self._run = self._run or submit(self._search.run())
+                if piece := self._piece(submit(self._search.events.get()).result()):
                     return piece
         except BaseException:  # also if the caller is interrupted, or a callback fails
             self.close()
@@ -125,7 +120,8 @@ class AsyncAnswerStream(_Stream[Result]):
     async def __anext__(self) -> str:
         try:
             while self._end is None:
-                if piece := self._piece(await asyncio.wrap_future(self._next_event())):
+                self._run = self._run or submit(self._search.run())
+                if piece := self._piece(await asyncio.wrap_future(submit(self._search.events.get()))):
                     return piece
         except BaseException:
             await self.aclose()

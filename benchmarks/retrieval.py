@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from graphrag_assets.answering import Passage, Relevance
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.embedded import EmbeddedAnswerer
 
 # Milliseconds at the median, by number of entities, unless the row says otherwise.
 TARGETS: dict[str, dict[int, float]] = {

@@ -15,8 +15,8 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.embedded.stop_words import STOP_WORDS
+from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL
+from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.store.publication_content import create_tables
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.text import count_tokens
@@ -44,7 +44,7 @@ def write_index(path: Path, entities: int) -> None:
     with duckdb.connect(config={"memory_limit": "6GB", "temp_directory": f"{path}.spill"}) as connection:
         connection.execute(f"ATTACH '{path}' AS published (STORAGE_VERSION 'v1.5.0', ROW_GROUP_SIZE 16384)")
         connection.execute("USE published")
-        create_tables(connection, hashed_embeddings.DIMENSIONS)
+        create_tables(connection, DIMENSIONS)
         units = max(entities // 3, 1)
         _insert(connection, "entity_texts", _entity_texts(words, entities), temporary=True)
         _insert(connection, "unit_texts", _texts(words, 2, units, 300, 700), temporary=True)
@@ -112,18 +112,18 @@ def _entity_texts(words: pl.Series, count: int) -> Iterator[pl.DataFrame]:
 
 def _vectors(kind: str, count: int) -> Iterator[pl.DataFrame]:
     """Unit vectors in clusters around a common mean."""
-    centres = np.random.default_rng(5).normal(size=(500, hashed_embeddings.DIMENSIONS)).astype(np.float32)
+    centres = np.random.default_rng(5).normal(size=(500, DIMENSIONS)).astype(np.float32)
     for start in range(0, count, _ROWS_AT_ONCE):
         random = np.random.default_rng([6, start])
         n = min(_ROWS_AT_ONCE, count - start)
         vectors = centres[random.integers(len(centres), size=n)] + 0.5
-        vectors += random.standard_normal((n, hashed_embeddings.DIMENSIONS), np.float32)
+        vectors += random.standard_normal((n, DIMENSIONS), np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         yield pl.DataFrame(
             {
                 "kind": [kind] * n,
                 "number": np.arange(start, start + n, dtype=np.int32),
-                "model": [hashed_embeddings.MODEL] * n,
+                "model": [EMBEDDING_MODEL] * n,
                 "vector": vectors,
             }
         )

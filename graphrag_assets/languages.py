@@ -5,12 +5,12 @@ stop words.
 """
 
 import functools
+from collections import Counter
+from collections.abc import Iterable
 
 import Stemmer
 import stop_words as stop_word_lists
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-from graphrag_assets.embedded.stop_words import STOP_WORDS
 
 UNKNOWN = "und"
 
@@ -38,6 +38,28 @@ ENDINGS = {
     "sv": "a ar arna e en er et na n s ade ande ning ningar",
 }
 """Common endings of words: with them the rules that a corpus shows too rarely are learned from the stemmer."""
+
+CASELESS = {
+    "ar": "Arabic", "fa": "Persian", "he": "Hebrew", "hi": "Hindi", "ja": "Japanese", "ko": "Korean", "ne": "Nepali",
+    "ta": "Tamil", "th": "Thai", "zh": "Chinese",
+}  # fmt: skip
+"""Languages without capital letters, in which the embedded default finds no names."""
+_ENGLISH = """
+a about above across after again against all almost along already also although always am among an and another any
+anybody anyone anything are around as at away back be because been before behind being below beside between both
+but by can cannot could d did do does doing done down during each either else ever every everybody everyone
+everything few for from further get gets give given go goes had has have having he hence her here hers herself him
+himself his how however i if in indeed instead into is it its itself just ll m many me might mine more most much
+must my myself near neither never nevertheless no nobody none nor not nothing now of off often on once one only
+onto or other others otherwise our ours ourselves out over own per perhaps quite rather re s same she should since
+so some somebody someone something sometimes still such t than that the their theirs them themselves then there
+therefore these they this those though through throughout thus to together too toward towards under until up upon
+us ve very via was we well were what whatever when whence whenever where whereas whereby wherein wherever whether
+which while whither who whoever whole whom whose why will with within without would yet you your yours yourself
+yourselves
+"""
+STOP_WORDS = frozenset(_ENGLISH.split())
+"""English function words, which have little weight in embeddings, search and answers."""
 
 
 def language_of(text: str) -> str:
@@ -86,3 +108,19 @@ def stems(words: list[str], language: str) -> list[str]:
     # A stemmer of its own for each call: two threads must not share one. Distinct words need no cache.
     found: list[str] = Stemmer.Stemmer(language, 0).stemWords(words)
     return found
+
+
+def without_names(languages: Iterable[str | None]) -> str:
+    """A warning about documents in languages without capitals; empty if there are none.
+
+    `languages` are ISO 639-1 codes, one per document.
+
+    >>> without_names(["zh", "en", "zh", None])
+    '2 documents in Chinese: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md'
+    """
+    counts = Counter(language for language in languages if language in CASELESS)
+    if not counts:
+        return ""
+    found = ((n, CASELESS[str(language)]) for language, n in sorted(counts.items()))
+    listed = ", ".join(f"{n} document{'s' if n > 1 else ''} in {language}" for n, language in found)
+    return f"{listed}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"

@@ -10,6 +10,7 @@ from graphrag_assets.llm.concurrent_calls import _next_of
 from graphrag_assets.llm.usage import Usage, UsageMeter
 from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
+from graphrag_assets.settings import Settings
 
 
 def test_line_shows_done_total_rate_tokens_cost_and_remaining_time():
@@ -72,5 +73,5 @@ def test_lines_come_while_one_call_takes_long(monkeypatch, caplog):
 def test_embedded_default_reports_its_progress(monkeypatch, caplog):
     monkeypatch.setattr("graphrag_assets.progress.SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO):
-        list(embedded_models().extract([TextUnit("u1", "Ada Bell met Ben Roe."), TextUnit("u2", "Nothing.")]))
+        list(embedded_models(Settings()).extract([TextUnit("u1", "Ada Bell met Ben Roe."), TextUnit("u2", "Nothing.")]))
     assert "2 of 2 text units" in caplog.text

@@ -16,12 +16,12 @@ from graphrag_assets.cli.status import print_rows
 from graphrag_assets.cli.tables import print_table
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
+from graphrag_assets.languages import without_names
 from graphrag_assets.store.batches import languages_extracted_by
 from graphrag_assets.store.imports import unfinished
 from graphrag_assets.store.publications import state_in_words

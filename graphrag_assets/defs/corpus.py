@@ -30,10 +30,10 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.embedded import EXTRACTOR
-from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import index_batch as stage
 from graphrag_assets.indexing.staged_batches import commit_staged, stage_batch
+from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.unit_contexts import STAGE
 from graphrag_assets.records import LOSS_STAGES, UNLISTED_TYPES
 from graphrag_assets.store import schema

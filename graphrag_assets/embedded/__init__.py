@@ -1,6 +1,64 @@
-"""The embedded default: real methods that need no key, no network and no downloaded model."""
+"""The embedded default: extracts, reports, answers and embeds with no key, no network and no downloaded model.
+
+Other folders import from here only. A part is loaded when it is first used, because some compile many patterns.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+    from graphrag_assets.embedded.centrality import summarize
+    from graphrag_assets.embedded.conversation import rate
+    from graphrag_assets.embedded.extractor import extract_unit
+    from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
+    from graphrag_assets.embedded.indexing import embedded_models
+    from graphrag_assets.embedded.questions import Asked
+    from graphrag_assets.embedded.reporter import write_reports
+    from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index, read_export
+
+__all__ = [
+    "DIMENSIONS",
+    "EMBEDDING_MODEL",
+    "EXTRACTOR",
+    "REPORTER",
+    "Asked",
+    "EmbeddedAnswerer",
+    "embed",
+    "embedded_models",
+    "encoder_of",
+    "encoder_of_index",
+    "extract_unit",
+    "rate",
+    "read_export",
+    "summarize",
+    "write_reports",
+]
 
 EXTRACTOR = "embedded/nlp-2"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 REPORTER = "embedded/extractive-2"
+EMBEDDING_MODEL = "embedded/hashed-ngrams-512-v2"
+
+_MODULES = {
+    "EmbeddedAnswerer": "answerer",
+    "summarize": "centrality",
+    "rate": "conversation",
+    "extract_unit": "extractor",
+    "DIMENSIONS": "hashed_embeddings",
+    "embed": "hashed_embeddings",
+    "embedded_models": "indexing",
+    "Asked": "questions",
+    "write_reports": "reporter",
+    "encoder_of": "semantic",
+    "encoder_of_index": "semantic",
+    "read_export": "semantic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module of a part (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -33,9 +33,9 @@ from graphrag_assets.answering import (
     Rewritten,
     Usage,
 )
-from graphrag_assets.embedded import hashed_embeddings
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
+from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
@@ -324,7 +324,7 @@ def _choose(
     own = [asked.words(candidate.text) for candidate in pool]
     has = asked.occurrences(own)
     headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
-    vectors = hashed_embeddings.embed([asked.text, *(candidate.text for candidate in pool)])
+    vectors = embed([asked.text, *(candidate.text for candidate in pool)])
     if asked.subject:
         defining = _defining(spelled(asked.subject, [c.text for c in pool]), pool, vectors, understood)
         if defining:

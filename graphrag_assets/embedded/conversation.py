@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from graphrag_assets.answering import Passage, Usage
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
 
 # A report's rating: it has all terms of the question, or it is as similar as can be.
@@ -38,7 +38,7 @@ def rate(question: str, report: str) -> tuple[float, Usage]:
     rating = 3.0
     if asked.terms:
         covered = float(asked.occurrences([asked.words(report)]).mean())
-        vectors = hashed_embeddings.embed([question, report])
+        vectors = embed([question, report])
         rating = 5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * max(float(vectors[0] @ vectors[1]), 0.0), 1.0)
     return round(rating, 2), Usage(seconds=time.perf_counter() - started)
 

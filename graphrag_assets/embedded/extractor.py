@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.anaphora import begins_with_anaphor, self_contained, shortened
-from graphrag_assets.embedded.caseless import CASELESS
 from graphrag_assets.embedded.claim_sentences import claims_in
 from graphrag_assets.embedded.concepts import concepts_in, phrase_counts
 from graphrag_assets.embedded.defining_sentences import DEFINES
@@ -23,7 +22,7 @@ from graphrag_assets.embedded.foreign_names import names_by_sentence
 from graphrag_assets.embedded.names import Mention, attest, decided_kinds, names_in, title_names
 from graphrag_assets.embedded.relations import predicate
 from graphrag_assets.embedded.tagging import TaggedSentence, singular, tagged_sentences, word_list
-from graphrag_assets.languages import UNKNOWN
+from graphrag_assets.languages import CASELESS, UNKNOWN
 from graphrag_assets.records import ClaimRecord, EntityRecord, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 

@@ -13,10 +13,9 @@ import mmh3
 import numpy as np
 import polars as pl
 
-from graphrag_assets.embedded.stop_words import STOP_WORDS
+from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.text import terms
 
-MODEL = "embedded/hashed-ngrams-512-v2"
 DIMENSIONS = 512
 _SCALE = 256  # weights are rounded to 1/256
 _STOP_WEIGHT = 0.05

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from graphrag_assets.embedded import EXTRACTOR, REPORTER
+from graphrag_assets.embedded import EMBEDDING_MODEL, EXTRACTOR, REPORTER
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.embedded.hashed_embeddings import MODEL, embed
+from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.reporter import write_reports
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.progress import Progress
@@ -16,18 +16,19 @@ from graphrag_assets.records import TextUnit
 from graphrag_assets.settings import Settings
 
 
-def embedded_models(claims: bool = True) -> IndexingModels:
-    """The models of the embedded default, with or without claims."""
-    extractor = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
-    return IndexingModels(extractor, partial(_extract, claims), summarize, REPORTER, write_reports, MODEL, embed)
+def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels:
+    """The models of the embedded default; vectors by the ONNX model of the settings, if they name one.
 
-
-def with_local_embeddings(models: IndexingModels, settings: Settings, dry_run: bool = False) -> IndexingModels:
-    """`models` with vectors by the ONNX model of the settings, if they name one; zeros in a dry run.
+    `dry_run`: an ONNX model is not loaded, and its vectors are zero.
 
     Raises:
-        SettingsError: a file of the model is missing or damaged.
+        SettingsError: a file of the ONNX model is missing or damaged.
     """
+    claims = settings.choices.claims != "off"
+    extractor = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
+    models = IndexingModels(
+        extractor, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
+    )
     if not settings.embeds_locally:
         return models
     from graphrag_assets.embedded import semantic

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from graphrag_assets.conversion.process import ConversionProcess
-from graphrag_assets.embedded.caseless import without_names
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -13,6 +12,7 @@ from graphrag_assets.indexing.index_batch import conversion_limits, index_batch,
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.languages import without_names
 from graphrag_assets.pipeline.loading import load_documents
 from graphrag_assets.store.drafts import draft_folder
 

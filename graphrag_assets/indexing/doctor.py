@@ -68,11 +68,11 @@ def check_models(settings: Settings) -> Iterator[CheckedModel]:
 
 
 def _check_local_embeddings(settings: Settings) -> CheckedModel:
-    from graphrag_assets.embedded import semantic
+    from graphrag_assets.embedded import encoder_of
 
     began = time.monotonic()
     try:
-        (vector,) = semantic.encoder_of(settings.embedding_model).embed_passages(["ready"])
+        (vector,) = encoder_of(settings.embedding_model).embed_passages(["ready"])
     except GraphRAGError as problem:
         return CheckedModel("embeddings", settings.embedding_model, "", str(problem))
     finding, seconds = f"{len(vector)} dimensions", time.monotonic() - began

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.settings import Settings
 
@@ -30,7 +30,7 @@ def models_for(
         from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
 
         prompts_of(settings)
-    models = with_local_embeddings(embedded_models(settings.choices.claims != "off"), settings)
+    models = embedded_models(settings)
     if settings.calls_models:
         from graphrag_assets.llm.backend import with_models  # imports litellm
 

@@ -18,9 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_assets.embedded import REPORTER
-from graphrag_assets.embedded.indexing import embedded_models
-from graphrag_assets.embedded.reporter import write_reports
+from graphrag_assets.embedded import REPORTER, summarize, write_reports
 from graphrag_assets.errors import CheckError, GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.communities import update_communities
@@ -161,12 +159,11 @@ def without_calls(models: IndexingModels) -> IndexingModels:
 
     Reports written by the embedded default are marked, so that a language model rewrites them in the next run.
     """
-    embedded = embedded_models()
 
     def stand_in(materials: Sequence[ReportMaterial]) -> list[ReportRecord]:
         return [replace(record, writer=REPORTER) for record in write_reports(materials)]
 
-    return replace(models, summarize=embedded.summarize, summarizer=STAND_IN, write_reports=stand_in)
+    return replace(models, summarize=summarize, summarizer=STAND_IN, write_reports=stand_in)
 
 
 def _check_something_left(path: Path, source: Source, facts: Facts) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 from dotenv import load_dotenv
 
-from graphrag_assets.embedded.indexing import embedded_models, with_local_embeddings
+from graphrag_assets.embedded import embedded_models
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
 from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.chat_client import ChatModel
@@ -99,7 +99,7 @@ def without_sending(
         chats: answer in place of the chat models.
         count: called with the texts that would be embedded; their vectors are zero.
     """
-    models = with_local_embeddings(embedded_models(settings.choices.claims != "off"), settings, dry_run=True)
+    models = embedded_models(settings, dry_run=True)
     if settings.asks_chat_model:
         models = with_tasks(models, settings, prompts_of(settings), chats, batch)
     if settings.embeds_remotely:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from graphrag_assets.embedded.extractor import extract_unit
+from graphrag_assets.embedded import extract_unit
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending

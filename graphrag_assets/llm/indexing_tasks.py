@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
-from graphrag_assets.embedded.centrality import summarize as most_central
-from graphrag_assets.embedded.reporter import write_reports as embedded_reports
+from graphrag_assets.embedded import summarize as most_central
+from graphrag_assets.embedded import write_reports as embedded_reports
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.concurrent_calls import run_concurrently
@@ -276,6 +276,6 @@ class IndexingTasks:
 
 async def _embedded(unit: TextUnit) -> UnitExtraction:
     """The embedded default's extraction, in a thread so that replies of models are received meanwhile."""
-    from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
+    from graphrag_assets.embedded import extract_unit  # compiles its patterns on import
 
     return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language)

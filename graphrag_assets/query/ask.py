@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.answering import Choice
-from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.embedded import Asked
 from graphrag_assets.query import basic, drift, global_search, lazy, local
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Answer, Chosen, Failure

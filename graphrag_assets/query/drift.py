@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Mapped, Point
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import embed
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import report_rows, reports_to_level
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -276,7 +276,7 @@ def next_questions(question: str, steps: Sequence[Step], depth: int, options: Dr
 
 def _distinct(raised: Sequence[Raised], asked: Sequence[str], room: int) -> list[Raised]:
     """The first `room` questions that are near-duplicates neither of earlier questions nor of each other."""
-    vectors = hashed_embeddings.embed([*asked, *(question for question, _ in raised)])
+    vectors = embed([*asked, *(question for question, _ in raised)])
     known = list(range(len(asked)))
     chosen: list[Raised] = []
     for place, pair in enumerate(raised, len(asked)):

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
-from graphrag_assets.embedded.conversation import rate
+from graphrag_assets.embedded import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
 from graphrag_assets.query.dynamic import Descent, DynamicOptions

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from graphrag_assets import embedded
 from graphrag_assets.answering import Answerer, Usage
-from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 
 
@@ -24,7 +23,7 @@ def answerer(chat_model: str | None = None) -> Answerer:
     if chat_model:
         settings = settings.model_copy(update={"query_model": chat_model})
     if not settings.model_of("query"):
-        return EmbeddedAnswerer()
+        return embedded.EmbeddedAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 
     return chat_answerer(settings)
@@ -71,13 +70,11 @@ def _in_process(index_model: str) -> Callable[[Sequence[str]], np.ndarray] | Non
     """The function that embeds without a provider; None for a provider's model."""
     from graphrag_assets.settings import ONNX, Settings
 
-    if index_model == hashed_embeddings.MODEL:
-        return hashed_embeddings.embed
+    if index_model == embedded.EMBEDDING_MODEL:
+        return embedded.embed
     if not index_model.startswith(ONNX):
         return None
-    from graphrag_assets.embedded import semantic
-
-    return lambda texts: semantic.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
+    return lambda texts: embedded.encoder_of_index(index_model, Settings.load().embedding_model).embed_questions(texts)
 
 
 def _check_comparable(index_model: str) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_assets.embedded import hashed_embeddings
-from graphrag_assets.embedded.stop_words import STOP_WORDS
+from graphrag_assets.embedded import EMBEDDING_MODEL
 from graphrag_assets.errors import QueryError
 from graphrag_assets.ids import number_of
+from graphrag_assets.languages import STOP_WORDS
 from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.query_models import embedder
@@ -180,7 +180,7 @@ def vector_weight(reader: Reader) -> float:
 
 def ranks_by_meaning(reader: Reader) -> bool:
     """Whether the index has vectors of an embedding model: similar without a common word, other than hashed n-grams."""
-    return reader.embedding is not None and reader.embedding[0] != hashed_embeddings.MODEL
+    return reader.embedding is not None and reader.embedding[0] != EMBEDDING_MODEL
 
 
 def word_scores(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> Scores:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_assets.embedded.caseless import CASELESS, without_names
 from graphrag_assets.embedded.extractor import extract_unit
+from graphrag_assets.languages import CASELESS, without_names
 from graphrag_assets.records import UnitExtraction
 
 GERMAN_NEWS = """Anna Vogel gründete 1987 in Potsdam die Bäckerei Hartmann. Sie hatte zuvor an der Universität Heidelberg

@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
@@ -258,20 +258,20 @@ def _embeddings(rows: dict[str, list[dict[str, Any]]], model: str) -> pl.DataFra
                 "kind": kind,
                 "number": range(len(found)),
                 "model": model,
-                "vector": hashed_embeddings.embed(found).tolist(),
+                "vector": embed(found).tolist(),
             }
         )
         for kind, found in texts.items()
     )
 
 
-def write_index(path: Path, model: str = hashed_embeddings.MODEL, number: int = 1, empty: str | None = None) -> Path:
+def write_index(path: Path, model: str = EMBEDDING_MODEL, number: int = 1, empty: str | None = None) -> Path:
     """A published file with the rows above, as publication `number`; `empty` is a table without rows."""
     rows = {table: [] if table == empty else of_table for table, of_table in _rows().items()}
     rows["publication"][0]["number"] = number
     with duckdb.connect(str(path), config=CONNECTION_CONFIG) as connection:
         for table in PUBLISHED:
-            connection.execute(table.ddl().replace("{dimensions}", str(hashed_embeddings.DIMENSIONS)))
+            connection.execute(table.ddl().replace("{dimensions}", str(DIMENSIONS)))
         for table in (table for table in PUBLISHED if rows.get(table.name)):
             frame = pl.DataFrame(rows[table.name], infer_schema_length=None)  # noqa: F841 (DuckDB reads it by name)
             connection.execute(f"INSERT INTO {table.sql_name} BY NAME FROM frame")

@@ -16,7 +16,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.errors import QueryError
 from graphrag_assets.pipeline.merging import merge
 from graphrag_assets.query import GraphRAG
@@ -197,8 +197,8 @@ def write(folder: Path, documents: list[str]) -> Path:
             {
                 "kind": kind,
                 "id": list(texts),
-                "model": hashed_embeddings.MODEL,
-                "vector": hashed_embeddings.embed(list(texts.values())).tolist(),
+                "model": EMBEDDING_MODEL,
+                "vector": embed(list(texts.values())).tolist(),
             }
         )
         for kind, texts in embedded.items()
@@ -290,9 +290,7 @@ def test_words_of_other_documents_do_not_even_rank(whole: Reader) -> None:
     unknown = Question("quagga")
     for word in ("zanzibar", "bribe", "spy", "criminal"):
         asked = Question(word)
-        asked.remember(
-            hashed_embeddings.MODEL, unknown.vector(hashed_embeddings.MODEL)
-        )  # that a word is near another is no secret
+        asked.remember(EMBEDDING_MODEL, unknown.vector(EMBEDDING_MODEL))  # that a word is near another is no secret
         for kind in ("text_unit", "entity", "community_report"):
             assert word_scores(whole, kind, asked, 10, scope) == {}
         assert entities_for(whole, asked, 4, scope) == entities_for(whole, unknown, 4, scope)

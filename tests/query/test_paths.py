@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.query import paths as module
 from graphrag_assets.query.fetch import relationships_around
 from graphrag_assets.query.filters import Filter, scope_of
@@ -18,8 +18,8 @@ QUESTION = Question("Who bought the largest ship?")
 
 def all_paths(start: list[int], hops: int) -> dict[int, tuple[float, int]]:
     """By trying all paths: the relationships with the score of the best path that first meets them, and its hop."""
-    vectors = hashed_embeddings.embed([f"{title}:{text}" for title, text in ENTITIES])
-    near = np.maximum(vectors @ QUESTION.vector(hashed_embeddings.MODEL), 0)
+    vectors = embed([f"{title}:{text}" for title, text in ENTITIES])
+    near = np.maximum(vectors @ QUESTION.vector(EMBEDDING_MODEL), 0)
     heaviest = {e: max((w for s, t, w, _ in RELATIONSHIPS if e in (s, t)), default=1) for e in range(len(ENTITIES))}
     scores = dict.fromkeys(start, 1.0)
     found: dict[int, tuple[float, int]] = {}

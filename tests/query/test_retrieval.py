@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import EMBEDDING_MODEL, embed
 from graphrag_assets.errors import QueryError
 from graphrag_assets.languages import stem, stop_words
 from graphrag_assets.query.entities import entities_for, named_entities
@@ -142,7 +142,7 @@ def test_another_text_than_the_question_can_be_embedded(reader: Reader) -> None:
     assert asked.embedded_text == TEXT_UNITS[5][1]
     assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [5]
     assert ranked_by(word_scores, reader, "text_unit", asked, 1) == []
-    asked.remember(hashed_embeddings.MODEL, Question(TEXT_UNITS[0][1]).vector(hashed_embeddings.MODEL))
+    asked.remember(EMBEDDING_MODEL, Question(TEXT_UNITS[0][1]).vector(EMBEDDING_MODEL))
     assert ranked_by(vector_scores, reader, "text_unit", asked, 1) == [0]
 
 
@@ -153,8 +153,8 @@ def test_weights_count_in_the_fusion() -> None:
 
 def test_vectors_rank_by_exact_cosine(reader: Reader) -> None:
     question = Question("What did the oil of the lamps cost?")
-    matrix = hashed_embeddings.embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
-    expected = np.argsort(-(matrix @ question.vector(hashed_embeddings.MODEL)), kind="stable").tolist()
+    matrix = embed([f"Document {document}\n{text}" for document, text, _ in TEXT_UNITS])
+    expected = np.argsort(-(matrix @ question.vector(EMBEDDING_MODEL)), kind="stable").tolist()
     assert ranked_by(vector_scores, reader, "text_unit", question, 10) == expected
     assert expected[0] == 5
 
@@ -178,7 +178,7 @@ def test_vectors_in_memory_and_in_the_file_rank_alike(
 
 def test_a_model_that_gives_vectors_of_another_length_is_refused(reader: Reader) -> None:
     question = Question("the oil of the lamps")
-    question.remember(hashed_embeddings.MODEL, np.ones(3, np.float32))
+    question.remember(EMBEDDING_MODEL, np.ones(3, np.float32))
     with pytest.raises(QueryError, match=r"vectors of 512 numbers, and \S+ now gives 3"):
         ranked_by(vector_scores, reader, "entity", question, 3)
 

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_assets.embedded import hashed_embeddings
+from graphrag_assets.embedded import embed
 from graphrag_assets.store import binary_quantization as module
 from graphrag_assets.store.binary_quantization import binary_codes, write_binary_codes
 
@@ -53,7 +53,7 @@ def test_ten_nearest_of_clustered_vectors_are_found(dimensions: int) -> None:
 
 @pytest.mark.extended
 def test_ten_nearest_of_embedded_texts_are_found() -> None:
-    vectors = hashed_embeddings.embed(texts(5_000))
+    vectors = embed(texts(5_000))
     assert recall_at_10(vectors, vectors[::100]) >= 0.99
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from graphrag_assets.embedded.centrality import summarize
+from graphrag_assets.embedded import summarize
 from graphrag_assets.query.filters.scope import Scope
 from graphrag_assets.store.publication_reader import Reader
 

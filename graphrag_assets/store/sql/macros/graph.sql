@@ -42,12 +42,12 @@ COMMENT ON MACRO TABLE neighbors IS
 CREATE OR REPLACE MACRO neighbours(title, hops := 1) AS TABLE FROM neighbors(title, hops);
 COMMENT ON MACRO TABLE neighbours IS 'British spelling of neighbors.';
 
-CREATE OR REPLACE MACRO longer_way(way, node, relationship, weight) AS {
+CREATE OR REPLACE MACRO search.longer_way(way, node, relationship, weight) AS {
     'nodes': list_append(way.nodes, node),
     'relationships': list_append(way.relationships, relationship),
     'weight': way.weight + weight
 };
-COMMENT ON MACRO longer_way IS 'Helper of path_between: the way with one step more.';
+COMMENT ON MACRO search.longer_way IS 'Helper of path_between: the way with one step more.';
 
 -- From both ends in turn, until they meet: f1, g1, f2, … are the entities n hops from a and from b, each with the
 -- heaviest of the shortest ways to it. The search stops where they meet.
@@ -62,21 +62,21 @@ WITH f0 AS MATERIALIZED (
 ), m0 AS MATERIALIZED (
     SELECT f.way AS there, g.way AS back FROM f0 f JOIN g0 g ON g.entity = f.entity
 ), f1 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN f0 f ON f.entity = e.entity WHERE NOT EXISTS (FROM m0) GROUP BY e.neighbor
 ), m1 AS MATERIALIZED (
     FROM m0 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g0 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g1 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN g0 g ON g.entity = e.entity WHERE max_hops >= 2 AND NOT EXISTS (FROM m1) GROUP BY e.neighbor
 ), m2 AS MATERIALIZED (
     FROM m1 UNION ALL (SELECT f.way, g.way FROM f1 f JOIN g1 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), f2 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN f1 f ON f.entity = e.entity WHERE max_hops >= 3 AND NOT EXISTS (FROM m2)
      AND e.neighbor NOT IN (SELECT o.entity FROM f0 o UNION ALL SELECT o.entity FROM f1 o) GROUP BY e.neighbor
@@ -84,7 +84,7 @@ WITH f0 AS MATERIALIZED (
     FROM m2 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g1 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g2 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN g1 g ON g.entity = e.entity WHERE max_hops >= 4 AND NOT EXISTS (FROM m3)
      AND e.neighbor NOT IN (SELECT o.entity FROM g0 o UNION ALL SELECT o.entity FROM g1 o) GROUP BY e.neighbor
@@ -92,7 +92,7 @@ WITH f0 AS MATERIALIZED (
     FROM m3 UNION ALL (SELECT f.way, g.way FROM f2 f JOIN g2 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), f3 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(f.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(f.way, e.neighbor, e.relationship, e.weight),
                                          (f.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN f2 f ON f.entity = e.entity WHERE max_hops >= 5 AND NOT EXISTS (FROM m4)
      AND e.neighbor NOT IN (SELECT o.entity FROM f1 o UNION ALL SELECT o.entity FROM f2 o) GROUP BY e.neighbor
@@ -100,7 +100,7 @@ WITH f0 AS MATERIALIZED (
     FROM m4 UNION ALL (SELECT f.way, g.way FROM f3 f JOIN g2 g ON g.entity = f.entity
                        ORDER BY f.way.weight + g.way.weight DESC, f.entity LIMIT 1)
 ), g3 AS MATERIALIZED (
-    SELECT e.neighbor AS entity, max_by(longer_way(g.way, e.neighbor, e.relationship, e.weight),
+    SELECT e.neighbor AS entity, max_by(search.longer_way(g.way, e.neighbor, e.relationship, e.weight),
                                          (g.way.weight + e.weight, -e.relationship)) AS way
     FROM search.edges e JOIN g2 g ON g.entity = e.entity WHERE max_hops >= 6 AND NOT EXISTS (FROM m5)
      AND e.neighbor NOT IN (SELECT o.entity FROM g1 o UNION ALL SELECT o.entity FROM g2 o) GROUP BY e.neighbor

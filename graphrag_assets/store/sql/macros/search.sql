@@ -8,8 +8,8 @@ COMMENT ON MACRO TABLE entities_called IS
 CREATE OR REPLACE MACRO word_terms(words) AS TABLE
 WITH spelled AS (
     SELECT unnest(g.words) AS word,
-           unnest(string_split(fold_letters(g.text), ' ')) AS form,
-           unnest(string_split(fold_letters(spell_out(g.text)), ' ')) AS long_form
+           unnest(string_split(search.fold_letters(g.text), ' ')) AS form,
+           unnest(string_split(search.fold_letters(search.spell_out(g.text)), ' ')) AS long_form
     FROM (SELECT words AS words, array_to_string(words, ' ') AS text) g
 ), asked AS MATERIALIZED (
     SELECT DISTINCT word, unnest([form, long_form]) AS form FROM spelled WHERE word IS NOT NULL

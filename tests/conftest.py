@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from graphrag_assets import masking
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
+from graphrag_assets.defs.resources import IndexSettings
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -28,6 +28,7 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.interop.importer import import_index
+from graphrag_assets.store.working import WorkingDatabase
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -80,7 +81,7 @@ class Project:
     @property
     def resources(self) -> dict[str, object]:
         """What a sensor of this index is given."""
-        return {"settings": IndexSettings(), "database": IndexDatabase(database=str(self.index.database))}
+        return {"settings": IndexSettings(), "database": WorkingDatabase(self.index.database)}
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.input / path
@@ -90,8 +91,6 @@ class Project:
     def run(
         self, job: str, partition: str | None = None, succeed: bool = True, ops: dict | None = None, **more
     ) -> dg.ExecuteInProcessResult:
-        # The code location was loaded without settings, once for all tests: the place of this index is given here.
-        config = {"database": str(self.index.database)}
         result = (
             repository()
             .get_job(job)
@@ -99,7 +98,7 @@ class Project:
                 instance=self.instance,
                 partition_key=partition,
                 raise_on_error=succeed,
-                run_config={**QUIET, "resources": {"database": {"config": config}}, **({"ops": ops} if ops else {})},
+                run_config={**QUIET, **({"ops": ops} if ops else {})},
                 **more,
             )
         )

@@ -1,14 +1,10 @@
 """The three resources of an index: its database, its settings, and how models are called."""
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import duckdb
-from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
 from graphrag_assets.defs.index_names import IndexNames
@@ -42,22 +38,6 @@ class IndexSettings:
         return Settings.load(**self.overrides)
 
 
-class IndexDatabase(DuckDBResource):
-    """The working database as a `DuckDBResource`, made safe for many processes.
-
-    The stock `get_connection` leaves the file locked after an exception and retries on lock errors until some
-    writers starve. This one queues behind a file lock, opens for one transaction, and always closes.
-    """
-
-    database: str = Field(description="Path of the working database: index/working.duckdb in GRAPHRAG_DATA.")
-
-    @contextlib.contextmanager
-    def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
-        with WorkingDatabase(Path(self.database)).transaction() as connection:
-            yield connection
-
-
 def _limit(what: str) -> Any:
     return Field(default=None, description=f"{what}, in this run. Empty: as the settings say.")
 
@@ -88,9 +68,18 @@ SETTINGS, DATABASE, MODELS = "settings", "database", "models"
 
 def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, object]:
     """The resources of an index, by name."""
-    database = IndexDatabase(database=str(settings.load().index_folder / "working.duckdb"))
-    unchangeable = dg.ResourceDefinition(lambda _: settings, config_schema={}, description=IndexSettings.__doc__)
-    return {names.name(SETTINGS): unchangeable, names.name(DATABASE): database, names.name(MODELS): ModelCalls()}
+    return {
+        names.name(SETTINGS): _without_fields(IndexSettings, lambda: settings),
+        names.name(DATABASE): _without_fields(
+            WorkingDatabase, lambda: WorkingDatabase(settings.load().index_folder / "working.duckdb")
+        ),
+        names.name(MODELS): ModelCalls(),
+    }
+
+
+def _without_fields(kind: type, make: Callable[[], object]) -> dg.ResourceDefinition:
+    """A resource without fields in the launchpad: a run must not change it. Made at the beginning of each run."""
+    return dg.ResourceDefinition(lambda _: make(), config_schema={}, description=kind.__doc__)
 
 
 def needs(names: IndexNames, *resources: str) -> set[str]:
@@ -101,7 +90,7 @@ def needs(names: IndexNames, *resources: str) -> set[str]:
 def open_index(names: IndexNames, resources: object) -> Index:
     """The index that a step's `context.resources` describe, with the settings in force now."""
     settings: IndexSettings = getattr(resources, names.name(SETTINGS))
-    database: IndexDatabase = getattr(resources, names.name(DATABASE))
+    database: WorkingDatabase = getattr(resources, names.name(DATABASE))
     models: ModelCalls | None = getattr(resources, names.name(MODELS), None)
     overrides = {**settings.overrides, **(models.given if models else {})}
-    return Index(Path(database.database), overrides, keys=settings.keys)
+    return Index(database.path, overrides, keys=settings.keys)

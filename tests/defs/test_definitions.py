@@ -64,6 +64,14 @@ def test_what_may_cost_money_is_tagged_and_the_publication_has_a_freshness_polic
     assert graph.get(dg.AssetKey("publication")).freshness_policy is not None
 
 
+def test_of_the_resources_the_launchpad_offers_only_how_models_are_called():
+    job = defs().resolve_job_def("refresh_graph")
+    dg.validate_run_config(job, {"resources": {"models": {"config": {"concurrency": 2}}}})
+    for name in ("database", "settings"):
+        with pytest.raises(dg.DagsterInvalidConfigError):
+            dg.validate_run_config(job, {"resources": {name: {"config": {"database": "other.duckdb"}}}})
+
+
 def test_every_asset_has_words_of_its_own_and_so_has_every_column():
     graph = defs().resolve_asset_graph()
     for table in (*schema.BATCH_TABLES, *schema.GLOBAL_TABLES):

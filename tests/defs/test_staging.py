@@ -10,7 +10,7 @@ from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import StagedOptions
-from graphrag_assets.indexing.rerun import Rerun
+from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.indexing.staged_batches import staged_batches
 from tests.conftest import QUIET, Project
 
@@ -37,18 +37,20 @@ def cluster(project, monkeypatch):
 
 def run(project: Project, job: str, batch: str | None, ops: dict | None = None, **more) -> dg.ExecuteInProcessResult:
     """A run: one that extracts has a database of its own, as on another machine."""
-    where = project.root / "worker" if job == "extract_batches" else project.root
-    config = {"database": str(where / "index" / "working.duckdb")}
-    return (
-        staged_repository()
-        .get_job(job)
-        .execute_in_process(
-            instance=project.instance,
-            partition_key=batch,
-            run_config={**QUIET, "resources": {"database": {"config": config}}, "ops": ops or {}},
-            **more,
+    with pytest.MonkeyPatch.context() as patch:
+        if job == "extract_batches":
+            patch.setenv("GRAPHRAG_INPUT", str(project.input))
+            patch.setenv("GRAPHRAG_DATA", str(project.root / "worker"))
+        return (
+            staged_repository()
+            .get_job(job)
+            .execute_in_process(
+                instance=project.instance,
+                partition_key=batch,
+                run_config={**QUIET, "ops": ops or {}},
+                **more,
+            )
         )
-    )
 
 
 def tick(project: Project) -> list[dg.RunRequest]:

@@ -4,8 +4,9 @@ import calendar
 import re
 
 _NAMES = [name.casefold() for name in calendar.month_name]
-_MONTHS = {name[:length]: number for number, name in enumerate(_NAMES) if number for length in (3, 4, len(name))}
-_MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+MONTHS = {name[:length]: number for number, name in enumerate(_NAMES) if number for length in (3, 4, len(name))}
+"""Number of each month by its English name, whole and abbreviated, in lower case."""
+_MONTH = "(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _YEAR = r"(?<!\d)(\d{4})(?!\d)"
 _ORDINAL = "(?:st|nd|rd|th)?"
 
@@ -40,8 +41,8 @@ def iso_date(stated: str | None, last: bool = False) -> str | None:
     if found := _NUMERIC.fullmatch(text):
         return _day_and_month(found[1], found[3], found[4], day_first=found[2] == ".")
     # A range in words has several dates; the first or the last one counts.
-    dates = [(m.start(), m.end(), _date(m[3], _MONTHS[m[2]], m[1])) for m in _DAY_FIRST.finditer(text)]
-    dates += [(m.start(), m.end(), _date(m[3], _MONTHS[m[1]], m[2])) for m in _MONTH_FIRST.finditer(text)]
+    dates = [(m.start(), m.end(), _date(m[3], MONTHS[m[2]], m[1])) for m in _DAY_FIRST.finditer(text)]
+    dates += [(m.start(), m.end(), _date(m[3], MONTHS[m[1]], m[2])) for m in _MONTH_FIRST.finditer(text)]
     for pattern in (_MONTH_ONLY, _DECADE, _ANY_YEAR):
         for m in pattern.finditer(text):
             if not any(start < m.end() and m.start() < end for start, end, _ in dates):
@@ -60,7 +61,7 @@ def _last_year(first: str, dash: str, last: str) -> str | None:
 
 def _coarse(pattern: re.Pattern[str], found: re.Match[str], last: bool) -> str | None:
     if pattern is _MONTH_ONLY:
-        return _date(found[2], _MONTHS[found[1]])
+        return _date(found[2], MONTHS[found[1]])
     if pattern is _DECADE:
         return found[1] + ("9" if last else "0")
     return _date(found[1])

@@ -1,4 +1,4 @@
-"""How far a long stage is: a line in the log every few seconds, for people who watch a run."""
+"""Logs the progress and usage of a long stage every few seconds."""
 
 import logging
 import time
@@ -22,12 +22,12 @@ class Progress:
         self._began = self._reported = time.monotonic()
 
     def advance(self, n: int = 1) -> None:
-        """`n` more are done; says so when the last line is long enough ago."""
+        """Count `n` more completed items; log a line if the last one is old enough."""
         self.done += n
         self.tell()
 
     def tell(self) -> None:
-        """Say how far it is when the last line is long enough ago, though nothing be done since."""
+        """Log a line if the last one is old enough, even without further progress."""
         now = time.monotonic()
         if now - self._reported >= SECONDS_BETWEEN_LINES:
             self._reported = now

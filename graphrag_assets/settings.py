@@ -7,7 +7,7 @@ reads them from the environment at the moment of a call.
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -67,25 +67,11 @@ _ELSEWHERE = {
 _SECRET = re.compile(r"(?i)(?:key|token|secret|password|credentials?|headers)$")
 
 
-def _parameters(value: object) -> object:
-    """Parameters of a model as JSON with sorted names; raises ValueError for what cannot be one."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value or "{}")
-        except ValueError as error:
-            raise ValueError(f'it must be JSON such as {{"temperature": 0}}; {error}') from None
-    if not isinstance(value, Mapping):
-        raise ValueError('it must be a JSON object such as {"temperature": 0}')
-    for name in value:
-        if name in _ELSEWHERE:
-            raise ValueError(f"{name!r} is no parameter of a model here; docs/models.md has what sets it")
-        if _SECRET.search(str(name)):
-            raise ValueError(f"{name!r} may hold a secret: set the provider's own variable in the environment")
-    return json.dumps(value, sort_keys=True) if value else ""
+def _json_object(example: str, allowed: Callable[[str], None] = lambda _: None) -> BeforeValidator:
+    """Gives a setting as JSON with sorted names; `allowed` raises ValueError for a name that it may not have.
 
-
-def _json_object(example: str) -> BeforeValidator:
-    """Gives a setting as JSON; raises ValueError for what is no JSON object."""
+    Raises ValueError for what is no JSON object.
+    """
 
     def checked(value: object) -> object:
         try:
@@ -94,12 +80,22 @@ def _json_object(example: str) -> BeforeValidator:
             raise ValueError(f"it must be JSON such as {example}; {error}") from None
         if not isinstance(given, Mapping):
             raise ValueError(f"it must be a JSON object such as {example}")
-        return json.dumps(given) if given else ""
+        for name in given:
+            allowed(str(name))
+        return json.dumps(given, sort_keys=True) if given else ""
 
     return BeforeValidator(checked)
 
 
-Parameters = Annotated[str, BeforeValidator(_parameters)]
+def _is_parameter(name: str) -> None:
+    """Raises ValueError for what cannot be a parameter of a model."""
+    if name in _ELSEWHERE:
+        raise ValueError(f"{name!r} is not a model parameter here; docs/models.md names the setting for it")
+    if _SECRET.search(name):
+        raise ValueError(f"{name!r} may hold a secret: set the provider's own variable in the environment")
+
+
+Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
 # The query module checks the options.
 SearchOptions = Annotated[str, _json_object('{"timeout": 60}')]
 Tags = Annotated[str, _json_object('{"team": "archive"}')]
@@ -350,7 +346,7 @@ class Settings(BaseSettings):
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"it is no regular expression: {error}") from None
+            raise ValueError(f"it is not a regular expression: {error}") from None
         return pattern
 
     @field_validator("text_encoding")
@@ -402,8 +398,8 @@ class Settings(BaseSettings):
         settings._check_choices()
         if settings.staging and settings.calls_models and not settings.ledger_url:
             raise SettingsError(
-                "GRAPHRAG_STAGING with a model needs GRAPHRAG_LEDGER_URL: by a ledger that all machines share, no "
-                "answer is paid for twice."
+                "GRAPHRAG_STAGING with a model needs GRAPHRAG_LEDGER_URL: with a ledger that all machines share, "
+                "no answer is paid for twice."
             )
         return settings
 

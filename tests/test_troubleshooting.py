@@ -133,7 +133,7 @@ BROUGHT_ABOUT: dict[str, Callable] = {
     "pdf files need the markitdown package": missing_package,
     "… cannot be called: HTTP 401: …": wrong_key,
     "…: unknown placeholder ….": unknown_placeholder,
-    "Run … is under way. Purge when it is over": run_under_way,
+    "Run … is in progress. Purge when it has finished": run_under_way,
     "Could not set lock on file …: Conflicting lock is held in …": lock_held,
     "Could not find a partition with key …": unregistered_partition,
     "The environment variable $DAGSTER_HOME is not set.": no_home,

@@ -1,4 +1,7 @@
-"""`doctor`: whether each configured model answers, and what extraction finds in a few text units."""
+"""`doctor`: whether each configured model answers, and what extraction finds in a few text units.
+
+`cluster-check`: what this machine lacks to be one of several that index together.
+"""
 
 from rich.text import Text
 
@@ -75,3 +78,20 @@ def _numbers(one: UnitYield) -> list[str]:
         f"{one.seconds:.1f}",
         f"{one.cost_usd:.6f}",
     ]
+
+
+def run_cluster_check() -> bool:
+    """Print a line per check, then what to do about those that failed; whether all is well."""
+    from graphrag_assets.defs.cluster_check import check_machine  # imports Dagster
+
+    console = Console()
+    with console.status("Looking at the cluster"):
+        findings = list(check_machine(Index.from_environment()))
+    table = table_of("", "what", "found")
+    for one in findings:
+        table.add_row("missing" if one.remedy else "ok", one.what, Text(one.found))
+    print_table(console, table)
+    lacking = [one for one in findings if one.remedy]
+    for one in lacking:
+        console.print(Text(f"{one.what}: {one.remedy}"), soft_wrap=True)
+    return not lacking

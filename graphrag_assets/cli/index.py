@@ -8,16 +8,17 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.cli.bill import bill_of
 from graphrag_assets.cli.status import print_rows
-from graphrag_assets.cli.tables import print_table
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.models import existing_ledger
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan, scan_input
 from graphrag_assets.indexing.up_to_date import up_to_date
@@ -28,6 +29,20 @@ from graphrag_assets.store.publications import state_in_words
 
 if TYPE_CHECKING:
     from graphrag_assets.defs.runs import IndexRun
+
+_HITS = """
+SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits
+FROM (SELECT unnest(usage) AS used FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])))
+GROUP BY used.task
+"""
+_COLUMNS = {
+    "answers": "paid answers",
+    "ledger_hits": "in ledger",
+    "prompt_tokens": "prompt tokens",
+    "cached_tokens": "of them cached",
+    "completion_tokens": "answer tokens",
+    "cost_usd": "US$",
+}
 
 
 def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
@@ -97,7 +112,7 @@ def _summarize(
     if todo:
         print_rows(console, index.working)
         _print_stages(console, index, run_ids)
-    if bill := bill_of(index, run_ids):
+    if bill := _bill(index, run_ids):
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
@@ -132,9 +147,36 @@ def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
         "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
         {"runs": run_ids},
     )
-    table = Table("stage", title="what this run did")
-    for column in ("rows", "written", "removed", "seconds", "rows/s"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table = table_of("stage", title="what this run did")
+    add_numbers(table, "rows", "written", "removed", "seconds", "rows/s")
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
+
+
+def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:
+    """Answers paid for and found in the ledger, tokens and dollars by task; None if no model was asked.
+
+    An answer is that of a chat, or the vector of a text; several may come from one request. What failed stages have
+    paid for is included; their answers from the ledger are not, since nothing records them.
+    """
+    ledger = existing_ledger(index.settings)
+    if ledger is None:
+        return None
+    paid = ledger.paid_by(run_ids)
+    hits = index.working.read(_HITS, {"runs": list(run_ids)})
+    rows = paid.join(hits, on="task", how="full", coalesce=True).fill_null(0).sort("task")
+    rows = rows.filter(pl.any_horizontal(pl.col("answers", "ledger_hits") > 0)).select("task", *_COLUMNS)
+    if rows.is_empty():
+        return None
+    table = table_of("task", title="what models did")
+    add_numbers(table, *_COLUMNS.values())
+    for task, *sums in rows.iter_rows():
+        table.add_row(task, *map(_in_digits, sums))
+    table.add_section()
+    table.add_row("in all", *map(_in_digits, rows.drop("task").sum().row(0)))
+    return table
+
+
+def _in_digits(value: float) -> str:
+    return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"

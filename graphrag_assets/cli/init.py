@@ -153,7 +153,7 @@ def read_source(path: Path, target: Path) -> Source:
     """The translation of GraphRAG's settings in a file or a folder, for a `.env` in `target`.
 
     Raises:
-        InputError: the file is missing, is no YAML, or has no settings of GraphRAG 2 or 3.
+        InputError: the file is missing, is not valid YAML, or has no settings of GraphRAG 2 or 3.
     """
     if path.is_dir():
         path = next((path / name for name in _NAMES if (path / name).is_file()), path / _NAMES[0])
@@ -186,7 +186,9 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)  # without the line itself, which may hold a key
         line = f", line {mark.line + 1}" if mark else ""
-        raise InputError(f"{path}{line} is no YAML: {getattr(error, 'problem', '') or 'a bad character'}.") from None
+        raise InputError(
+            f"{path}{line} is not valid YAML: {getattr(error, 'problem', '') or 'a bad character'}."
+        ) from None
     if not isinstance(config, Mapping):
         raise InputError(f"{path} has no settings of GraphRAG.")
     return config

@@ -1,5 +1,6 @@
 """Commands and their options. Each command is implemented in a separate module, imported when it is called."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -118,9 +119,15 @@ def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, 
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dev(arguments: tuple[str, ...]) -> None:
     """Start the Dagster UI of this index on http://127.0.0.1:3000. ARGUMENTS are those of `dagster dev`."""
-    from graphrag_assets.cli.dev import run_dev
+    from graphrag_assets.defs.dagster_home import make_home
+    from graphrag_assets.indexing.index import Index
 
-    run_dev(arguments)
+    home = make_home(Index.from_environment())
+    os.environ["DAGSTER_HOME"] = str(home)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # Dagster announces successors of its commands
+    workspace = home / "workspace.yaml"
+    location = ("-w", str(workspace)) if workspace.exists() else ("-m", "graphrag_assets.definitions")
+    os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", *location, *arguments])
 
 
 @main.command()
@@ -263,7 +270,7 @@ def doctor(texts: int) -> None:
 @main.command("cluster-check")
 def cluster_check() -> None:
     """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""
-    from graphrag_assets.cli.cluster_check import run_cluster_check
+    from graphrag_assets.cli.doctor import run_cluster_check
 
     if not run_cluster_check():
         sys.exit(1)
@@ -301,9 +308,6 @@ def publications() -> None:
     from graphrag_assets.cli.publications import show_publications
 
     show_publications()
-
-
-main.add_command(click.Command("snapshots", callback=publications.callback, hidden=True))  # its former name
 
 
 @main.command()

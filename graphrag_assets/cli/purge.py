@@ -27,9 +27,9 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     else:
         removed = purge_with_history(index, None, dry_run, shared_ledger)
         console.print(
-            "This index has no Dagster home, so no storage of Dagster was purged. If its runs were recorded elsewhere, "
-            "set DAGSTER_HOME and purge again: runs remember names and titles, and the sensor requests nothing twice, "
-            "so a purged batch that comes back as it was would wait for `index`.",
+            "This index has no Dagster home, so no Dagster storage was purged. If its runs are recorded elsewhere, set "
+            "DAGSTER_HOME and purge again: the records of runs contain names and titles. The sensor requests nothing "
+            "twice, so a purged batch that returns unchanged is only indexed by `index`.",
             highlight=False,
             soft_wrap=True,
         )

@@ -39,7 +39,7 @@ def failed_runs_alert() -> dg.SensorDefinition:
         """Report one failed run. A message that cannot be sent fails the tick; the error does not name the address."""
         run, url = context.dagster_run, alert_url()
         if LAUNCHED_BY in run.tags:
-            return dg.SkipReason(f"Run {run.tags[LAUNCHED_BY]} has launched run {run.run_id}, and fails with it.")
+            return dg.SkipReason(f"Run {run.tags[LAUNCHED_BY]} launched run {run.run_id} and fails with it.")
         if run.tags.get(_WILL_RETRY) == "true":
             return dg.SkipReason(f"Dagster retries run {run.run_id}.")
         if not url:

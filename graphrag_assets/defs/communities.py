@@ -18,8 +18,7 @@ from graphrag_assets.defs.reporting import (
 )
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import communities, report_inputs, reports
-from graphrag_assets.indexing.rerun import Rerun
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import Rerun, StageResult, usage_sums
 from graphrag_assets.pictures.graph_map import graph_map
 from graphrag_assets.pipeline.incremental_leiden import Reclustered
 from graphrag_assets.store import schema

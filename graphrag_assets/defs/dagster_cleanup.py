@@ -51,11 +51,11 @@ def purge_with_history(
     if instance is None:
         return purge(index, dry_run, shared_ledger)
     if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
-        raise StoreError(f"Run {runs[0]} is under way. Purge when it is over.")
+        raise StoreError(f"Run {runs[0]} is in progress. Purge when it has finished.")
 
     def purge_history(last_removal: float, batches: list[str]) -> Removed:
-        records = records_to_forget(instance, names, last_removal, batches)
-        size = None if dry_run else forget_records(instance, names, index, records)
+        records = records_to_purge(instance, names, last_removal, batches)
+        size = None if dry_run else purge_records(instance, names, index, records)
         runs, partitions, backfills = map(len, records)
         what = f"{runs} runs, {partitions} partitions, {backfills} backfills"
         return Removed("Dagster's storage", what, runs + partitions + backfills, size)
@@ -79,7 +79,7 @@ def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames = _ONLY_INDE
     return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]
 
 
-def records_to_forget(
+def records_to_purge(
     instance: dg.DagsterInstance, names: IndexNames, before: float, batches: Collection[str]
 ) -> Records:
     """Runs of this index that were created until `before`, or were of a batch that is not one of `batches`."""
@@ -100,14 +100,14 @@ def records_to_forget(
     return Records(runs, [key for key in keys if key not in batches], backfills)
 
 
-def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
+def purge_records(instance: dg.DagsterInstance, names: IndexNames, index: Index, records: Records) -> int:
     """Delete the records, report what the index still contains, and return the bytes freed."""
     before = _size(instance)
     if len(records):
         # Events of assets are kept a second time, by asset, with names of partitions beside them.
         keys = [*names.all_keys, names.key(SOURCE_FILES)]
         instance.wipe_assets(keys)
-        _forget_events_without_run(instance, keys)
+        _purge_events_without_run(instance, keys)
         report_contents(instance, names, index)
         instigators = _INSTANCE_SENSORS | {names.name(instigator) for instigator in _INSTIGATORS}
         for state in instance.all_instigator_state():
@@ -123,13 +123,13 @@ def forget_records(instance: dg.DagsterInstance, names: IndexNames, index: Index
                     ids: sa.BindParameter[str] = sa.bindparam("ids", records.backfills, expanding=True)
                     connection.execute(delete.bindparams(ids))
         for run_id in records.runs:
-            _forget_run(instance, run_id)
+            _purge_run(instance, run_id)
     for database in _databases(instance):
         _vacuum(database)
     return max(before - _size(instance), 0)
 
 
-def _forget_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg.AssetKey]) -> None:
+def _purge_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg.AssetKey]) -> None:
     """SQLite's storage has them in a file of their own, which wiping assets leaves as it is."""
     delete = sa.text("DELETE FROM event_logs WHERE run_id = '' AND asset_key IN :keys")
     parameter: sa.BindParameter[str] = sa.bindparam("keys", [key.to_string() for key in keys], expanding=True)
@@ -137,7 +137,7 @@ def _forget_events_without_run(instance: dg.DagsterInstance, keys: Collection[dg
         connection.execute(delete.bindparams(parameter))
 
 
-def _forget_run(instance: dg.DagsterInstance, run_id: str) -> None:
+def _purge_run(instance: dg.DagsterInstance, run_id: str) -> None:
     instance.delete_run(run_id)
     instance.compute_log_manager.delete_logs(prefix=[run_id])
     with contextlib.suppress(Exception):  # no storage of files, or none that is local

@@ -12,8 +12,7 @@ from graphrag_assets.defs.reporting import Metadata, asset_spec, selected_result
 from graphrag_assets.defs.resources import MODELS, needs, open_index
 from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.rerun import Rerun
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import Rerun, StageResult, usage_sums
 from graphrag_assets.store import schema
 
 _DEPENDENCIES = {

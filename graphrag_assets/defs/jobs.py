@@ -38,15 +38,8 @@ def register_batches_job(names: IndexNames) -> dg.JobDefinition:
             ", ".join(found.deleted) or "-",
         )
 
-    @dg.job(
-        name=names.name(SCAN_INPUT),
-        description="Register the batches of the input folder as partitions of document_batches.",
-        tags=COMMIT,
-    )
-    def scan_input_job() -> None:
-        register()
-
-    return scan_input_job
+    description = "Register the batches of the input folder as partitions of document_batches."
+    return _job_of(register, names.name(SCAN_INPUT), description)
 
 
 def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
@@ -71,15 +64,8 @@ def preview_cost_job(names: IndexNames) -> dg.JobDefinition:
         }
         return dg.Output(None, metadata=metadata)
 
-    @dg.job(
-        name=names.name(PREVIEW_COST),
-        description="The cost of indexing the changed batches, before anything is paid: see the op's output.",
-        tags=COMMIT,
-    )
-    def preview_cost() -> None:
-        preview()
-
-    return preview_cost
+    description = "The cost of indexing the changed batches, before anything is paid: see the op's output."
+    return _job_of(preview, names.name(PREVIEW_COST), description)
 
 
 class Rollback(dg.Config):
@@ -103,8 +89,12 @@ def rollback_job(names: IndexNames) -> dg.JobDefinition:
         share_publications(settings)
         context.log.info("readers see publication %d", config.publication)
 
-    @dg.job(name=names.name(ROLLBACK), description="Point readers to an earlier publication.", tags=COMMIT)
-    def rollback() -> None:
-        roll_back_publication()
+    return _job_of(roll_back_publication, names.name(ROLLBACK), "Point readers to an earlier publication.")
 
-    return rollback
+
+def _job_of(step: dg.OpDefinition, name: str, description: str) -> dg.JobDefinition:
+    @dg.job(name=name, description=description, tags=COMMIT)
+    def job() -> None:
+        step()
+
+    return job

@@ -30,8 +30,8 @@ from graphrag_assets.defs.options import (
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.publish import publish_records
-from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import scan_input
+from graphrag_assets.indexing.stage import Rerun
 
 
 class Which(Enum):

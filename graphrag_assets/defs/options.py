@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.rerun import Rerun
+from graphrag_assets.indexing.stage import Rerun
 from graphrag_assets.settings import Settings
 
 LAUNCHED_BY = "graphrag/launched_by"
@@ -89,8 +89,8 @@ class RerunOptions(RunOptions):
             raise ValueError(f"rerun: {self.rerun.name} is not for this step, which has {possible}. Nothing was done.")
         if self.bypass_cache and self.rerun in (Rerun.NOTHING, Rerun.FAILED_UNITS):
             raise ValueError(
-                "bypass_cache: true without anything to do again: new text units are requested anyway. Set rerun, or "
-                "leave bypass_cache out. Nothing was done."
+                f"bypass_cache: true has no effect with rerun: {self.rerun.name}: new text units are requested anyway. "
+                "Set another rerun, or leave bypass_cache out. Nothing was done."
             )
         return self
 

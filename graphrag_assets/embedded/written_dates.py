@@ -5,10 +5,9 @@ import re
 from typing import NamedTuple
 
 from graphrag_assets.embedded.tagging import alternatives
+from graphrag_assets.iso_dates import MONTHS
 
-_NAMES = [name.lower() for name in calendar.month_name]
-_MONTHS = {name[:length]: _NAMES.index(name) for name in _NAMES[1:] for length in (3, 4, len(name))}
-_MONTH = "(?P<month>" + "|".join(sorted({m.title() for m in _MONTHS}, key=len, reverse=True)) + r")\b\.?"
+_MONTH = "(?P<month>" + "|".join(sorted({m.title() for m in MONTHS}, key=len, reverse=True)) + r")\b\.?"
 _ORDINAL = "(?:st|nd|rd|th)?"
 _DAYS = rf"(?:(?P<from>[0-3]?\d){_ORDINAL}\s?(?:-|–|to|and)\s?(?:the )?)?(?P<day>[0-3]?\d){_ORDINAL}"
 _CENTURY = "(?:1[0-9]|20)"
@@ -68,7 +67,7 @@ def _period(stated: dict[str, str]) -> Period | None:
         return Period(first, last) if last > first else None
     start = end = stated["year"]
     if month := stated.get("month"):
-        start = end = f"{end}-{_MONTHS[month.lower()]:02d}"
+        start = end = f"{end}-{MONTHS[month.lower()]:02d}"
     if day := stated.get("day"):
         start, end = f"{end}-{int(stated['from'] or day):02d}", f"{end}-{int(day):02d}"
     return Period(start, end) if start <= end and _valid(start) and _valid(end) else None

@@ -19,8 +19,7 @@ from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError, full_disk_in
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.rerun import Rerun
-from graphrag_assets.indexing.stage import usage_sums
+from graphrag_assets.indexing.stage import Rerun, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
@@ -35,15 +34,15 @@ from graphrag_assets.pipeline.batch import (
 from graphrag_assets.pipeline.chunking import ChunkOptions
 from graphrag_assets.pipeline.formats import CONVERTED, LIMITED, format_of
 from graphrag_assets.pipeline.loading import LoadOptions
+from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import (
     FACTS,
     UsageByTask,
-    commit_batch,
-    failed_units,
     known_contexts,
     known_facts,
-    recorded_losses,
+    recorded_errors,
+    write_batch,
 )
 from graphrag_assets.store.digest_cache import NAME, DigestCache
 from graphrag_assets.store.input_folder import SourceFile
@@ -54,7 +53,7 @@ CORPUS_VERSION = 4
 """Incremented when loading, chunking or contexts change for the same files."""
 CODE_VERSION = f"{CORPUS_VERSION}/{EXTRACTOR}"
 """Differs when the same files give other rows."""
-GONE = "gone"
+DELETED = "gone"
 """Stands for the content of a batch that is not in the input folder."""
 
 
@@ -186,14 +185,14 @@ def batch_digest(index: Index, batch: str, files: list[SourceFile]) -> str:
     """
     folder = index.input_folder
     if not folder.has(batch):
-        return stable_id(GONE)  # has no rows, whatever its options
+        return stable_id(DELETED)  # has no rows, whatever its options
     return stable_id(folder.digest(batch, files), *deciding_options(index, limited_formats(files)))
 
 
 def present_digest(index: Index, batch: str) -> str:
     """`batch_digest` of the files as they are now; those that have not changed since the last scan are not read."""
     if not index.input_folder.has(batch):
-        return stable_id(GONE)
+        return stable_id(DELETED)
     files = list(index.input_folder.files(batch))
     cache = DigestCache.load(index.settings.index_folder / NAME, index.settings.input_as_given)
     digest = cache.digest(index.input_folder, batch, files)
@@ -230,21 +229,16 @@ def index_batch(
     """
     refuse_imported(index, batch)
     with full_disk_in(f"index_batch of {batch!r}"), index.working.exclusive(batch_lock(batch)):
-        return _index_batch(index, batch, models, run_id, extract, rerun)
-
-
-def _index_batch(
-    index: Index, batch: str, models: IndexingModels, run_id: str, extract: bool, rerun: Rerun
-) -> IndexedBatch:
-    extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract)
-    return commit_extracted(index, batch, extracted, run_id)
+        extracted = extract_batch(index, batch, models, _known(index, batch, models, rerun), extract)
+        return commit_extracted(index, batch, extracted, run_id)
 
 
 def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id: str) -> IndexedBatch:
     """Commit what was extracted with the run options of `index`, which are stored with the batch."""
     frames, errors, digest, seconds, usage = extracted
     options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch
-    changes = commit_batch(index.working, batch, frames, errors, digest, run_id, seconds, usage, options)
+    with index.working.transaction() as connection:
+        changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, options)
     return IndexedBatch(frames, errors, changes, usage)
 
 
@@ -296,13 +290,13 @@ def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Kn
     stored = known_facts(index.working, batch, models.extractor)
     if rerun in (Rerun.EXTRACTION, Rerun.EVERYTHING):
         stored = {name: frame.clear() for name, frame in stored.items()}
-    losses = recorded_losses(index.working, batch)
+    losses = recorded_errors(index.working, batch, *LOSS_STAGES)
     facts = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
     contexts = known_contexts(index.working, batch)
     left_alone = rerun is Rerun.NOTHING
     return Known(
         facts,
         contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
-        failed_units(index.working, batch) if left_alone else None,
-        failed_units(index.working, batch, unit_contexts.STAGE) if left_alone else None,
+        recorded_errors(index.working, batch, "extract") if left_alone else None,
+        recorded_errors(index.working, batch, unit_contexts.STAGE) if left_alone else None,
     )

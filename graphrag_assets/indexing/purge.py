@@ -201,7 +201,7 @@ def _exclusive(index: Index) -> Iterator[None]:
                     pass
         except Timeout as error:
             raise StoreError(
-                f"A run that holds {Path(error.lock_file).stem} is under way. Purge when it has finished."
+                f"A run that holds {Path(error.lock_file).stem} is in progress. Purge when it has finished."
             ) from None
         yield
 
@@ -213,7 +213,9 @@ def _check_up_to_date(index: Index, found: Scan) -> None:
     if differing or stale:
         names = ", ".join(differing[:5]) + (" …" if len(differing) > 5 else "")
         why = f"Batches differ from the input folder: {names}." if differing else "The publication is out of date."
-        raise StoreError(f"{why} Run `graphrag-assets index` first: purge removes what the index has let go of.")
+        raise StoreError(
+            f"{why} Run `graphrag-assets index` first: purge removes what an up-to-date index no longer uses."
+        )
 
 
 def _check_settings(index: Index) -> None:

@@ -1,6 +1,7 @@
-"""What a stage returns."""
+"""What a stage does again, and what it returns."""
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -9,6 +10,16 @@ from graphrag_assets.store.working import Changes
 
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
+
+
+class Rerun(Enum):
+    """What is done again although nothing has changed; answers still come from the ledger, at no cost."""
+
+    NOTHING = "nothing"
+    FAILED_UNITS = "failed_units"
+    EXTRACTION = "extraction"
+    REPORTS = "reports"
+    EVERYTHING = "everything"
 
 
 class StageResult(NamedTuple):

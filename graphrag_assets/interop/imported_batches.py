@@ -10,7 +10,7 @@ from upath import UPath
 from graphrag_assets.errors import InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import GONE
+from graphrag_assets.indexing.index_batch import DELETED
 from graphrag_assets.interop.importer import PREFIX
 from graphrag_assets.pipeline.formats import format_of, is_plain_text
 from graphrag_assets.store.imports import replace_documents
@@ -88,7 +88,7 @@ def _chosen(index: Index, batch: str, documents: Sequence[str]) -> tuple[pl.Data
 
 
 def _delete(index: Index, batch: str, chosen: pl.DataFrame, n_all: int) -> None:
-    digest = GONE if chosen.height == n_all else stable_id("import", *chosen["id"])
+    digest = DELETED if chosen.height == n_all else stable_id("import", *chosen["id"])
     replace_documents(index.working, batch, chosen["id"], digest, str(uuid.uuid4()))
 
 

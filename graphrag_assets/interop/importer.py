@@ -24,7 +24,7 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import GONE
+from graphrag_assets.indexing.index_batch import DELETED
 from graphrag_assets.indexing.merge_graph import NUMBERED, merge_graph
 from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
@@ -148,7 +148,7 @@ def _check_is_folder_name(batch: str) -> None:
 def _delete_leftovers(index: Index, models: IndexingModels, batch: str, run_id: str) -> None:
     """Delete all rows left by a removed or interrupted import."""
     documents = index.working.read("SELECT id FROM documents WHERE batch = $batch", {"batch": batch})
-    replace_documents(index.working, batch, documents["id"], GONE, run_id)
+    replace_documents(index.working, batch, documents["id"], DELETED, run_id)
     merge_graph(index, models, run_id)
     update_communities(index, run_id)
     update_reports(index, models, run_id)

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from graphrag_assets.llm.claims import Claims
+from graphrag_assets.llm.ledger_claims import Claims
 from graphrag_assets.llm.model_errors import LedgerError
 from graphrag_assets.llm.single_flight import SingleFlight
 from graphrag_assets.masking import keep_secret, without_credentials

@@ -47,7 +47,7 @@ def in_fields(fields: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 def front_matter(text: str) -> dict[str, Any]:
-    """The fields of the YAML between lines of `---` that a text begins with; none if it is no YAML mapping."""
+    """The fields of the YAML between lines of `---` that a text begins with; empty if it is not a YAML mapping."""
     found = _FRONT_MATTER.match(text)
     if not found:
         return {}

@@ -133,7 +133,7 @@ def recluster(
         levels, parents, n_free = _from_previous(ids, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights, options.resolution)
         if last_fresh:
-            n_changed = last_fresh.n_changed + int(change.is_changed.sum()) + len(change.gone)
+            n_changed = last_fresh.n_changed + int(change.is_changed.sum()) + len(change.deleted)
             compared = last_fresh._replace(n_changed=n_changed)
         if compared is None or compared.n_changed > FRESH_SHARE * len(edges) or not is_as_good(reached, compared):
             compared = fresh_run()
@@ -151,13 +151,13 @@ class _Change(NamedTuple):
     """The difference between the current and the previous edges.
 
     Of each edge of now: `settled`, its weight as it last counted; `is_new`; `is_changed`, being new or of a
-    weight that counts as changed. `gone`: the deleted edges; their endpoints may be deleted as well.
+    weight that counts as changed. `deleted`: the deleted edges; their endpoints may be deleted as well.
     """
 
     settled: Floats
     is_new: Flags
     is_changed: Flags
-    gone: Ints
+    deleted: Ints
 
 
 def _gone(ids: pl.Series, previous_members: pl.DataFrame, previous_edges: pl.DataFrame) -> pl.Series:
@@ -178,7 +178,7 @@ def _compare(known: pl.Series, edges: Ints, weights: Floats, previous_edges: pl.
         settled=np.where(is_changed, weights, before),
         is_new=before == 0,
         is_changed=is_changed,
-        gone=then.join(now, on=["a", "b"], how="anti").select("a", "b").to_numpy().reshape(-1, 2),
+        deleted=then.join(now, on=["a", "b"], how="anti").select("a", "b").to_numpy().reshape(-1, 2),
     )
 
 
@@ -229,11 +229,11 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     """Nodes at which the inside of the communities `labels` is not that of the communities `then`.
 
     They are the ends of edges that are inside now and were not or have another weight, and of those that were
-    inside and are not. `then` goes on with the entities that are gone.
+    inside and are not. `then` goes on with the entities that are deleted.
     """
     is_inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     was_inside = (then[edges[:, 0]] == then[edges[:, 1]]) & (then[edges[:, 0]] >= 0) & ~change.is_new
-    lost = change.gone[then[change.gone[:, 0]] == then[change.gone[:, 1]]]
+    lost = change.deleted[then[change.deleted[:, 0]] == then[change.deleted[:, 1]]]
     found = np.zeros(len(labels), dtype=np.bool_)
     found[edges[(is_inside != was_inside) | (is_inside & change.is_changed)]] = True
     found[lost[lost < len(labels)]] = True

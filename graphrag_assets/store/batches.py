@@ -10,7 +10,6 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.masking import masker
-from graphrag_assets.records import LOSS_STAGES
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import log_changes
 from graphrag_assets.store.connections import execute_with
@@ -62,36 +61,12 @@ def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
     )
 
 
-def recorded_losses(working: WorkingDatabase, batch: str) -> pl.DataFrame:
-    """The rows of index_errors of the batch's text units that were extracted with losses."""
+def recorded_errors(working: WorkingDatabase, batch: str, *stages: str) -> pl.DataFrame:
+    """The rows of index_errors of the batch's text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
         "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage IN (SELECT unnest($stages))",
-        {"batch": batch, "stages": list(LOSS_STAGES)},
+        {"batch": batch, "stages": list(stages)},
     )
-
-
-def failed_units(working: WorkingDatabase, batch: str, stage: str = "extract") -> pl.DataFrame:
-    """The rows of index_errors of the batch's text units that failed in `stage` (extract, context)."""
-    return working.read(
-        "SELECT * EXCLUDE (first_seen) FROM index_errors WHERE batch = $batch AND stage = $stage",
-        {"batch": batch, "stage": stage},
-    )
-
-
-def commit_batch(
-    working: WorkingDatabase,
-    batch: str,
-    frames: Mapping[str, pl.DataFrame],
-    errors: pl.DataFrame,
-    digest: str,
-    run_id: str,
-    seconds: float,
-    usage: UsageByTask | None = None,
-    options: Mapping[str, object] | None = None,
-) -> dict[str, Changes]:
-    """Replace the batch's rows by `frames` (table name to frame) in one transaction: see `write_batch`."""
-    with working.transaction() as connection:
-        return write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, options)
 
 
 def write_batch(
@@ -106,7 +81,7 @@ def write_batch(
     options: Mapping[str, object] | None = None,
     origin: str | None = None,
 ) -> dict[str, Changes]:
-    """Replace the batch's rows by `frames` (table name to frame).
+    """Replace the batch's rows by `frames` (table name to frame); part of a transaction.
 
     `seconds` and `usage` of computing them are recorded in index_runs; `options` are settings of this batch that
     override those of the environment; `origin` is that of an imported batch.
@@ -156,12 +131,12 @@ def write_batch(
 
 
 def _delete_without_text(connection: duckdb.DuckDBPyConnection, table: schema.Table, batch: str) -> None:
-    """Delete the batch's facts of `table` whose text unit is gone."""
-    gone = "WHERE batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
+    """Delete the batch's facts of `table` whose text unit is deleted."""
+    deleted = "WHERE batch = $batch AND text_unit_id NOT IN (SELECT id FROM text_units WHERE batch = $batch)"
     parameters = {"batch": batch}
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE gone AS FROM {table.name} {gone}", parameters)
-    connection.execute(f"DELETE FROM {table.name} {gone}", parameters)
-    log_changes(connection, table, "gone")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE deleted AS FROM {table.name} {deleted}", parameters)
+    connection.execute(f"DELETE FROM {table.name} {deleted}", parameters)
+    log_changes(connection, table, "deleted")
 
 
 def _unchanged(

@@ -196,10 +196,10 @@ def update_bm25_index(connection: duckdb.DuckDBPyConnection, before: IndexedText
     if now.languages != before.languages:
         return False
     columns = now.texts.columns
-    gone = before.texts.join(now.texts, on=columns, how="anti", nulls_equal=True)
+    deleted = before.texts.join(now.texts, on=columns, how="anti", nulls_equal=True)
     added = now.texts.join(before.texts, on=columns, how="anti", nulls_equal=True)
     _write_languages(connection)
-    _add_texts(connection, _by_kind(added), _by_kind(gone))
+    _add_texts(connection, _by_kind(added), _by_kind(deleted))
     _write_endings(connection, now.languages)
     return True
 
@@ -212,17 +212,17 @@ def _by_kind(texts: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 def _add_texts(
     connection: duckdb.DuckDBPyConnection,
     added: Iterable[tuple[str, pl.DataFrame]],
-    gone: Iterable[tuple[str, pl.DataFrame]] = (),
+    deleted: Iterable[tuple[str, pl.DataFrame]] = (),
 ) -> None:
     """Put texts (kind; number, text, language) into postings, posting_terms, posting_statistics and word_forms.
 
-    Those `gone` are taken out, which had been put in as they are given.
+    Those `deleted`, given as they were put in, are taken out.
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE counted AS SELECT *, 0 AS sign FROM search.postings WITH NO DATA")
     connection.execute("CREATE OR REPLACE TEMP TABLE forms (form VARCHAR, term VARCHAR, uses BIGINT)")
     found = connection.execute("SELECT kind, texts, round(texts * mean_length)::BIGINT FROM search.posting_statistics")
     totals = {kind: [texts, length] for kind, texts, length in found.fetchall()}
-    for sign, parts in ((-1, gone), (1, added)):
+    for sign, parts in ((-1, deleted), (1, added)):
         for kind, part in parts:
             counted = count_terms(kind, part)
             total = totals.setdefault(kind, [0, 0])

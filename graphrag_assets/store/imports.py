@@ -160,8 +160,8 @@ def record_counts(working: WorkingDatabase, batch: str, counts: pl.DataFrame) ->
         add_rows(connection, schema.IMPORT_COUNTS, counts.select(pl.lit(batch).alias("batch"), pl.all()))
 
 
-def replace_documents(working: WorkingDatabase, batch: str, gone: pl.Series, digest: str, run_id: str) -> None:
-    """Delete the documents `gone` (ids) of an imported batch, with everything extracted from them.
+def replace_documents(working: WorkingDatabase, batch: str, deleted: pl.Series, digest: str, run_id: str) -> None:
+    """Delete the documents `deleted` (ids) of an imported batch, with everything extracted from them.
 
     A batch without documents is no longer an import.
     """
@@ -173,7 +173,7 @@ def replace_documents(working: WorkingDatabase, batch: str, gone: pl.Series, dig
         for table in schema.BATCH_TABLES:
             rows = connection.sql(f"FROM {table.name} WHERE batch = $batch", params={"batch": batch}).pl()
             column = "id" if table is schema.DOCUMENTS else "document_id"
-            frames[table.name] = rows.filter(~pl.col(column).is_in(gone.implode()))
+            frames[table.name] = rows.filter(~pl.col(column).is_in(deleted.implode()))
         is_left = frames["documents"].height > 0
         write_batch(connection, batch, frames, _NO_ERRORS, digest, run_id, 0.0, origin=origin if is_left else None)
         if not is_left:

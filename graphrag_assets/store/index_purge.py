@@ -32,7 +32,7 @@ _IDS = "CREATE OR REPLACE TEMP TABLE live_ids AS " + " UNION ALL ".join(
 _LAST_NUMBER = (
     "human_readable_id = (SELECT max(human_readable_id) FROM numbers m WHERE m.table_name = numbers.table_name)"
 )
-_PURGED = "forgotten"
+_PURGED = "purged"
 
 # The rows to delete, by table; live_batches, live_names and live_ids are what exists.
 _STALE_ROWS = {
@@ -60,8 +60,8 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         connection.execute(_IDS)
         if dry_run:
             return {
-                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {gone}")
-                for name, gone in _STALE_ROWS.items()
+                name: _first(connection, f"SELECT count(*) FROM {name} WHERE {stale}")
+                for name, stale in _STALE_ROWS.items()
             }
         before = inputs_of(connection.sql("FROM batch_state").pl())
         remove_marks(connection)  # registers are written past the change log

@@ -216,7 +216,7 @@ class InputFolder:
         """Open a file for reading, by the rules that it was listed by: its name may lead to another file by now.
 
         Raises:
-            RefusedFileError: it is no regular file, or outside of the input folder.
+            RefusedFileError: it is not a regular file, or outside of the input folder.
             OSError: it cannot be opened.
         """
         if not isinstance(location, Path):
@@ -271,7 +271,7 @@ def _too_deep() -> RefusedFileError:
 
 
 def _not_regular() -> RefusedFileError:
-    return RefusedFileError("it is no regular file, but a pipe, a socket or a device", "Remove it.")
+    return RefusedFileError("it is not a regular file, but a pipe, a socket or a device", "Remove it.")
 
 
 def _moment(seconds: float) -> datetime:

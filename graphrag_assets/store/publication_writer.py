@@ -19,15 +19,12 @@ from filelock import FileLock
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
-from graphrag_assets.languages import language_of
 from graphrag_assets.store.change_log import (
     LOGGED,
     changes_since_mark,
     last_revision,
-    remove_marks,
     set_mark,
 )
-from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
@@ -85,7 +82,6 @@ def publish(
     """
     make_folder(index_folder / FOLDER)
     with FileLock(lock_file(index_folder, "publishing")):  # two at the same time would give two files one number
-        fill_languages(working)
         return _publish(working, index_folder, keep, llm_calls, always)
 
 
@@ -150,7 +146,7 @@ def _may_grow(newest: Path, last: Made) -> bool:
 def intact_publication(working: WorkingDatabase, index_folder: Path) -> Publication | None:
     """The newest publication, if it was the last one written, and is whole; else None.
 
-    Lets pointer and link lead to a whole publication.
+    Repairs pointer and link if they do not lead to an intact publication.
     """
     with FileLock(lock_file(index_folder, "publishing")):
         kept = kept_publications(index_folder)
@@ -164,14 +160,14 @@ def _whole(index_folder: Path, kept: list[int]) -> Publication | None:
     rows = _rows_of(path)
     if rows is None:
         return None
-    _mend(index_folder, kept)
+    _repair(index_folder, kept)
     return Publication(kept[-1], path, False, rows)
 
 
-def _mend(index_folder: Path, kept: list[int]) -> None:
-    """Let pointer and link lead to one whole publication: the pointer's, which may be an earlier one on purpose.
+def _repair(index_folder: Path, kept: list[int]) -> None:
+    """Make pointer and link lead to one intact publication: that of the pointer, which a rollback may have set.
 
-    Of the `kept` ones the newest is known to be whole.
+    Of the `kept` ones the newest is known to be intact.
     """
     current = current_number(index_folder)
     if current not in kept[:-1] or not _rows_of(publication_file(index_folder, current)):
@@ -186,18 +182,6 @@ def _rows_of(path: Path) -> dict[str, int] | None:
         return dict(CurrentPublication(path).reader().rows(ROWS_PER_TABLE).iter_rows())
     except (StoreError, duckdb.Error):
         return None
-
-
-def fill_languages(working: WorkingDatabase) -> None:
-    """Detect the language of documents that were loaded before documents had one."""
-    lacking = working.read("SELECT id, text FROM documents WHERE language IS NULL")
-    if lacking.is_empty():
-        return
-    found = lacking.select("id", language=pl.Series(map(language_of, lacking["text"]), dtype=pl.String))
-    with working.transaction() as connection:
-        remove_marks(connection)
-        update = "UPDATE documents SET language = f.language FROM found f WHERE documents.id = f.id"
-        execute_with(connection, update, found=found)
 
 
 def _recorded(working: WorkingDatabase, number: int) -> Made | None:

@@ -127,8 +127,8 @@ class Staging:
                     complete.append(Staged(path.rpartition("/")[0], Manifest.from_json(content)))
                 except (ValueError, KeyError, TypeError) as error:
                     raise StagingError(
-                        f"{path} is no manifest that this version can read ({error}). Delete its folder, and run the "
-                        "same version of graphrag-assets on all machines."
+                        f"{path} is not a manifest that this version can read ({error}). Delete its folder, and run "
+                        "the same version of graphrag-assets on all machines."
                     ) from None
         return complete
 

@@ -203,8 +203,8 @@ def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]
         if not _is_damaged(error):
             raise
         raise StoreError(
-            f"The working database {path} is damaged. Restore it from a backup; or delete it, run `graphrag-assets "
-            "index`, which pays for no answer of a model again, and import again what was imported. "
+            f"The working database {path} is damaged. Restore it from a backup. Or delete it and run `graphrag-assets "
+            "index`: paid answers come from the ledger. Imported indexes must be imported again. "
             f"DuckDB says: {str(error).partition(chr(10))[0]}"
         ) from error
     except BaseException:  # closes everything left open

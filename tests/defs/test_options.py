@@ -15,8 +15,8 @@ from graphrag_assets.defs.options import (
 )
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.models import ledger_entries
-from graphrag_assets.indexing.rerun import Rerun
 from graphrag_assets.indexing.scan import scan
+from graphrag_assets.indexing.stage import Rerun
 from tests.defs.test_language_models import modelled, server  # noqa: F401
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland. "
@@ -116,7 +116,7 @@ def test_resolution_makes_communities_anew_and_leaves_the_graph(sample_index, pr
         (BatchOptions, {"max_gleanings": -1}, "MAX_GLEANINGS=-1: Input should be greater than or equal to 0"),
         (BatchOptions, {"chunking": "TOKENS", "chunk_size": 60}, "GRAPHRAG_CHUNK_OVERLAP=100 must be smaller than"),
         (BatchOptions, {"rerun": "REPORTS"}, "rerun: REPORTS is not for this step, which has NOTHING, FAILED_UNITS"),
-        (BatchSelection, {"bypass_cache": True}, "bypass_cache: true without anything to do again"),
+        (BatchSelection, {"bypass_cache": True}, "bypass_cache: true has no effect with rerun"),
         (BatchOptions, {"entity_types": ""}, "entity_types: '' names no entity type"),
         (BatchSelection, {"entity_types": " , "}, "entity_types: ' , ' names no entity type"),
         (CommunityOptions, {"max_cluster_size": 1}, "MAX_CLUSTER_SIZE=1: Input should be greater than or equal to 2"),

@@ -202,7 +202,7 @@ def test_ticks_and_backfills_that_name_batches_go_too_by_a_second_purge(deleted,
     assert "dagster/schedules/schedules.db: rows" in places(deleted.root)
     monkeypatch.setenv("DAGSTER_HOME", "")
     configuration = (deleted.root / "dagster" / "dagster.yaml").rename(deleted.root / "dagster.yaml")
-    assert "no storage of Dagster was purged" in " ".join(purge().split())
+    assert "no Dagster storage was purged" in " ".join(purge().split())
     configuration.rename(deleted.root / "dagster" / "dagster.yaml")
     assert {place.partition("/")[0] for place in places(deleted.root)} == {"dagster"}
     monkeypatch.setenv("DAGSTER_HOME", str(deleted.root / "dagster"))
@@ -257,7 +257,7 @@ def test_purge_refuses_what_it_cannot_judge(deleted, monkeypatch):
     assert "made with other models" in purge(status=1)
     monkeypatch.delenv("GRAPHRAG_SUMMARY_MODEL")
     with deleted.index.working.exclusive("knowledge_graph"):
-        assert "A run that holds knowledge_graph is under way" in purge(status=1)
+        assert "A run that holds knowledge_graph is in progress" in purge(status=1)
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ def test_a_damaged_working_database_is_named_with_the_remedy(project, damage):
     working = project.index.working
     assert working.read("SELECT 1 AS n").item() == 1
     DAMAGES[damage](working.path)
-    with pytest.raises(StoreError, match=r"is damaged\. Restore it from a backup; or delete it, run"):
+    with pytest.raises(StoreError, match=r"is damaged\. Restore it from a backup\. Or delete it and run"):
         working.read("FROM documents")
     said = run_command("status", status=1)
     assert said.startswith("Error: The working database")

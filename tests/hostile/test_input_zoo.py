@@ -64,8 +64,8 @@ def huge_sparse_file(folder: Path) -> None:
 
 
 ZOO: dict[Callable[[Path], None], str] = {
-    pipe: "it is no regular file, but a pipe, a socket or a device",
-    linked_pipe: "it is no regular file, but a pipe, a socket or a device",
+    pipe: "it is not a regular file, but a pipe, a socket or a device",
+    linked_pipe: "it is not a regular file, but a pipe, a socket or a device",
     endless_device: "it is a link to something outside of the input folder",
     link_to_a_file_outside: "it is a link to something outside of the input folder",
     link_to_a_folder_outside: "it is a link to something outside of the input folder",

@@ -134,7 +134,7 @@ def test_a_broken_link_and_a_pipe_are_files_that_cannot_be_read(tmp_path: Path) 
     assert broken.path == "b/broken.md"
     with pytest.raises(FileNotFoundError):
         broken.read()
-    with pytest.raises(RefusedFileError, match="no regular file"):
+    with pytest.raises(RefusedFileError, match="not a regular file"):
         pipe.read()
 
 
@@ -219,7 +219,7 @@ def into_a_folder(file: Path) -> None:
 
 
 SWAPS = {
-    into_a_pipe: "no regular file",
+    into_a_pipe: "not a regular file",
     into_a_link_that_leads_out: "outside of the input folder",
     into_a_file_that_is_too_large: "the limit is",
     into_a_folder: "Is a directory",

@@ -336,16 +336,6 @@ def test_lost_link_is_restored_without_new_content(published, tmp_path):
     assert rows(tmp_path, "SELECT title FROM documents") == [("d",)]
 
 
-def test_documents_loaded_before_documents_had_a_language_get_one(working: WorkingDatabase, tmp_path: Path) -> None:
-    with working.transaction() as connection:
-        connection.execute("ALTER TABLE documents DROP COLUMN language")
-        connection.execute("UPDATE documents SET text = 'Die Kunden beschwerten sich über verspätete Lieferungen.'")
-    older = WorkingDatabase(working.path.rename(tmp_path / "older.duckdb"))  # another process would find it so
-    publish(older, tmp_path / "index")
-    assert older.read("SELECT DISTINCT language FROM documents").rows() == [("de",)]
-    assert rows(tmp_path / "index", "SELECT DISTINCT language FROM documents") == [("de",)]
-
-
 def test_main_has_the_tables_for_analysis_and_nothing_else(published, tmp_path):
     found = rows(tmp_path, "SELECT schema_name, list(table_name ORDER BY table_name) FROM duckdb_tables() GROUP BY ALL")
     tables = dict(found)

@@ -147,7 +147,7 @@ def _files(model: str) -> tuple[Path, Path]:
     given = f"GRAPHRAG_EMBEDDING_MODEL={model}"
     if path.is_file():
         if path.suffix != ".onnx":
-            raise SettingsError(f"{given} is no .onnx file. Give a model's folder, or its .onnx file.")
+            raise SettingsError(f"{given} is not an .onnx file. Give a model's folder, or its .onnx file.")
         folders = (path.parent, path.parent.parent)
         return next((folder for folder in folders if (folder / "tokenizer.json").is_file()), path.parent), path
     if not path.is_dir():
@@ -167,7 +167,7 @@ def _json(file: Path) -> dict[str, Any]:
     """A configuration file's content; empty without the file."""
     content = _parsed(file)
     if not isinstance(content, dict):
-        raise SettingsError(f"{file} is damaged: it holds no JSON object. Copy it from the model's source again.")
+        raise SettingsError(f"{file} is damaged: it is not a JSON object. Copy it from the model's source again.")
     return content
 
 
@@ -187,7 +187,7 @@ def _pooling(folder: Path) -> tuple[tuple[str, ...], int | None, bool]:
         paths = {str(module["type"]).rpartition(".")[2]: module["path"] for module in modules}
     except (TypeError, KeyError):
         raise SettingsError(
-            f"{folder / 'modules.json'} is damaged: it is no list of modules with type and path. "
+            f"{folder / 'modules.json'} is damaged: it is not a list of modules with type and path. "
             "Copy it from the model's source again."
         ) from None
     if set(paths) - _MODULES:  # such as Dense: sentence-transformers exports these into the model itself

@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from graphrag_assets import masking
 from graphrag_assets.definitions import defs
-from graphrag_assets.defs.resources import IndexSettings
+from graphrag_assets.defs.resources import IndexDatabase, IndexSettings
 from graphrag_assets.indexing.communities import update_communities
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -28,7 +28,6 @@ from graphrag_assets.indexing.publish import update_publication
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.interop.importer import import_index
-from graphrag_assets.store.working import WorkingDatabase
 
 TEST_DATA = Path(__file__).parent / "data"
 SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"  # what may not be copied; optional
@@ -81,7 +80,7 @@ class Project:
     @property
     def resources(self) -> dict[str, object]:
         """What a sensor of this index is given."""
-        return {"settings": IndexSettings(), "database": WorkingDatabase(self.index.database)}
+        return {"settings": IndexSettings(), "database": IndexDatabase(database=str(self.index.database))}
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.input / path

@@ -1,10 +1,14 @@
 """The three resources of an index: its database, its settings, and how models are called."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
+from dagster_duckdb import DuckDBResource
 from pydantic import Field
 
 from graphrag_assets.defs.index_names import IndexNames
@@ -36,6 +40,20 @@ class IndexSettings:
             SettingsError: a value does not fit.
         """
         return Settings.load(**self.overrides)
+
+
+class IndexDatabase(DuckDBResource):
+    """The working database as a `DuckDBResource`, made safe for many processes.
+
+    The stock `get_connection` leaves the file locked after an exception and retries on lock errors until some
+    writers starve. This one queues behind a file lock, opens for one transaction, and always closes.
+    """
+
+    @contextlib.contextmanager
+    def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction. Compute first: nobody else can open the database meanwhile."""
+        with WorkingDatabase(Path(self.database)).transaction() as connection:
+            yield connection
 
 
 def _limit(what: str) -> Any:
@@ -71,7 +89,7 @@ def index_resources(names: IndexNames, settings: IndexSettings) -> dict[str, obj
     return {
         names.name(SETTINGS): _without_fields(IndexSettings, lambda: settings),
         names.name(DATABASE): _without_fields(
-            WorkingDatabase, lambda: WorkingDatabase(settings.load().index_folder / "working.duckdb")
+            IndexDatabase, lambda: IndexDatabase(database=str(settings.load().index_folder / "working.duckdb"))
         ),
         names.name(MODELS): ModelCalls(),
     }
@@ -90,7 +108,7 @@ def needs(names: IndexNames, *resources: str) -> set[str]:
 def open_index(names: IndexNames, resources: object) -> Index:
     """The index that a step's `context.resources` describe, with the settings in force now."""
     settings: IndexSettings = getattr(resources, names.name(SETTINGS))
-    database: WorkingDatabase = getattr(resources, names.name(DATABASE))
+    database: IndexDatabase = getattr(resources, names.name(DATABASE))
     models: ModelCalls | None = getattr(resources, names.name(MODELS), None)
     overrides = {**settings.overrides, **(models.given if models else {})}
-    return Index(database.path, overrides, keys=settings.keys)
+    return Index(Path(database.database), overrides, keys=settings.keys)

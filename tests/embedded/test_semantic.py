@@ -222,7 +222,7 @@ def test_missing_files_are_named(tmp_path):
     (folder / "tokenizer.json").unlink()
     with pytest.raises(SettingsError, match=r"tokenizer\.json does not exist"):
         encoder(folder)
-    with pytest.raises(SettingsError, match=r"is no \.onnx file"):
+    with pytest.raises(SettingsError, match=r"is not an \.onnx file"):
         encoder(folder / "modules.json")
 
 

@@ -15,22 +15,6 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing_models import Keys
 from graphrag_assets.settings import Settings
 
-_MODELS = (
-    *("chat_model", "chat_base_url", "embedding_model", "embedding_base_url", "method"),
-    *("extraction", "summaries", "reports", "claims", "extraction_model", "summary_model", "report_model"),
-    *("chat_parameters", "extraction_parameters", "summary_parameters", "report_parameters"),
-    "embedding_parameters",
-)
-"""Settings that are fields of `Models`."""
-_FIELDS_OF_SETTINGS = {
-    "data": "data",
-    "input": "input",
-    "automation": "automation",
-    **dict.fromkeys(_MODELS, "models"),
-    **dict.fromkeys(("chunking", "chunk_size", "chunk_overlap", "text_unit_context"), "chunking"),
-}
-
-
 _BY_METHOD = "unset: by method."
 _ADDED = "Added to chat_parameters; null removes one."
 
@@ -69,6 +53,15 @@ class Models(dg.Model, dg.Resolvable):
         default=None,
         description="A variable of the environment, as for chat_api_key; unset: GRAPHRAG_EMBEDDING_API_KEY.",
     )
+
+
+_MODELS = [name for name in Models.model_fields if not name.endswith("_api_key")]
+"""Fields of `Models` that are settings of the same name."""
+_FIELDS_OF_SETTINGS = {
+    **{name: name for name in ("data", "input", "automation")},
+    **dict.fromkeys(_MODELS, "models"),
+    **dict.fromkeys(("chunking", "chunk_size", "chunk_overlap", "text_unit_context"), "chunking"),
+}
 
 
 class Chunking(dg.Model, dg.Resolvable):

@@ -27,7 +27,6 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, purge
 
-_ONLY_INDEX = IndexNames()
 _INSTIGATORS = (REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR, NIGHTLY_REFRESH)
 _INSTANCE_SENSORS = {"dead_runs_sensor", "failed_runs_alert"}
 _PARTITION = "dagster/partition"
@@ -39,17 +38,15 @@ def purge_with_history(
     instance: dg.DagsterInstance | None,
     dry_run: bool = False,
     shared_ledger: bool = False,
-    names: IndexNames = _ONLY_INDEX,
 ) -> list[Removed]:
     """`purge`, and what Dagster's storage records of deleted documents; None leaves the storage alone.
-
-    `names`: what the index is called in Dagster.
 
     Raises:
         StoreError: as `purge`; or a run is in progress.
     """
     if instance is None:
         return purge(index, dry_run, shared_ledger)
+    names = IndexNames()
     if index.working.path.exists() and (runs := unfinished_runs(instance, names)):
         raise StoreError(f"Run {runs[0]} is in progress. Purge when it has finished.")
 
@@ -74,7 +71,7 @@ class Records(NamedTuple):
         return len(self.runs) + len(self.partitions) + len(self.backfills)
 
 
-def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames = _ONLY_INDEX) -> list[str]:
+def unfinished_runs(instance: dg.DagsterInstance, names: IndexNames) -> list[str]:
     """Ids of unfinished runs of this index."""
     return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)) if names.has_run(run)]
 

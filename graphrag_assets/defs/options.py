@@ -39,9 +39,7 @@ class TextUnitContext(Enum):
 
 
 class RunOptions(dg.Config):
-    """Settings for one run; `settings_of` names the fields that are settings."""
-
-    settings_of: ClassVar[tuple[str, ...]] = ()
+    """Settings for one run: the fields with the names of settings."""
 
     forget_earlier: bool = Field(
         default=False,
@@ -49,14 +47,18 @@ class RunOptions(dg.Config):
     )
 
     @property
+    def _settings(self) -> list[str]:
+        return [name for name in type(self).model_fields if name in Settings.model_fields]
+
+    @property
     def given(self) -> dict[str, Any]:
         """The settings that were given, by name."""
-        values = {name: getattr(self, name) for name in self.settings_of}
+        values = {name: getattr(self, name) for name in self._settings}
         return {name: _plain(value) for name, value in values.items() if value is not None}
 
     def apply_to(self, index: Index, batch: str | None) -> Index:
         """The index with the settings in force for this run, see `Index.with_run_options`."""
-        return index.with_run_options(batch, self.given, self.settings_of if self.forget_earlier else ())
+        return index.with_run_options(batch, self.given, self._settings if self.forget_earlier else ())
 
     @model_validator(mode="after")
     def _is_possible(self) -> "RunOptions":
@@ -98,14 +100,6 @@ class RerunOptions(RunOptions):
 class BatchOptions(RerunOptions):
     """How this run indexes batches."""
 
-    settings_of: ClassVar[tuple[str, ...]] = (
-        "entity_types",
-        "max_gleanings",
-        "chunking",
-        "chunk_size",
-        "chunk_overlap",
-        "text_unit_context",
-    )
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.FAILED_UNITS, Rerun.EXTRACTION, Rerun.EVERYTHING)
 
     entity_types: str | None = Field(
@@ -165,8 +159,6 @@ class GraphOptions(RerunOptions):
 class CommunityOptions(RunOptions):
     """How this run detects communities."""
 
-    settings_of: ClassVar[tuple[str, ...]] = ("max_cluster_size", "cluster_resolution")
-
     max_cluster_size: int | None = Field(
         default=None,
         description=f"Communities with more members are split, from 2. {_GRAPH} Changed communities get new reports.",
@@ -185,7 +177,6 @@ class CommunityOptions(RunOptions):
 class ReportOptions(RerunOptions):
     """How this run writes community reports."""
 
-    settings_of: ClassVar[tuple[str, ...]] = ("report_words", "report_input_tokens")
     reruns: ClassVar[tuple[Rerun, ...]] = (Rerun.NOTHING, Rerun.REPORTS, Rerun.EVERYTHING)
 
     report_words: int | None = Field(
@@ -204,8 +195,6 @@ class ReportOptions(RerunOptions):
 
 class RefreshOptions(CommunityOptions, ReportOptions):
     """How this run detects communities and writes reports."""
-
-    settings_of: ClassVar[tuple[str, ...]] = (*CommunityOptions.settings_of, *ReportOptions.settings_of)
 
 
 def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:

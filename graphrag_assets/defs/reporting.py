@@ -10,6 +10,7 @@ import polars as pl
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.lineage import DESCRIPTIONS, column_lineage
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.llm import Usage
 from graphrag_assets.outgoing import as_markdown, shown
 from graphrag_assets.pictures.svg import in_markdown
 from graphrag_assets.store.batches import UsageByTask
@@ -36,23 +37,7 @@ _MADE_BY_MODELS = {
     "embeddings",
 }
 _PARTITIONED = {table.name for table in BATCH_TABLES}
-_USAGE = {  # the fields of `llm.Usage`; 0 without a model, so that the UI's plots have no gaps
-    "calls": 0,
-    "ledger_hits": 0,
-    "prompt_tokens": 0,
-    "cached_tokens": 0,
-    "completion_tokens": 0,
-    "cost_usd": 0.0,
-    "retries": 0,
-    "failures": 0,
-    "dropped_records": 0,
-    "guessed_repairs": 0,
-    "invented_claims": 0,
-    "failed_gleanings": 0,
-    "seconds_waiting": 0.0,
-}
-
-
+_USAGE = Usage().as_dict()  # 0 without a model, so that the UI's plots have no gaps
 Metadata = dict[str, dict[str, Any]]
 """Metadata of materializations, by asset."""
 

@@ -7,33 +7,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphrag_assets.embedded.answerer import EmbeddedAnswerer
-    from graphrag_assets.embedded.centrality import summarize
-    from graphrag_assets.embedded.conversation import rate
-    from graphrag_assets.embedded.extractor import extract_unit
-    from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS, embed
-    from graphrag_assets.embedded.indexing import embedded_models
-    from graphrag_assets.embedded.questions import Asked
-    from graphrag_assets.embedded.reporter import write_reports
-    from graphrag_assets.embedded.semantic import encoder_of, encoder_of_index, read_export
-
-__all__ = [
-    "DIMENSIONS",
-    "EMBEDDING_MODEL",
-    "EXTRACTOR",
-    "REPORTER",
-    "Asked",
-    "EmbeddedAnswerer",
-    "embed",
-    "embedded_models",
-    "encoder_of",
-    "encoder_of_index",
-    "extract_unit",
-    "rate",
-    "read_export",
-    "summarize",
-    "write_reports",
-]
+    from graphrag_assets.embedded.answerer import EmbeddedAnswerer as EmbeddedAnswerer
+    from graphrag_assets.embedded.centrality import summarize as summarize
+    from graphrag_assets.embedded.conversation import rate as rate
+    from graphrag_assets.embedded.extractor import extract_unit as extract_unit
+    from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS as DIMENSIONS
+    from graphrag_assets.embedded.hashed_embeddings import embed as embed
+    from graphrag_assets.embedded.indexing import embedded_models as embedded_models
+    from graphrag_assets.embedded.questions import Asked as Asked
+    from graphrag_assets.embedded.reporter import write_reports as write_reports
+    from graphrag_assets.embedded.semantic import encoder_of as encoder_of
+    from graphrag_assets.embedded.semantic import encoder_of_index as encoder_of_index
 
 EXTRACTOR = "embedded/nlp-2"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
@@ -53,7 +37,6 @@ _MODULES = {
     "write_reports": "reporter",
     "encoder_of": "semantic",
     "encoder_of_index": "semantic",
-    "read_export": "semantic",
 }
 
 

@@ -42,8 +42,8 @@ class CostPlan:
         )
 
 
-def plan_index(index: Index, batches: list[str] | None = None) -> CostPlan:
-    """A dry run of indexing `batches` (default: all changed ones) and refreshing what is derived from them.
+def plan_index(index: Index) -> CostPlan:
+    """A dry run of indexing the changed batches and refreshing what is derived from them.
 
     Sends nothing, and writes only a temporary copy of the working database. The embedded default's extraction stands
     in for extractions that are not paid for yet.
@@ -53,8 +53,7 @@ def plan_index(index: Index, batches: list[str] | None = None) -> CostPlan:
     """
     from graphrag_assets.llm import dry_run  # imports litellm
 
-    found = scan(index)
-    todo = found.due if batches is None else batches
+    todo = scan(index).due
     settings, tally = index.settings, dry_run.tally_of(index.settings)
     if not settings.calls_models:
         costs = dry_run.cost_frame(settings, tally)

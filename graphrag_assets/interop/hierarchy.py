@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_assets.interop.repair_texts import Counts
-from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arrays
+from graphrag_assets.pipeline.clustering import Ints, connected_parts, edge_arrays, smaller_parts
 
 
 class Hierarchy(NamedTuple):
@@ -128,17 +128,10 @@ def _nested_and_connected(levels: list[Ints], edges: Ints) -> tuple[list[Ints], 
         pairs = np.unique(np.column_stack([above, given]), axis=0, return_inverse=True)[1].ravel()
         parts = connected_parts(pairs.astype(np.int64), edges)
         numbers = given.copy()
-        has = given != _NONE
-        _, first, inverse, sizes = np.unique(parts, return_index=True, return_inverse=True, return_counts=True)
-        # The largest part of each community, ties by first member, keeps its number.
-        order = np.lexsort((first, -sizes, given[first]))
-        ordered = given[first[order]]
-        is_rest = np.zeros(len(first), dtype=np.bool_)
-        is_rest[order[1:]] = ordered[1:] == ordered[:-1]
-        is_rest &= has[first]
-        by_part = np.argsort(inverse, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        for part in np.flatnonzero(is_rest):
+        by_part = np.argsort(parts, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(parts))])
+        is_in_community = given[by_part[starts[:-1]]] != _NONE
+        for part in np.flatnonzero(smaller_parts(given, parts) & is_in_community):
             nodes = by_part[starts[part] : starts[part + 1]]
             name = nodes.tobytes()
             if name not in known:  # a piece that was split off on the level above stays the same piece

@@ -327,6 +327,19 @@ def connected_parts(labels: Ints, edges: Ints) -> Ints:
     return np.asarray(parts.membership, dtype=np.int64)
 
 
+def smaller_parts(labels: Ints, parts: Ints) -> NDArray[np.bool_]:
+    """Of each of the `connected_parts` of communities, whether it is not the largest of its community.
+
+    Of equally large parts, the one with the first node counts as the largest.
+    """
+    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
+    order = np.lexsort((first, -sizes, labels[first]))
+    ordered = labels[first[order]]
+    is_smaller = np.zeros(len(first), dtype=np.bool_)
+    is_smaller[order[1:]] = ordered[1:] == ordered[:-1]
+    return is_smaller
+
+
 def join_lone_nodes(labels: Ints, edges: Ints, weights: Floats) -> Ints:
     """`labels` with each part of one node joined to the part of its strongest neighbor in a larger part.
 

@@ -48,6 +48,7 @@ from graphrag_assets.pipeline.clustering import (
     members_frame,
     modularity,
     seeded,
+    smaller_parts,
     split_from_scratch,
 )
 from graphrag_assets.pipeline.polars_schema import polars_schema
@@ -262,12 +263,7 @@ def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: Clu
 def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     """`labels` with only the largest connected part of each community left in it; which nodes are in other parts."""
     parts = connected_parts(labels, edges)
-    _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
-    order = np.lexsort((first, -sizes, labels[first]))
-    ordered = labels[first[order]]
-    is_torn = np.zeros(len(first), dtype=np.bool_)
-    is_torn[order[1:]] = ordered[1:] == ordered[:-1]
-    torn = is_torn[parts]
+    torn = smaller_parts(labels, parts)[parts]
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 

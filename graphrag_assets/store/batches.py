@@ -181,23 +181,6 @@ def replace_errors(
     connection.execute("INSERT INTO index_errors BY NAME FROM current_errors")
 
 
-_SUMS = (
-    "calls",
-    "ledger_hits",
-    "prompt_tokens",
-    "cached_tokens",
-    "completion_tokens",
-    "cost_usd",
-    "retries",
-    "failures",
-    "dropped_records",
-    "guessed_repairs",
-    "invented_claims",
-    "failed_gleanings",
-    "seconds_waiting",
-)
-
-
 REFRESHED = "refreshed"
 """The stage that stands for all of a refresh in refresh_state, see `indexing.up_to_date`."""
 
@@ -218,7 +201,7 @@ def record_stage(
     """
     connection.execute("DELETE FROM refresh_state WHERE stage = $stage", {"stage": REFRESHED})
     used = usage or {}
-    values = {
+    values: dict[str, object] = {
         "run_id": run_id,
         "stage": stage,
         "batch": batch,
@@ -228,9 +211,11 @@ def record_stage(
         "inserted": sum(change.inserted for change in changes.values()),
         "deleted": sum(change.deleted for change in changes.values()),
         "peak_mb": peak_megabytes(),
-        **{name: sum(sums[name] for sums in used.values()) for name in _SUMS},
         "usage": [{"task": task, **sums} for task, sums in used.items()],
     }
+    # The other columns are sums of the usage.
+    others = [name for name in schema.INDEX_RUNS.column_names if name not in values]
+    values |= {name: sum(sums[name] for sums in used.values()) for name in others}
     typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in schema.INDEX_RUNS.columns)
     connection.execute(f"INSERT INTO index_runs BY NAME SELECT {typed}", values)
 

@@ -111,12 +111,6 @@ def test_metadata_tells_of_documents_in_which_no_names_are_found(project):
     assert "without_names" not in metadata_of(project, "entity_mentions")
 
 
-def test_the_numbers_of_models_are_those_of_the_meter():
-    from graphrag_assets.llm.usage import Usage
-
-    assert Usage().as_dict() == _USAGE
-
-
 def test_pictures_of_the_graph_are_drawn_and_small(sample_index):
     labels = {text.text for text in pictures(metadata_of(sample_index, "entity_positions"))["map"].iter() if text.text}
     assert {"Great Eastern", "William Thomson"} <= labels

@@ -5,8 +5,8 @@ import os
 import re
 import signal
 
+import dagster as dg
 import pytest
-from dagster._core.errors import DagsterExecutionInterruptedError
 
 from tests.defs.test_language_models import use
 from tests.openai_content import content_for, task_of
@@ -35,7 +35,7 @@ def test_terminated_extraction_resumes_and_reports_its_progress(project, monkeyp
     with running(content=content) as server:
         use(monkeypatch, server)
         project.run("scan_input")
-        with contextlib.suppress(KeyboardInterrupt, DagsterExecutionInterruptedError):
+        with contextlib.suppress(KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
             project.run("index_batches", "one", succeed=False)
         assert 5 <= len(asked) < 2 * len(NAMES)
         assert project.index.working.read("SELECT count(*) FROM text_units").item() == 0

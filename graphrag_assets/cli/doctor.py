@@ -26,7 +26,7 @@ def run_doctor(n_texts: int) -> bool:
         CircuitOpen, BudgetExceeded, LedgerError: no text unit can be extracted.
     """
     console, index = Console(), Index.from_environment()
-    console.print(Text(f"Method: {index.settings.method_in_words}"), soft_wrap=True)
+    console.say(f"Method: {index.settings.method_in_words}")
     well = _print_models(console, index)
     return well and (not n_texts or _print_yield(console, index, n_texts))
 
@@ -35,7 +35,7 @@ def _print_models(console: Console, index: Index) -> bool:
     with console.status("Asking the models"):
         checked = list(check_models(index.settings))
     if not checked:
-        console.print("No model is set: the embedded default needs none.", highlight=False)
+        console.say("No model is set: the embedded default needs none.")
         return True
     table = table_of("tasks", "model", "reply")
     add_numbers(table, "tokens", "seconds", "US$")
@@ -45,7 +45,7 @@ def _print_models(console: Console, index: Index) -> bool:
     print_table(console, table)
     failed = [one for one in checked if one.error]
     for one in failed:
-        console.print(Text(f"{one.tasks}: {one.error}"), soft_wrap=True)
+        console.say(f"{one.tasks}: {one.error}")
     return not failed
 
 
@@ -53,7 +53,7 @@ def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
     with console.status("Extracting text units"):
         found = list(sample_yield(index, n_texts))
     if not found:
-        console.print(Text(f"The input folder {index.settings.input_folder} has no text."), soft_wrap=True)
+        console.say(f"The input folder {index.settings.input_folder} has no text.")
         return False
     table = table_of("text unit")
     add_numbers(table, "entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
@@ -64,7 +64,7 @@ def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
     print_table(console, table)
     for one in found:
         if one.error:
-            console.print(Text(f"{one.text_unit[:_SHOWN]}: {one.error}"), soft_wrap=True)
+            console.say(f"{one.text_unit[:_SHOWN]}: {one.error}")
     if any(one.entities for one in found):
         return True
     console.print(_NOTHING, highlight=False, soft_wrap=True)
@@ -93,5 +93,5 @@ def run_cluster_check() -> bool:
     print_table(console, table)
     lacking = [one for one in findings if one.remedy]
     for one in lacking:
-        console.print(Text(f"{one.what}: {one.remedy}"), soft_wrap=True)
+        console.say(f"{one.what}: {one.remedy}")
     return not lacking

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,31 +226,25 @@ def _write_private(path: Path, text: str) -> None:
 
 def _report(folder: Path, source: Source | None, input_folder: str) -> None:
     console = Console()
-
-    def say(lines: Iterable[str]) -> None:
-        for line in lines:
-            console.print(Text(line), soft_wrap=True)
-
     if source:
-        say([f"Translated {len(source.translation.settings)} settings of {source.path}. Not translated:"])
+        console.say(f"Translated {len(source.translation.settings)} settings of {source.path}. Not translated:")
         console.print(_left_out(source.translation.left_out))
         if source.templates:
-            say([f"Prompts translated to {folder / _PROMPTS}; .env says how to use them."])
-    say([f"Written: {folder / '.env'}, readable by you alone."])
-    say(["Next:", *([] if folder.resolve() == Path.cwd() else [f"  cd {folder}"])])
-    say([] if source else ["  edit .env                  # models; without one, the embedded default"])
+            console.say(f"Prompts translated to {folder / _PROMPTS}; .env says how to use them.")
+    console.say(f"Written: {folder / '.env'}, readable by you alone.")
+    console.say("Next:")
+    if folder.resolve() != Path.cwd():
+        console.say(f"  cd {folder}")
+    if not source:
+        console.say("  edit .env                  # models; without one, the embedded default")
     if not (source and "input" in source.translation.settings):
-        say([f"  put documents in {input_folder}/"])
-    say(
-        [
-            "  graphrag-assets doctor     # whether the models answer",
-            "  graphrag-assets plan       # what the index will cost",
-        ]
-    )
-    say(["  graphrag-assets index"])
-    say(['  graphrag-assets query ask "…"'])
-    if source and (source.path.parent / "output").is_dir():
-        say([f"Or keep the index of GraphRAG: graphrag-assets import {(source.path.parent / 'output').resolve()}"])
+        console.say(f"  put documents in {input_folder}/")
+    console.say("  graphrag-assets doctor     # whether the models answer")
+    console.say("  graphrag-assets plan       # what the index will cost")
+    console.say("  graphrag-assets index")
+    console.say('  graphrag-assets query ask "…"')
+    if source and (output := source.path.parent / "output").is_dir():
+        console.say(f"Or keep the index of GraphRAG: graphrag-assets import {output.resolve()}")
 
 
 def _left_out(left_out: Mapping[str, str]) -> Table:

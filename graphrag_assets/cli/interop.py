@@ -5,7 +5,6 @@ from pathlib import Path
 
 import polars as pl
 from rich.table import Table
-from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
 from graphrag_assets.cli.terminal import Console
@@ -33,9 +32,9 @@ def run_import(path: Path, name: str | None, vectors_of: str) -> None:
     print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
     _print_repairs(console, imported.counts)
     for note in _notes(index.settings, imported.counts):
-        console.print(Text(note), soft_wrap=True)
+        console.say(note)
     folder = index.settings.index_folder / STABLE_NAME
-    console.print(Text(f"Published: publication {imported.publication.number}, {folder}"), soft_wrap=True)
+    console.say(f"Published: publication {imported.publication.number}, {folder}")
 
 
 def show_imports() -> None:
@@ -43,16 +42,16 @@ def show_imports() -> None:
     console, working = Console(), Index.from_environment().working
     found = imports(working) if working.path.exists() else pl.DataFrame()
     if found.is_empty():
-        console.print("Nothing is imported. Give the folder of an index to import it.", highlight=False)
+        console.say("Nothing is imported. Give the folder of an index to import it.")
     broken_off = set(unfinished(working)["batch"]) if found.height else set()
     for batch, origin, generation, when in found.iter_rows():
         if batch in broken_off:
-            console.print(Text(f"{batch}: unfinished: run the same import again (from {origin})"), soft_wrap=True)
+            console.say(f"{batch}: unfinished: run the same import again (from {origin})")
             continue
         counts = counts_of(working, batch)
         print_table(console, _counts_table(batch, generation, counts))
         _print_repairs(console, counts)
-        console.print(Text(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC"), soft_wrap=True)
+        console.say(f"From {origin}, {when:%Y-%m-%d %H:%M} UTC")
 
 
 def run_remove(batch: str, documents: Sequence[str]) -> None:
@@ -62,7 +61,7 @@ def run_remove(batch: str, documents: Sequence[str]) -> None:
         InputError: there is no such batch or document.
     """
     titles = remove(Index.from_environment(), batch, documents)
-    Console().print(Text(f"Removed from {batch}: {_listed(titles)}. {_THEN}"), soft_wrap=True)
+    Console().say(f"Removed from {batch}: {_listed(titles)}. {_THEN}")
 
 
 def run_hand_over(batch: str, documents: Sequence[str]) -> None:
@@ -72,7 +71,7 @@ def run_hand_over(batch: str, documents: Sequence[str]) -> None:
         InputError: there is no such batch or document, or a file is in the way.
     """
     paths = hand_over(Index.from_environment(), batch, documents)
-    Console().print(Text(f"Written to the input folder: {_listed(paths)}. {_THEN}"), soft_wrap=True)
+    Console().say(f"Written to the input folder: {_listed(paths)}. {_THEN}")
 
 
 def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[str], communities: Sequence[int]) -> None:
@@ -84,7 +83,7 @@ def run_export(kind: str, target: Path, index: Path | None, batches: Sequence[st
     """
     rows = export(kind, target, index, batches, communities)
     counted = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    Console().print(Text(f"{target}: {counted}"), soft_wrap=True)
+    Console().say(f"{target}: {counted}")
 
 
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
@@ -103,7 +102,7 @@ def _of(counts: pl.DataFrame, step: str) -> dict[str, int]:
 def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     repaired = counts.filter(pl.col("step") == "repaired").select("table_name", "what", "n").sort("table_name", "what")
     if repaired.is_empty():
-        console.print("Nothing had to be repaired.", highlight=False)
+        console.say("Nothing had to be repaired.")
         return
     table = table_of("table", "repaired or left out")
     add_numbers(table, "rows")

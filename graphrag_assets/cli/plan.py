@@ -1,7 +1,6 @@
 """`plan`: what the next `index`, or a question, would cost before anything is paid."""
 
 from rich.table import Table
-from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
@@ -19,10 +18,10 @@ def show_plan() -> None:
     with console.status("Dry run: reading the changed batches"):
         plan = plan_index(Index.from_environment())
     names = f" ({', '.join(plan.batches)})" if plan.batches else ""
-    console.print(Text(f"Batches to index: {len(plan.batches)}{names}"), soft_wrap=True)
+    console.say(f"Batches to index: {len(plan.batches)}{names}")
     console.print(_table(plan))
     for note in plan.notes:
-        console.print(Text(note), soft_wrap=True)
+        console.say(note)
 
 
 def show_question_plan(question: str, budget: int | None) -> None:
@@ -35,9 +34,7 @@ def show_question_plan(question: str, budget: int | None) -> None:
 
     console, settings = Console(), Settings.load()
     if not settings.model_of("query"):
-        console.print(
-            "No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing."
-        )
+        console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
     table = Table(title="lazy search: requests that are not in the ledger")
     for heading in ("", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):

@@ -29,7 +29,7 @@ def show_publications() -> None:
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
     if not found:
-        console.print(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.", soft_wrap=True)
+        console.say(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.")
         return
     table = table_of("number", "made (UTC)")
     add_numbers(table, "documents", "entities", "communities", "MB")
@@ -51,15 +51,13 @@ def run_rollback(name: str) -> None:
     folder = settings.index_folder
     number = resolve(folder, name)
     if number == current_number(folder):
-        console.print(f"Publication {number} is the current one already.", highlight=False)
+        console.say(f"Publication {number} is the current one already.")
         return
     roll_back(folder, number)
     share_publications(settings)
-    console.print(
+    console.say(
         f"Readers see publication {number} from their next question on, until something new is published. "
-        "The working database and the documents are unchanged.",
-        highlight=False,
-        soft_wrap=True,
+        "The working database and the documents are unchanged."
     )
 
 
@@ -82,12 +80,12 @@ def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -
         click.echo(comparison_sql(*paths), nl=False)
         return
     frames = compare(*paths)
-    console.print(Text(f"{_name(kept[older])} → {_name(kept[newer])}"), soft_wrap=True)
+    console.say(f"{_name(kept[older])} → {_name(kept[newer])}")
     counts = frames["change_counts"]
     for what, lines in _examples(frames).items():
         console.print(Text.assemble((f"{what.capitalize()}: ", "bold"), _in_words(counts, what)), soft_wrap=True)
         for line in lines[:examples]:
-            console.print(Text(f"  {line}"), soft_wrap=True)
+            console.say(f"  {line}")
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(

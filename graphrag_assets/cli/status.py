@@ -18,24 +18,21 @@ def show_status() -> None:
     settings = Settings.load()
     working = WorkingDatabase(settings.index_folder / "working.duckdb")
     if not working.path.exists():
-        console.print(
-            f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.",
-            highlight=False,
-        )
+        console.say(f"Nothing is indexed yet in {settings.index_folder}. Run `graphrag-assets index`.")
         return
     print_rows(console, working)
     errors = working.read("SELECT batch, source, row_number, error, hint FROM index_errors ORDER BY ALL")
     if errors.height:
-        console.print(f"{errors.height} skipped:", highlight=False)
+        console.say(f"{errors.height} skipped:")
         for batch, source, row, error, hint in errors.head(_SHOWN_ERRORS).iter_rows():
             place = f"{batch}: {source}" + ("" if row is None else f", row {row}")
-            console.print(Text(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip()), soft_wrap=True)
+            console.say(f"  {place}: {error.rstrip('.')}. {hint or ''}".rstrip())
     pointer = settings.index_folder / POINTER
-    console.print(Text(f"Method: {settings.method_in_words}"), soft_wrap=True)
+    console.say(f"Method: {settings.method_in_words}")
     current = pointer.read_text().strip() if pointer.exists() else "none yet"
     published_at = working.read("SELECT max(published_at) FROM publications").item()
     when = f", made {published_at:%Y-%m-%d %H:%M} UTC" if published_at else ""
-    console.print(f"Current publication: {current}{when}", highlight=False)
+    console.say(f"Current publication: {current}{when}")
 
 
 _SHORT = {

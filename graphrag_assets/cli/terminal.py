@@ -12,6 +12,7 @@ from typing import Any
 import rich.console
 from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
+from rich.text import Text
 
 from graphrag_assets.outgoing import printable, shown
 
@@ -45,6 +46,10 @@ class Console(rich.console.Console):
     def __init__(self, **options: Any):
         super().__init__(**options)
         self.push_render_hook(_Masking())
+
+    def say(self, line: str) -> None:
+        """Print a line of text as it is: without markup, highlights and wrapping."""
+        self.print(Text(line), soft_wrap=True)
 
 
 class _Masking(RenderHook):

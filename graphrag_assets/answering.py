@@ -187,8 +187,8 @@ class Answerer(Protocol):
     async def ahypothesis(self, question: str, example: str) -> Reply:
         """A paragraph in the style of the report `example` that might answer `question`; used for search only."""
 
-    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
-        """The relevance of `report` for `question`, from 0 to 5; `repeat` numbers independent ratings."""
+    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+        """The relevance of each report, 0 to 5, or None if unknown; `repeat` numbers independent ratings."""
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

@@ -141,9 +141,11 @@ class EmbeddedAnswerer:
         """The question itself: it contains the words to search for."""
         return Reply(question)
 
-    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
-        """0 to 5 by the part of the question's terms that the report has, and by similarity."""
-        return await asyncio.to_thread(rate, question, report)
+    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+        """0 to 5 by the part of the question's terms that each report has, and by similarity."""
+        started = time.perf_counter()
+        ratings = await asyncio.to_thread(lambda: [rate(question, report) for report in reports])
+        return list(ratings), Usage(seconds=time.perf_counter() - started)
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

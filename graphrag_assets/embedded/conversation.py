@@ -1,10 +1,9 @@
 """Report ratings, question suggestions and follow-up questions without a model."""
 
-import time
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from graphrag_assets.answering import Passage, Usage
+from graphrag_assets.answering import Passage
 from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.questions import Asked, language_of_question, names_in
 
@@ -31,16 +30,15 @@ def in_conversation(question: str, history: str) -> str:
     return question
 
 
-def rate(question: str, report: str) -> tuple[float, Usage]:
+def rate(question: str, report: str) -> float:
     """The relevance of the report, 0 to 5: a question about everything may be answered by any report."""
-    started = time.perf_counter()
     asked = Asked.of(question, language_of_question(question, report))
-    rating = 3.0
-    if asked.terms:
-        covered = float(asked.occurrences([asked.words(report)]).mean())
-        vectors = embed([question, report])
-        rating = 5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * max(float(vectors[0] @ vectors[1]), 0.0), 1.0)
-    return round(rating, 2), Usage(seconds=time.perf_counter() - started)
+    if not asked.terms:
+        return 3.0
+    covered = float(asked.occurrences([asked.words(report)]).mean())
+    vectors = embed([question, report])
+    similar = max(float(vectors[0] @ vectors[1]), 0.0)
+    return round(5 * min(_COVERED_RATING * covered + _SIMILAR_RATING * similar, 1.0), 2)
 
 
 def suggest(history: Sequence[str], passages: Sequence[Passage], count: int) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ TASKS: Mapping[str, Placeholders] = {
     "drift_reduce": _REDUCE,
     "hypothetical_answer": Placeholders({"example": "example"}, _names("question")),
     "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
-    "community_rating": Placeholders({"report": "data"}, _names("question")),
+    "community_rating": Placeholders({"reports": "data"}, _names("question")),
     "sub_questions": Placeholders({"concepts": "data"}, _names("question count"), _names("history")),
     "relevance_test": Placeholders({"passages": "data"}, _names("question")),
     "question_kind": Placeholders(required=_names("question kinds")),

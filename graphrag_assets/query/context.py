@@ -293,6 +293,18 @@ def _tokens_of(heading: str) -> int:
     return len(encode(heading))
 
 
+def packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
+    """The places of the sizes in order, in parts within the limit or of one place; without any, an empty part."""
+    parts, used = list[list[int]]([[]]), 0
+    for place, size in enumerate(sizes):
+        if parts[-1] and used + size > limit:
+            parts.append([])
+            used = 0
+        parts[-1].append(place)
+        used += size
+    return parts
+
+
 def lines_of(layout: Layout, rows: pl.DataFrame) -> list[str]:
     """The line of each row: its cells separated by bars, and a line break."""
     return lines([rows[column].to_list() for column in layout.shown.values()])

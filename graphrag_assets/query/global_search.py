@@ -1,9 +1,8 @@
 """Global search: all reports of one level of the hierarchy, read in batches; the best points become the answer."""
 
-import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Annotated, Literal
@@ -15,12 +14,12 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.answering import Passage
 from graphrag_assets.embedded import rate
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of
+from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
@@ -122,15 +121,11 @@ async def _selected_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame
     while descent.due:
         rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in descent.due])
         texts = dict(zip(descent.due, rows["summary" if dynamic.use_summary else "full_content"], strict=True))
-        calls = [
-            (f"the rating of community {c}", _rating(search, text or "", dynamic, by_model=c not in small))
-            for c, text in texts.items()
-        ]
-        ratings = await search.gather("rating", calls)
-        # A report whose rating failed is read: it may be relevant.
-        descent.rated(
-            {c: r if isinstance(r, float) else dynamic.threshold for c, r in zip(texts, ratings, strict=True)}
-        )
+        few_entities = {c: text or "" for c, text in texts.items() if c in small}
+        ratings = await search.in_thread(lambda few: {c: rate(search.text, t) for c, t in few.items()}, few_entities)
+        others = {c: text or "" for c, text in texts.items() if c not in small}
+        ratings |= await _ratings(search, others, dynamic, all_may_fail=bool(descent.ratings or ratings))
+        descent.rated(ratings)
     search.progress_notes.append(f"{len(descent.ratings)} communities rated, {len(descent.chosen)} chosen")
     rows = await search.in_thread(report_rows, search.reader, [descent.report[c] for c in sorted(descent.chosen)])
     return _with_weights(rows, tree).with_columns(
@@ -161,18 +156,45 @@ def _with_weights(reports: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-async def _rating(search: Search[GlobalSearchOptions], report: str, options: DynamicOptions, by_model: bool) -> float:
-    """The median of independent ratings of a report; a single one by its words, without a model, if not `by_model`."""
-    if not by_model:
-        return (await asyncio.to_thread(rate, search.text, report))[0]
-    ratings = []
+async def _ratings(
+    search: Search[GlobalSearchOptions], reports: dict[int, str], options: DynamicOptions, all_may_fail: bool
+) -> dict[int, float]:
+    """The medians of independent ratings by the model, by community; several reports share a request.
+
+    A report whose rating failed is read: it may be relevant.
+    """
+    sizes = await search.in_thread(count_tokens, list(reports.values()))
+    least = _RATED_TOKENS // _RATED_TOGETHER
+    parts = packed([max(size, least) for size in sizes], _RATED_TOKENS) if reports else []
+    groups = [[list(reports)[place] for place in part] for part in parts]
+    calls = [
+        (f"the ratings of {len(group)} communities", _medians(search, [reports[c] for c in group], options))
+        for group in groups
+    ]
+    ratings = dict.fromkeys(reports, options.threshold)
+    for group, found in zip(groups, await search.gather("rating", calls, all_may_fail), strict=True):
+        for community, rating in zip(group, [] if isinstance(found, Exception) else found, strict=False):
+            if rating is None:
+                search.errors.append(Failure("rating", f"the rating of community {community}", "The model gave none."))
+            else:
+                ratings[community] = rating
+    return ratings
+
+
+async def _medians(
+    search: Search[GlobalSearchOptions], reports: Sequence[str], options: DynamicOptions
+) -> list[float | None]:
+    repeated = []
     for repeat in range(options.num_repeats):
-        rating, usage = await search.rater.arate(search.text, report, repeat)
+        ratings, usage = await search.rater.arate(search.text, reports, repeat)
         search.add_usage("rating", usage)
-        ratings.append(rating)
-    return float(median(ratings))
+        repeated.append(ratings)
+    given = ([rating for rating in ratings if rating is not None] for ratings in zip(*repeated, strict=True))
+    return [float(median(ratings)) if ratings else None for ratings in given]
 
 
+_RATED_TOKENS, _RATED_TOGETHER = 8_000, 10
+"""Maximum tokens and number of the reports that are rated in one request."""
 _SMALL = 2
 """Entities of communities whose reports, which no model wrote, are rated without a model: there are many of them."""
 _HEADING_TOKENS = 32

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import NO_ANSWER, Passage, Rewritten
-from graphrag_assets.query.context import Context, Section, fill
+from graphrag_assets.query.context import Context, Section, fill, packed
 from graphrag_assets.query.exploration import (
     Exploration,
     Sentences,
@@ -226,20 +226,8 @@ def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Sec
     order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
     rows = rows[order].drop("community")
     texts = [f"{context or ''} {text}" for context, text in rows.select("context", "text").iter_rows()]
-    parts = _packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
+    parts = packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
     return [fill(layout, rows[part], limit) for part in parts]
 
 
 _ROW_TOKENS = 32  # at least those of a row's number and bars, and of the heading
-
-
-def _packed(sizes: Sequence[int], limit: int) -> list[list[int]]:
-    """The places of the sizes in order, in parts within the limit or of one place; without any, an empty part."""
-    parts, used = list[list[int]]([[]]), 0
-    for place, size in enumerate(sizes):
-        if parts[-1] and used + size > limit:
-            parts.append([])
-            used = 0
-        parts[-1].append(place)
-        used += size
-    return parts

@@ -83,7 +83,7 @@ def test_prompts_for_other_documents_and_questions_are_the_same_up_to_the_docume
         for text in ("One", "Quite another")
     )
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-    assert shared.endswith(('id="', "Question: "))
+    assert re.search(r'(id="[0-9a-f]{0,2}|Question: )$', shared)  # two marks may begin alike
     assert len(shared) > 0.75 * (len(first) - sum(len(fence(f"One {name}")) for name in changing))
 
 

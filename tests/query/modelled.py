@@ -1,6 +1,7 @@
 """A chat answerer on the test server, for searches by a model over real HTTP."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,13 @@ def says(**by_task: Any) -> Callable[[dict[str, Any]], str]:
 def question_of(body: dict[str, Any]) -> str:
     """The question that a request is about."""
     return user_message(body).rpartition("Question: ")[2].strip()
+
+
+def ratings_by(rate: Callable[[str], int]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The ratings of the reports in a request."""
+
+    def ratings(body: dict[str, Any]) -> dict[str, Any]:
+        _, *reports = re.split(r"^\[\d+\] ", user_message(body), flags=re.MULTILINE)
+        return {"ratings": [{"id": number, "rating": rate(report)} for number, report in enumerate(reports, 1)]}
+
+    return ratings

@@ -14,7 +14,7 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, question_of, says, user_message
+from tests.query.modelled import chat_answerer, question_of, ratings_by, says, user_message
 
 QUESTION = "Who commanded the Niagara?"
 SMALL = {"max_context_tokens": 170}  # a report or two in a batch
@@ -67,7 +67,7 @@ def server() -> Iterator[OpenAIServer]:
         text=notes_of,
         MapAnswer=points_of,
         DriftAnswer=follow_ups_of,
-        CommunityRating={"rating": 3},
+        CommunityRatings=ratings_by(lambda report: 3),
         QuestionKind={"kind": "theme", "reason": "It is about all."},
         Questions={"questions": ["What became of her?"]},
     )
@@ -306,11 +306,8 @@ def test_the_local_steps_of_drift_hold_rows_of_the_graph(modelled: GraphRAG, ser
 
 
 def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_file, tmp_path) -> None:
-    def rating(body: dict[str, Any]) -> dict[str, Any]:
-        text = user_message(body)
-        return {"rating": 4 if "Agamemnon" in text else 0, "reason": ""}
-
-    server.content = says(CommunityRating=rating, MapAnswer=points_of, text=notes_of)
+    rating = ratings_by(lambda report: 4 if "Agamemnon" in report else 0)
+    server.content = says(CommunityRatings=rating, MapAnswer=points_of, text=notes_of)
     (tmp_path / "cheap").mkdir()
     cheaper = chat_answerer(server, tmp_path / "cheap", "openai/cheap")
     rag = GraphRAG(index_file, answerer=chat_answerer(server, tmp_path), rating_model=cheaper)
@@ -318,25 +315,35 @@ def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_fi
     # Community 0 holds the Agamemnon; of its children 3 does, 4 does not. 1 and 2 are single entities: no model is asked.
     assert answer.context["reports"]["human_readable_id"].to_list() == [3]
     models = {(request.task, request.body["model"]) for request in server.chats}
-    assert models == {("CommunityRating", "cheap"), ("MapAnswer", "test-model"), ("text", "test-model")}
-    assert answer.usage["rating"].calls == 3
+    assert models == {("CommunityRatings", "cheap"), ("MapAnswer", "test-model"), ("text", "test-model")}
+    assert answer.usage["rating"].calls == 2  # a request a level
     kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
     assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
+    assert kept.usage["rating"].calls == 0
 
 
-def test_a_report_that_cannot_be_rated_is_read(hasty: GraphRAG, server) -> None:
-    server.content = says(CommunityRating={"rating": 0}, MapAnswer=points_of, text=notes_of)
+def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:
+    server.content = says(CommunityRatings=ratings_by(lambda report: 0), MapAnswer=points_of, text=notes_of)
     server.fail_next("500")
     answer = hasty.global_(QUESTION, dynamic=DynamicOptions(max_level=0))
     assert [failure.part for failure in answer.errors] == ["rating"]
     assert answer.context["reports"].height == 1
+    one_of_two = {"ratings": [{"id": 1, "rating": 3}]}  # of communities 3 and 4, community 4 has none
+    server.content = says(CommunityRatings=one_of_two, MapAnswer=points_of, text=notes_of)
+    answer = hasty.global_(QUESTION, dynamic=True)
+    assert [failure.what for failure in answer.errors] == ["the rating of community 4"]
+    assert sorted(answer.context["reports"]["human_readable_id"]) == [3, 4]
+    server.content = says(CommunityRatings=ratings_by(lambda report: 0), MapAnswer=points_of, text=notes_of)
+    answer = hasty.global_(QUESTION, dynamic=True)  # only the missing rating is requested
+    assert (answer.usage["rating"].calls, answer.errors) == (1, [])
+    assert answer.context["reports"]["human_readable_id"].to_list() == [3]
 
 
 def test_ratings_are_repeated_and_their_median_counts(modelled: GraphRAG, server) -> None:
-    def rating(body: dict[str, Any]) -> dict[str, Any]:
-        return {"rating": 0 if "as reader" in user_message(body) else 5}
+    def ratings(body: dict[str, Any]) -> dict[str, Any]:
+        return {"ratings": [{"id": 1, "rating": 0 if "as reader" in user_message(body) else 5}]}
 
-    server.content = says(CommunityRating=rating, MapAnswer=points_of, text=notes_of)
+    server.content = says(CommunityRatings=ratings, MapAnswer=points_of, text=notes_of)
     thrice = modelled.global_(QUESTION, dynamic=DynamicOptions(num_repeats=3, max_level=0))
     assert thrice.usage["rating"].calls == 3  # of the one community of more than two entities
     assert thrice.context == {} or thrice.context["reports"].is_empty()

@@ -26,11 +26,12 @@ from graphrag_assets.answering import (
     as_note,
 )
 from graphrag_assets.llm.chat_client import ChatModel
-from graphrag_assets.llm.model_options import ChatRequest, Completion, Message
+from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
-from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Stars, Text
+from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
+from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
 from graphrag_assets.llm.usage import UsageMeter
 
@@ -72,17 +73,6 @@ class SubQuestions(RecordsForm):
     other_names: ClassVar = {"sub_questions": "questions", "rewritten": "question"}
     question: Text = ""
     questions: Salvaged[Text] = Field(default_factory=list)
-
-
-class CommunityRating(AnswerForm):
-    reason: Text = ""
-    rating: Stars = None
-
-    @model_validator(mode="after")
-    def _rated(self) -> "CommunityRating":
-        if self.rating is None:
-            raise ValueError("rating must be a number from 0 to 5")
-        return self
 
 
 class QuestionKind(AnswerForm):
@@ -169,18 +159,11 @@ class ChatAnswerer:
         new = {q.casefold().strip(): q for q in reversed(completion.parsed.questions) if q}
         return tuple(q for key, q in reversed(new.items()) if key not in asked)[:count], usage
 
-    async def arate(self, question: str, report: str, repeat: int = 0) -> tuple[float, Usage]:
-        """The relevance of `report` for `question`, from 0 to 5.
-
-        Each repeat is a different request; otherwise the ledger would return the first rating.
-        """
-        messages = self.prompts.render("community_rating", report=report, question=question)
-        request = self.origin.request("community_rating", messages, CommunityRating)
-        if repeat:
-            again = Message(role="user", content=f"Rate it independently, as reader {repeat + 1}.")
-            request = replace(request, messages=(*messages, again), temperature=1.0)
-        completion, usage = await self._complete(request)
-        return completion.parsed.rating, usage
+    async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
+        """The relevance of each report for `question`, from 0 to 5; None if the answer leaves it out."""
+        started = time.perf_counter()
+        ratings, usage = await ratings_of(self.chat, self.prompts, question, reports, repeat, self.origin)
+        return ratings, replace(usage, seconds=time.perf_counter() - started)
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

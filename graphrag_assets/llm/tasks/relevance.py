@@ -1,14 +1,8 @@
-"""Relevance tests: which of several passages, and which of their sentences, help to answer a question.
-
-Several passages share a request. Each verdict is stored on its own, so that the same question asks again only for
-passages that are new.
-"""
+"""Relevance tests: which of several passages, and which of their sentences, help to answer a question."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -17,7 +11,8 @@ from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm
-from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin, checked_as, parsed_as, usage_of
+from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
+from graphrag_assets.llm.tasks.shared_requests import answers_on
 from graphrag_assets.text import sentences
 
 TASK = "relevance_test"
@@ -42,25 +37,15 @@ async def relevance_of(
     Raises:
         Exception: what `chat` raises.
     """
-    alone = [_request(prompts, question, [passage], origin) for passage in passages]
-    known = [await chat.known(request) for request in alone]
-    found = {
-        passage.number: _verdicts(parsed_as(RelevantUnits, stored), [passage]).get(0, ())
-        for passage, stored in zip(passages, known, strict=True)
-        if stored is not None
-    }
-    asked = [place for place, stored in enumerate(known) if stored is None]
-    if not asked:
-        return Relevance(found)
-    of_asked = [passages[place] for place in asked]
-    request = _request(prompts, question, of_asked, origin)
-    if len(asked) > 1:
-        parts = tuple(alone[place] for place in asked)
-        request = replace(request, parts=parts, split=partial(_split, of_asked))
-    completion = await chat.complete(request)
-    verdicts = _verdicts(parsed_as(RelevantUnits, completion), of_asked)
-    found |= {passage.number: verdicts.get(place, ()) for place, passage in enumerate(of_asked)}
-    return Relevance(found, usage_of(completion))
+
+    def request(several: Sequence[Passage]) -> ChatRequest:
+        return _request(prompts, question, several, origin)
+
+    found, usage = await answers_on(chat, passages, request, RelevantUnits, _split)
+    verdicts = zip(passages, found, strict=True)
+    return Relevance(
+        {passage.number: _verdicts(one, [passage]).get(0, ()) for passage, one in verdicts if one is not None}, usage
+    )
 
 
 def _request(prompts: Prompts, question: str, passages: Sequence[Passage], origin: Origin) -> ChatRequest:
@@ -89,9 +74,9 @@ def _verdicts(found: RelevantUnits, passages: Sequence[Passage]) -> dict[int, tu
     return verdicts
 
 
-def _split(passages: Sequence[Passage], found: Any) -> Mapping[int, str]:
+def _split(passages: Sequence[Passage], found: RelevantUnits) -> Mapping[int, str]:
     """The verdict on each passage, by place, as the answer to a request of its own."""
-    verdicts = _verdicts(checked_as(RelevantUnits, found), passages)
+    verdicts = _verdicts(found, passages)
     return {
         place: json.dumps(
             {"units": [{"id": 1, "sentences": list(verdicts[place])}] if place in verdicts else []},

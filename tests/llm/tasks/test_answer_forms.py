@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from graphrag_assets.llm.model_errors import InvalidAnswer
 from graphrag_assets.llm.structured_output import parse, strict_schema
 from graphrag_assets.llm.tasks.answer_forms import as_text, on_scale
-from graphrag_assets.llm.tasks.answer_questions import CommunityRating, DriftAnswer, MapAnswer, Questions
+from graphrag_assets.llm.tasks.answer_questions import DriftAnswer, MapAnswer, Questions
 from graphrag_assets.llm.tasks.extract_graph import ExtractGraph, ExtractGraphWithClaims
+from graphrag_assets.llm.tasks.rate_reports import CommunityRatings
 from graphrag_assets.llm.tasks.summarize_descriptions import Summary
 from graphrag_assets.llm.tasks.write_report import CommunityReport
 
@@ -22,7 +23,7 @@ FORMS = [
     MapAnswer,
     DriftAnswer,
     Questions,
-    CommunityRating,
+    CommunityRatings,
 ]
 
 
@@ -137,7 +138,7 @@ def test_an_explicitly_empty_extraction_is_valid():
     [
         (Summary, '{"description": "  "}'),
         (CommunityReport, '{"title": "T", "summary": "", "findings": []}'),
-        (CommunityRating, '{"reason": "R", "rating": "fair"}'),
+        (CommunityRatings, '{"ratings": [{"id": 1, "reason": "R", "rating": "fair"}]}'),
     ],
 )
 def test_empty_answer_is_invalid(form, said: str):

@@ -155,13 +155,17 @@ def test_drift_has_its_own_end():
 
 
 def test_the_other_query_tasks():
-    rag, chat = answerer("A paragraph.", '{"questions": ["New?", "Old?", "New?", "", "More?"]}', '{"rating": "4"}')
+    rag, chat = answerer(
+        "A paragraph.",
+        '{"questions": ["New?", "Old?", "New?", "", "More?"]}',
+        '{"ratings": [{"id": 1, "rating": "4"}]}',
+    )
 
     async def ask() -> None:
         assert (await rag.ahypothesis(QUESTION, "A report.")).text == "A paragraph."
         assert (await rag.aquestions(["Old?"], MIXED, 5))[0] == ("New?", "More?")
-        rating, usage = await rag.arate(QUESTION, "A report.")
-        assert (rating, usage.calls) == (4, 1)
+        ratings, usage = await rag.arate(QUESTION, ["A report."])
+        assert (ratings, usage.calls) == ([4], 1)
 
     asyncio.run(ask())
     assert chat.tasks == ["hypothetical_answer", "question_generation", "community_rating"]
@@ -169,8 +173,8 @@ def test_the_other_query_tasks():
 
 
 def test_repeated_ratings_are_separate_requests():
-    rag, chat = answerer('{"rating": 2}', '{"rating": 5}')
-    assert [run(rag.arate(QUESTION, "A report.", repeat))[0] for repeat in (0, 1)] == [2, 5]
+    rag, chat = answerer(*(f'{{"ratings": [{{"id": 1, "rating": {rating}}}]}}' for rating in (2, 5)))
+    assert [run(rag.arate(QUESTION, ["A report."], repeat))[0] for repeat in (0, 1)] == [[2], [5]]
     assert chat.requests[0].messages != chat.requests[1].messages
 
 

@@ -3,12 +3,14 @@
 With a scope, rows outside it are left out, and the others are redacted (`filters.redaction`).
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
 
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
+from graphrag_assets.query.retrieval import fuse
 from graphrag_assets.store.publication_reader import Reader
 
 MAX_CLAIMS = 200
@@ -222,21 +224,33 @@ r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens
 """
 
 
-def reports_about(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) -> pl.DataFrame:
-    """Reports of the entities' communities at all levels, by the number of the entities in them, then by rank."""
-    return reader.rows(
+def reports_about(
+    reader: Reader, entities: list[int], scope: Scope = EVERYTHING, similar: Sequence[int] = ()
+) -> pl.DataFrame:
+    """Reports of the entities' communities at all levels, by the number of the entities in them, then by rank.
+
+    If reports that are `similar` to the question are given, best first, both rankings are fused.
+    """
+    found = reader.rows(
         f"""
         WITH matched AS (
-            SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
-            WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
+            SELECT community, sum(matches)::BIGINT AS matches FROM (
+                SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
+                WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
+                UNION ALL
+                SELECT community, 0 FROM community_reports
+                WHERE human_readable_id IN (SELECT unnest($similar::INT[]))
+            ) GROUP BY community
         )
         SELECT {_REPORT}, m.matches
         FROM community_reports r JOIN matched m USING (community)
         WHERE {scope.allows("community_report", "r.human_readable_id")}
         ORDER BY m.matches DESC, r.rank DESC, r.level, r.human_readable_id
         """,
-        {"entities": entities, **scope.parameters("community_report")},
+        {"entities": entities, "similar": list(similar), **scope.parameters("community_report")},
     )
+    members = found.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
+    return in_order(found, fuse(members, similar)) if similar else found
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -277,12 +291,6 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         {"level": level, **scope.parameters("community_report")},
     )
     return _counted(found)
-
-
-def reports_to_level(reader: Reader, level: int) -> set[int]:
-    """Numbers of the reports on communities at `level` and above it."""
-    found = reader.rows("SELECT human_readable_id FROM community_reports WHERE level <= $level", {"level": level})
-    return set(found["human_readable_id"])
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:

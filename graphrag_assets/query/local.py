@@ -22,6 +22,7 @@ from graphrag_assets.query.fetch import (
     text_units_of,
 )
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import (
     Count,
     Flag,
@@ -60,6 +61,8 @@ class LocalOptions(Options):
         relationship_ranking_attribute: weight, or rank (combined degree), which is GraphRAG's default.
         use_community_summary: show the reports' summaries, not their full content.
         include_community_rank: show each report's rank.
+        similar_reports: number of reports most similar to the question that are ranked together with those of the
+            entities' communities; 0: only these, as in GraphRAG.
         min_community_rank: minimum rank of the reports that are used.
         community_level: the deepest level of communities whose reports are used, 0 being the coarsest; None: all
             (GraphRAG: 2).
@@ -83,6 +86,7 @@ class LocalOptions(Options):
     )
     use_community_summary: Flag = False
     include_community_rank: Flag = False
+    similar_reports: Count = 10
     min_community_rank: Number = 0.0
     community_level: OptionalCount = None
     include_covariates: Flag = True
@@ -193,6 +197,7 @@ SOURCES = Layout(
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
 _PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims", "Reports")
 _MAX_TEXT_UNITS = 100
+_MIN_ENTITIES_OF_SIMILAR = 3  # the report of a smaller community repeats what the context says of its entities
 _MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
 
@@ -216,8 +221,9 @@ def local_context(
         exclude=options.exclude_entity_names,
         passages=passages.scores,
     )
-    reports = submit(lambda: reports_about(reader, entities, scope))
     relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
+    similar = _similar_reports(reader, question, options, scope)
+    reports = submit(lambda: reports_about(reader, entities, scope, similar))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
     texts = submit(lambda: _sources(reader, question, units, options, scope))
@@ -275,6 +281,13 @@ def _relationships(
         found, reached = paths(reader, question, entities, options.hops, scope, outside)
         return found, reached[: options.top_k_entities]
     return relationships_around(reader, entities, outside, options.relationship_ranking_attribute, scope), []
+
+
+def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
+    if not options.similar_reports:
+        return []
+    limit, level = options.similar_reports, options.community_level
+    return nearest_reports(reader, question, limit, scope, level, _MIN_ENTITIES_OF_SIMILAR)
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:

@@ -53,11 +53,13 @@ class KnownTerms(NamedTuple):
 class Question:
     """A question with what searches derive from it, each computed once: its terms, its vector and its names.
 
-    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer.
+    `vector_text`: is embedded instead of the text if given, such as DRIFT's hypothetical answer. `of_reports`: is
+    searched for in reports instead.
     """
 
     text: str
     vector_text: str | None = None
+    of_reports: "Question | None" = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -81,6 +83,11 @@ class Question:
     def embedded_text(self) -> str:
         """The text to embed."""
         return self.vector_text or self.text
+
+    @property
+    def for_reports(self) -> "Question":
+        """What reports are searched for."""
+        return self.of_reports or self
 
     def remember(self, model: str, vector: np.ndarray) -> None:
         """Store the embedding by a model, which `vector` then returns."""

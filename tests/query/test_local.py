@@ -94,6 +94,22 @@ def test_reports_are_of_all_levels_and_come_by_matched_entities_then_rank(reader
     assert reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN])["matches"].to_list() == [2, 2, 1]
 
 
+def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: Reader) -> None:
+    # Without entities, only similarity counts: the reports on communities 4 and 0 have the buyers, the shorter first.
+    none = LocalOptions(top_k_entities=0)
+    asked = Question("Who headed the buyers?")
+    assert numbers(local_context(reader, asked, none).frames["reports"])[:2] == [4, 0]
+    assert numbers(local_context(reader, asked, replace(none, similar_reports=1)).frames["reports"]) == [4]
+    assert numbers(local_context(reader, asked, replace(none, community_level=0)).frames["reports"]) == [0]
+    assert "reports" not in local_context(reader, asked, replace(none, similar_reports=0)).text
+    # A community of one entity is no candidate by similarity.
+    assert 2 not in numbers(local_context(reader, Question("Which penguins were near the ice?"), none).frames["reports"])
+    # By membership 0, 3, 2; by similarity 4, 0. Report 0 is in both rankings: 1/61 + 1/62; then 4 (1/61), 3, 2.
+    found = reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN], similar=[4, 0])
+    assert numbers(found) == [0, 4, 3, 2]
+    assert found["matches"].to_list() == [2, 0, 2, 1]
+
+
 def test_claims_of_the_best_text_units_come_first(reader: Reader) -> None:
     assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [2, 1])) == [0, 1]
     assert numbers(claims_about(reader, [AGAMEMNON, GREAT_EASTERN], [1, 2])) == [1, 0]

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from rich.console import Console
@@ -77,7 +78,7 @@ def _relevant_and_curious() -> Callable[[dict[str, Any]], str]:
             case "DriftAnswer":
                 row = re.search(r"-----(\w+)-----\n.*\n(\d+)\|", str(body["messages"][-1]["content"]))
                 cited = f"[Data: {row[1]} ({row[2]})]" if row else ""
-                asked = [{"question": f"What is {os.urandom(4).hex()} {n}?", "score": 80} for n in (next(numbers),) * 8]
+                asked = [{"question": f"What is {Random(next(numbers)).getrandbits(99):x}?"} for _ in range(8)]
                 return json.dumps({"points": [{"description": f"A point. {cited}", "score": 60}], "follow_ups": asked})
         return content_for(body)
 

@@ -124,6 +124,16 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """What a question is linked to: names, low-level keywords (particulars) and high-level ones (themes)."""
+
+    names: tuple[str, ...] = ()
+    low_level: tuple[str, ...] = ()
+    high_level: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
 class Relevance:
     """Of the relevant passages, by number, the sentences that help to answer, from 1; others are left out or empty."""
 
@@ -189,6 +199,9 @@ class Answerer(Protocol):
 
     async def arate(self, question: str, reports: Sequence[str], repeat: int = 0) -> tuple[list[float | None], Usage]:
         """The relevance of each report, 0 to 5, or None if unknown; `repeat` numbers independent ratings."""
+
+    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+        """The names that the question means, and keywords; nothing if only its own names and words are known."""
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

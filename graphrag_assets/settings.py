@@ -324,6 +324,11 @@ class Settings(BaseSettings):
     )
     basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
     lazy_options: SearchOptions = Field("", description='Defaults for options of lazy search as JSON: {"budget": 50}.')
+    linking: Literal["names", "model"] = Field(
+        "names",
+        description="How local, DRIFT and lazy search link a question to the graph. names: by its names and words; "
+        "model: a request to the chat model gives the names it means, and keywords.",
+    )
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
     )
@@ -561,6 +566,6 @@ class Settings(BaseSettings):
             "extract_tags",
             "publish_to",
         }
-        where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options"}
+        where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

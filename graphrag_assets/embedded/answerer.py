@@ -24,6 +24,7 @@ from graphrag_assets.answering import (
     Choice,
     Evidence,
     FollowUp,
+    Linked,
     Mapped,
     Passage,
     Pieces,
@@ -146,6 +147,10 @@ class EmbeddedAnswerer:
         started = time.perf_counter()
         ratings = await asyncio.to_thread(lambda: [rate(question, report) for report in reports])
         return list(ratings), Usage(seconds=time.perf_counter() - started)
+
+    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+        """Nothing: only the names and words of the question are known."""
+        return Linked()
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

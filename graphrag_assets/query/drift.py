@@ -21,6 +21,7 @@ from graphrag_assets.embedded import embed
 from graphrag_assets.query.context import Context, fill
 from graphrag_assets.query.fetch import report_rows
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
@@ -96,12 +97,24 @@ class DriftOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriftSearchOptions(CommonOptions, DriftOptions):
+class DriftSearchOptions(CommonOptions, LinkingOptions, DriftOptions):
     """All options of `rag.drift`."""
+
+    @property
+    def max_steps(self) -> int:
+        """Maximum number of calls for the primer and the follow-up questions."""
+        return super().max_steps - self.links
+
+    @property
+    def links(self) -> bool:
+        """Whether one of the calls links the question."""
+        return self.linking == "model" and self.max_calls > 2
 
 
 async def build_context(search: Search[DriftSearchOptions]) -> Context:
     """The reports that the primer reads, found by the question itself."""
+    if search.options.links:
+        await link(search)
     await search.embed(search.question)
     return await _primer(search, search.question)
 
@@ -144,6 +157,8 @@ async def _primer(search: Search[DriftSearchOptions], question: Question) -> Con
 
 async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
     """The question with a hypothetical answer as the text that is embedded, if there is one."""
+    if search.options.links:
+        await link(search)
     question = search.question
     await search.embed(question)
     if not search.options.makes_hypothesis:
@@ -151,7 +166,7 @@ async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
     example = await search.in_thread(example_report, search.reader, question, search.options, search.scope)
     hypothesis = await _hypothesis(search, example) if example else None
     if hypothesis and hypothesis != search.text:
-        question = Question(question.text, vector_text=hypothesis)
+        question = replace(question.for_reports, vector_text=hypothesis)
         await search.embed(question)
     return question
 
@@ -168,9 +183,9 @@ async def _hypothesis(search: Search[DriftSearchOptions], example: str) -> str |
 
 async def _local_contexts(search: Search[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
     """The contexts of local searches, in the order of the questions."""
-    questions = [Question(text) for text in texts]
-    if questions:
-        await search.embed(*questions)
+    questions = [search.question if text == search.text else Question(text) for text in texts]
+    if new := [question for question in questions if question is not search.question]:
+        await search.embed(*new)
     options = search.options.of_steps
     async with asyncio.TaskGroup() as group:
         tasks = [

@@ -23,6 +23,7 @@ from graphrag_assets.query.exploration import (
     tests_frame,
 )
 from graphrag_assets.query.fetch import sources
+from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount
 from graphrag_assets.query.passages import rank_passages
@@ -64,7 +65,7 @@ class LazyOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LazySearchOptions(CommonOptions, LazyOptions):
+class LazySearchOptions(CommonOptions, LinkingOptions, LazyOptions):
     """All options of `rag.lazy`."""
 
     max_context_tokens: PositiveCount = 4_000
@@ -111,6 +112,7 @@ METHOD = SearchMethod("lazy", LazySearchOptions, build_context, answer)
 
 async def _rewritten(search: Search[LazySearchOptions]) -> Rewritten:
     """The question, understood by itself, and the questions that it consists of."""
+    await link(search)
     await search.embed(search.question)
     if not search.options.subqueries:
         return Rewritten(search.text)

@@ -22,6 +22,7 @@ from graphrag_assets.query.fetch import (
     text_units_of,
 )
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import (
     Count,
@@ -101,7 +102,7 @@ class LocalOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalSearchOptions(CommonOptions, LocalOptions):
+class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
     """All options of `rag.local`."""
 
     def __post_init__(self) -> None:
@@ -112,6 +113,7 @@ class LocalSearchOptions(CommonOptions, LocalOptions):
 async def build_context(search: Search[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
     options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
+    await link(search)
     await search.embed(search.question)
     return search.add_context(
         await search.in_thread(local_context, search.reader, search.question, options, search.scope)

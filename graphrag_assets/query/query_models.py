@@ -30,12 +30,15 @@ def answerer(chat_model: str | None = None) -> Answerer:
 
 
 def default_options() -> dict[str, dict[str, Any]]:
-    """The options of the settings GRAPHRAG_LOCAL_OPTIONS, …, by method."""
+    """The options of the settings GRAPHRAG_LOCAL_OPTIONS, … and GRAPHRAG_LINKING, by method."""
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
-    methods = ("local", "global", "drift", "basic", "lazy")
-    return {method: json.loads(getattr(settings, f"{method}_options") or "{}") for method in methods}
+    given = {
+        method: json.loads(getattr(settings, f"{method}_options") or "{}")
+        for method in ("local", "global", "drift", "basic", "lazy")
+    }
+    return given | {method: {"linking": settings.linking} | given[method] for method in ("local", "drift", "lazy")}
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:

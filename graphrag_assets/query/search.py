@@ -252,6 +252,7 @@ class Search(Generic[OptionsOf]):
         """Embed the questions, all with one request, if the index was embedded by a model."""
         if self.reader.embedding is None or not ranks_by_meaning(self.reader):
             return
+        questions = (*questions, *(question.of_reports for question in questions if question.of_reports))
         model, _ = self.reader.embedding
         vectors, usage = await query_models.embed(model, [question.embedded_text for question in questions])
         self.add_usage("build_context", usage)

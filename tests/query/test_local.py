@@ -103,7 +103,9 @@ def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: R
     assert numbers(local_context(reader, asked, replace(none, community_level=0)).frames["reports"]) == [0]
     assert "reports" not in local_context(reader, asked, replace(none, similar_reports=0)).text
     # A community of one entity is no candidate by similarity.
-    assert 2 not in numbers(local_context(reader, Question("Which penguins were near the ice?"), none).frames["reports"])
+    assert 2 not in numbers(
+        local_context(reader, Question("Which penguins were near the ice?"), none).frames["reports"]
+    )
     # By membership 0, 3, 2; by similarity 4, 0. Report 0 is in both rankings: 1/61 + 1/62; then 4 (1/61), 3, 2.
     found = reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN], similar=[4, 0])
     assert numbers(found) == [0, 4, 3, 2]

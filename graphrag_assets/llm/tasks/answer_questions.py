@@ -15,6 +15,7 @@ from graphrag_assets.answering import (
     Choice,
     Evidence,
     FollowUp,
+    Linked,
     Mapped,
     Passage,
     Pieces,
@@ -31,6 +32,7 @@ from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
+from graphrag_assets.llm.tasks.link_question import links_of
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
 from graphrag_assets.llm.usage import UsageMeter
@@ -164,6 +166,12 @@ class ChatAnswerer:
         started = time.perf_counter()
         ratings, usage = await ratings_of(self.chat, self.prompts, question, reports, repeat, self.origin)
         return ratings, replace(usage, seconds=time.perf_counter() - started)
+
+    async def alink(self, question: str, options: AnswerOptions = PLAIN) -> Linked:
+        """The names that the question means, and keywords for particulars and for themes."""
+        started = time.perf_counter()
+        found = await links_of(self.chat, self.prompts, question, _said_before(options), self.origin)
+        return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
 
     async def arewrite(
         self, question: str, concepts: Sequence[str], count: int, options: AnswerOptions = PLAIN

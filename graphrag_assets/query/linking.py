@@ -1,0 +1,47 @@
+"""Links a question to the graph: by the names in it, or by names and keywords that a model gives for it."""
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from graphrag_assets.query.option_types import Options
+from graphrag_assets.query.results import Failure
+from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.search import Search
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkingOptions(Options):
+    """How a question is linked to the graph.
+
+    Args:
+        linking: names: by the names and words of the question. model: a request to the model gives the names that the
+            question means, and keywords for particulars and for themes; without a model, as names.
+    """
+
+    linking: Annotated[Literal["names", "model"], Field(description="'names' or 'model'")] = "names"
+
+
+async def link(search: Search[Any]) -> None:
+    """Make the search look for what the model links its question to; see `linked`."""
+    search.question = await linked(search, search.text, search.question)
+
+
+async def linked(search: Search[Any], text: str, question: Question) -> Question:
+    """What to search for if `question` is searched for `text`: with `linking="model"`, the names and keywords too.
+
+    Names and low-level keywords are searched for in titles, aliases and descriptions of entities and in passages;
+    high-level keywords in reports. If the request fails, the question is searched for as it is.
+    """
+    if search.options.linking != "model":
+        return question
+    try:
+        found = await search.answerer.alink(text, search.form)
+    except Exception as error:  # the search continues with the names in the question
+        search.errors.append(Failure("link", "the names and keywords of the question", str(error)))
+        return question
+    search.add_usage("link", found.usage)
+    reports = Question("\n".join([question.text, *found.high_level])) if found.high_level else None
+    return replace(question, text="\n".join([question.text, *found.names, *found.low_level]), of_reports=reports)

@@ -141,6 +141,14 @@ class Relevance:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The places of passages, best first; those left out come after them, in their order."""
+
+    order: tuple[int, ...]
+    usage: Usage = field(default_factory=Usage)
+
+
 Pieces = AsyncGenerator[str | Reply, None]
 """A streamed answer: pieces of its text, and lastly the complete `Reply`."""
 
@@ -218,6 +226,13 @@ class Answerer(Protocol):
 
     async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
+
+
+class Reranker(Protocol):
+    """Puts the passages first that answer a question."""
+
+    async def arerank(self, question: str, passages: Sequence[Passage]) -> Reranked:
+        """The order of the passages. Errors of a model are raised."""
 
 
 def as_note(point: Point) -> str:

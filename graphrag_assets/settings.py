@@ -248,6 +248,12 @@ class Settings(BaseSettings):
     embedding_parameters: Parameters = Field(
         "", description='Parameters of the embedding model as JSON, by litellm\'s names: {"dimensions": 512}.'
     )
+    rerank_model: str = Field(
+        "",
+        description="Model that puts the best passages first in local, basic and retrieve: a reranking model "
+        "(cohere/…, jina_ai/…, infinity/…, hosted_vllm/…) or a chat model; unset: none.",
+    )
+    rerank_base_url: str = Field("", description="Server of the reranking model; key: _RERANK_API_KEY.")
     structured_output: Literal["auto", "json_schema", "json_object", "text"] = Field(
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
@@ -567,5 +573,6 @@ class Settings(BaseSettings):
             "publish_to",
         }
         where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}
+        where |= {"rerank_model", "rerank_base_url"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

@@ -25,6 +25,7 @@ from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, Lim
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.rate_limits import Limits
+from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat
 from graphrag_assets.llm.usage import UsageMeter
@@ -116,6 +117,27 @@ def without_sending(
 def chat_answerer(settings: Settings) -> ChatAnswerer:
     """Answers questions by the chat model of the settings for questions."""
     return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings), settings.model_of("query"))
+
+
+def rerank_model(settings: Settings) -> RerankModel:
+    """The reranking model of the settings, with its own usage meter."""
+    options = ModelOptions(
+        model=settings.rerank_model,
+        base_url=settings.rerank_base_url or None,
+        api_key=_key("GRAPHRAG_RERANK_API_KEY"),
+        timeout=settings.request_timeout,
+    )
+    return RerankModel(options, ledger_of(settings), _limits(settings, options), _budget(settings, None))
+
+
+def listwise_chat(settings: Settings) -> ChatModel:
+    """The chat model that the settings name for reranking: at its own server if they have one, else as `chat_model`."""
+    model = settings.rerank_model
+    if not settings.rerank_base_url:
+        return chat_model(settings.model_copy(update={"query_model": model}), use="query")
+    own = {"chat_model": model, "query_model": "", "chat_base_url": settings.rerank_base_url}
+    keys = Keys(chat=_key("GRAPHRAG_RERANK_API_KEY"))
+    return chat_model(settings.model_copy(update=own), keys=keys, use="query")
 
 
 def chat_model(

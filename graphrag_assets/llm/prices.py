@@ -16,17 +16,21 @@ class Prices:
     """US dollars per token of a model; `source` is "options", "litellm" or "unknown", which counts as free.
 
     `cached_usd`: of prompt tokens from the provider's prompt cache; with an input price of the options, that price.
+    `query_usd`: of a query to a reranking model.
     """
 
     input_usd: float
     output_usd: float
     source: str
     cached_usd: float
+    query_usd: float = 0.0
 
-    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0) -> float:
+    def cost(self, prompt_tokens: int, completion_tokens: int = 0, cached_tokens: int = 0, queries: int = 0) -> float:
         """Cost of a call in US dollars. `cached_tokens`: of the prompt tokens, those from the provider's cache."""
         uncached = (prompt_tokens - cached_tokens) * self.input_usd
-        return uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd
+        return (
+            uncached + cached_tokens * self.cached_usd + completion_tokens * self.output_usd + queries * self.query_usd
+        )
 
     @classmethod
     def of(cls, model: str, options: PriceOptions = LISTED_PRICES) -> "Prices":
@@ -56,4 +60,5 @@ class Prices:
             own_output / 1e6 if own_output is not None else listed("output_cost_per_token"),
             source,
             input_usd if cached is None else float(cached),
+            listed("input_cost_per_query"),
         )

@@ -87,6 +87,7 @@ TASKS: Mapping[str, Placeholders] = {
     "question_generation": Placeholders({"context": "data"}, _names("count"), _names("history language")),
     "community_rating": Placeholders({"reports": "data"}, _names("question")),
     "sub_questions": Placeholders({"concepts": "data"}, _names("question count"), _names("history")),
+    "rerank_passages": Placeholders({"passages": "data"}, _names("question count")),
     "link_question": Placeholders(required=_names("question"), optional=_names("history")),
     "relevance_test": Placeholders({"passages": "data"}, _names("question")),
     "question_kind": Placeholders(required=_names("question kinds")),

@@ -1,7 +1,7 @@
 """The only module that calls litellm: it sends requests, reads replies, classifies errors and looks up models.
 
-Only litellm's public functions are used: `acompletion`, `aembedding`, `completion_cost`, the table `model_cost`,
-and what models support.
+Only litellm's public functions are used: `acompletion`, `aembedding`, `arerank`, `completion_cost`, the table
+`model_cost`, and what models support.
 """
 
 import asyncio
@@ -157,6 +157,33 @@ async def send_embedding(options: EmbeddingOptions, texts: list[str], encoding_f
     return [rows[index] for index in range(len(rows))], billed
 
 
+async def send_rerank(
+    options: ModelOptions, query: str, documents: list[str]
+) -> tuple[list[tuple[int, float]], int, int]:
+    """Send one reranking request; returns the places of documents with their scores, the tokens, and billed queries.
+
+    Raises:
+        Exception: whatever litellm raises; `failure` classifies it.
+    """
+    response = await litellm().arerank(query=query, documents=documents, return_documents=False, **_address(options))
+    try:
+        scores = [(row["index"], float(row["relevance_score"])) for row in response.results]
+    except (KeyError, TypeError, ValueError):
+        raise BadReplyError("The reply has no list of scores.") from None
+    if not all(isinstance(place, int) and math.isfinite(score) for place, score in scores):
+        raise BadReplyError("A place or a score is not a number.")
+    billed = (response.meta or {}).get("billed_units") or {}
+    return scores, _count(billed.get("total_tokens")) or 0, _count(billed.get("search_units")) or 1
+
+
+def is_reranker(model: str) -> bool:
+    """Whether a model is a reranking model: by litellm's table, else if its name says so or Infinity serves it."""
+    if mode := (known(model) or {}).get("mode"):
+        return bool(mode == "rerank")
+    vendor, name = provider_of(model)
+    return vendor == "infinity" or "rerank" in name.lower()
+
+
 def _address(options: ModelOptions) -> dict[str, Any]:
     """Model, address, key and timeout as litellm's parameters."""
     key = options.api_key
@@ -289,6 +316,7 @@ class Failure:
 
 _FATAL = {401, 402, 403, 404}
 _TRANSIENT = {200, 408, 409, 425}  # 200: a body that could not be read
+_NO_PROVIDER = ("LLM Provider NOT provided", "Unsupported provider")
 _NO_CREDIT = ("insufficient_quota", "exceeded your current quota", "billing_hard_limit")
 
 
@@ -307,7 +335,7 @@ def failure(error: Exception) -> Failure:
     if status == 429:
         no_credit = any(words in message for words in _NO_CREDIT)
         return Failure("fatal" if no_credit else "rate_limited", status, message, retry_after(error))
-    if status in _FATAL or "LLM Provider NOT provided" in message or isinstance(error, ImportError):
+    if status in _FATAL or any(words in message for words in _NO_PROVIDER) or isinstance(error, ImportError):
         return Failure("fatal", status, message)
     if status is None:
         passing = isinstance(error, TimeoutError | OSError) or name in (

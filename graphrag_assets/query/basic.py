@@ -10,6 +10,7 @@ from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount, Share
+from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -41,8 +42,13 @@ async def build_context(search: Search[BasicSearchOptions]) -> Context:
     """The context of a basic search, within the tokens that the history leaves."""
     options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
     await search.embed(search.question)
+    units = None
+    if search.rag.reranker:
+        limit = max(options.k, RERANKED)
+        found = await search.in_thread(search_texts, search.reader, "text_unit", search.question, limit, search.scope)
+        units = (await reranked(search, found))[: options.k]
     return search.add_context(
-        await search.in_thread(basic_context, search.reader, search.question, options, search.scope)
+        await search.in_thread(basic_context, search.reader, search.question, options, search.scope, units)
     )
 
 
@@ -57,11 +63,19 @@ _DEFAULTS = BasicOptions()
 
 
 def basic_context(
-    reader: Reader, question: Question, options: BasicOptions = _DEFAULTS, scope: Scope = EVERYTHING
+    reader: Reader,
+    question: Question,
+    options: BasicOptions = _DEFAULTS,
+    scope: Scope = EVERYTHING,
+    units: list[int] | None = None,
 ) -> Context:
-    """The context of a basic search: a section Sources, found by BM25 and vectors, and one of their claims."""
+    """The context of a basic search: a section Sources and one of their claims.
+
+    The sources are `units`, or else found by BM25 and vectors.
+    """
     started = time.perf_counter()
-    units = search_texts(reader, "text_unit", question, options.k, scope)
+    if units is None:
+        units = search_texts(reader, "text_unit", question, options.k, scope)
     claims = [(CLAIMS.with_dates(reader), claims_in(reader, units), 1.0)] if options.claims_prop else []
     groups = [
         (options.claims_prop, claims),

@@ -79,6 +79,7 @@ class GraphRAG:
         self.rater = (
             query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
         )
+        self.reranker = query_models.reranker()
         self.defaults = _checked_defaults()
         self.index.reader()
 

@@ -35,8 +35,9 @@ from graphrag_assets.query.option_types import (
     Text,
     Texts,
 )
-from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
+from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question, fuse
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
@@ -115,8 +116,12 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
     options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
     await link(search)
     await search.embed(search.question)
+    passages = None
+    if search.rag.reranker:
+        found = await search.in_thread(rank_passages, search.reader, search.question, _MAX_TEXT_UNITS, search.scope)
+        passages = found.reordered(await reranked(search, found.numbers))
     return search.add_context(
-        await search.in_thread(local_context, search.reader, search.question, options, search.scope)
+        await search.in_thread(local_context, search.reader, search.question, options, search.scope, passages)
     )
 
 
@@ -205,15 +210,22 @@ _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three 
 
 
 def local_context(
-    reader: Reader, question: Question, options: LocalOptions = _DEFAULTS, scope: Scope = EVERYTHING
+    reader: Reader,
+    question: Question,
+    options: LocalOptions = _DEFAULTS,
+    scope: Scope = EVERYTHING,
+    passages: RankedPassages | None = None,
 ) -> Context:
     """The context of a local search: Reports, Entities, Relationships, Claims, Sources, within the token limit.
+
+    Args:
+        passages: the text units of the question; None: as `rank_passages` ranks them.
 
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
     started = time.perf_counter()
-    passages = rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
+    passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
     entities = entities_for(
         reader,
         question,

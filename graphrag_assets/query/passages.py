@@ -7,7 +7,7 @@ something that a matching passage names. If no passage is about what others name
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Literal, get_args
 
@@ -22,6 +22,7 @@ from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
+from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.retrieval import (
     CANDIDATES,
     Question,
@@ -78,9 +79,11 @@ async def retrieve(search: Search[RetrieveOptions]) -> pl.DataFrame:
     options = search.options
     if options.method != "words":
         await search.embed(search.question)
-    ranked = await search.in_thread(
-        rank_passages, search.reader, search.question, options.k, search.scope, options.method
-    )
+    reranks = search.rag.reranker is not None and options.method in ("graph", "text")
+    limit = max(options.k, RERANKED) if reranks else options.k
+    ranked = await search.in_thread(rank_passages, search.reader, search.question, limit, search.scope, options.method)
+    if reranks:
+        ranked = ranked.reordered((await reranked(search, ranked.numbers))[: options.k])
     return await search.in_thread(passage_frame, search.reader, ranked)
 
 
@@ -106,6 +109,10 @@ class RankedPassages:
     def numbers(self) -> list[int]:
         """The text units, best first."""
         return list(self.scores)
+
+    def reordered(self, numbers: Sequence[int]) -> "RankedPassages":
+        """These text units of the ranking, in this order."""
+        return dataclasses.replace(self, scores={number: self.scores[number] for number in numbers})
 
 
 def rank_passages(

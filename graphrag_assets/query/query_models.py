@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphrag_assets import embedded
-from graphrag_assets.answering import Answerer, Usage
+from graphrag_assets.answering import Answerer, Reranker, Usage
 from graphrag_assets.errors import QueryError
 
 
@@ -27,6 +27,18 @@ def answerer(chat_model: str | None = None) -> Answerer:
     from graphrag_assets.llm.backend import chat_answerer
 
     return chat_answerer(settings)
+
+
+def reranker() -> Reranker | None:
+    """The reranker of the settings, if they name a model."""
+    from graphrag_assets.settings import Settings
+
+    settings = Settings.load()
+    if not settings.rerank_model:
+        return None
+    from graphrag_assets.llm.reranker import ModelReranker
+
+    return ModelReranker(settings)
 
 
 def default_options() -> dict[str, dict[str, Any]]:

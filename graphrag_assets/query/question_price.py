@@ -10,12 +10,13 @@ from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer, MapAnswer, ScoredPoint, SubQuestions
 from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
+from graphrag_assets.llm.tasks.link_question import QuestionLinks
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.query.graphrag import GraphRAG
 from graphrag_assets.query.lazy import LazySearchOptions
 from graphrag_assets.settings import Settings
 
-_ANSWER_TOKENS = {"sub_questions": 100, "global_map": 400, "global_reduce": 600}
+_ANSWER_TOKENS = {"link_question": 60, "sub_questions": 100, "global_map": 400, "global_reduce": 600}
 _ANSWER_TOKENS_PER_TEST = 15
 _POINT = "A point of average length, as a model writes it from several sentences of the passages that it has read. " * 3
 
@@ -53,8 +54,8 @@ class _CountingChat:
         return Completion(_POINT, parsed=self._parsed(request))
 
     def _parsed(self, request: ChatRequest) -> Any:
-        if request.response_model is SubQuestions:
-            return SubQuestions()
+        if request.response_model in (SubQuestions, QuestionLinks):
+            return request.response_model()
         if request.response_model is MapAnswer:
             return MapAnswer(points=[ScoredPoint(description=_POINT, score=50.0)])
         if request.response_model is RelevantUnits and self.relevant:
@@ -67,7 +68,7 @@ def price_of_question(
 ) -> tuple[QuestionPrice, QuestionPrice]:
     """What a lazy search costs at least, if no text unit is relevant, and at most, if all that are tested are.
 
-    Nothing is sent to a chat model. The question is not rewritten, so the text units that are tested may be others. If
+    Nothing is sent to a chat model. The question is neither linked nor rewritten, so the text units that are tested may be others. If
     the index was embedded by a model, the question is embedded.
 
     Raises:

@@ -247,6 +247,10 @@ def test_the_price_of_a_question_bounds_what_it_costs(planted, server, tmp_path,
     assert all(low <= real <= high for low, real, high in zip(least[1:3], paid[1:], most[1:3], strict=True))
     assert least[0] <= paid[0] <= most[0] == 40
     assert price_of_question(QUESTION, Settings.load(), 40)[1].requests < most[1]  # the verdicts are stored
+    unknown = "What was said about tea?"
+    by_names = price_of_question(unknown, Settings.load(), 40)[0].requests
+    monkeypatch.setenv("GRAPHRAG_LINKING", "model")
+    assert price_of_question(unknown, Settings.load(), 40)[0].requests == by_names + 1
 
 
 @pytest.mark.extended

@@ -1,0 +1,84 @@
+"""Reranking requests: an order of documents for a query, from the ledger or by the provider."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from graphrag_assets.llm import provider
+from graphrag_assets.llm.ledger import Entry, Hit, key_of
+from graphrag_assets.llm.model_client import ModelClient
+from graphrag_assets.llm.model_errors import BadReplyError
+from graphrag_assets.llm.model_options import ModelOptions
+from graphrag_assets.llm.retry import call_with_retries
+from graphrag_assets.llm.single_flight import Trace
+from graphrag_assets.llm.usage import Usage
+from graphrag_assets.text import count_tokens
+
+TASK = "rerank"
+
+
+class RerankModel(ModelClient[ModelOptions]):
+    """A reranking model; see `ModelClient`."""
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> tuple[list[int], Usage]:
+        """The places of the documents, best first, and what was paid now. Documents without a valid score are left out.
+
+        An identical request in flight is joined, not sent again.
+
+        Raises:
+            RetriesExhausted: failed too often, or always without any valid score.
+            RequestRejected, BudgetExceeded, CircuitOpen, LedgerError: there is no order.
+        """
+        vendor, name = provider.provider_of(self.options.model)
+        key = key_of(TASK, vendor, name, query, list(documents))
+        if (order := _stored(await self.ledger.get(key))) is None:
+            answer = partial(self._answer, key, query, documents)
+            (order, paid), first = await self.ledger.single_flight.share(key, answer)
+            if first and paid.calls:
+                return order, paid
+        self.usage.add(TASK, Usage(ledger_hits=1))
+        return order, Usage()
+
+    async def _answer(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> tuple[list[int], Usage]:
+        with self._counting_failure(TASK, trace):
+            async with self.ledger.claim(key, self.limits.options.deadline_seconds):
+                await self._prices()  # imports litellm
+                attempt = partial(self._attempt, key, query, documents, trace)
+                expected = _tokens(query, documents) if self.limits.counts_tokens else 0
+                order = await call_with_retries(self.options, self.limits, attempt, trace, TASK, expected)
+        self.limits.breaker.succeeded()
+        if trace.requests:
+            self.usage.add(TASK, trace.usage)
+        return order, trace.usage
+
+    async def _attempt(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> list[int]:
+        """Send one request, unless another process has stored the answer meanwhile; it is stored before it is used."""
+        if (order := _stored(await self.ledger.get(key))) is not None:
+            return order
+        prices, began = await self._prices(), time.monotonic()
+        with await self.budget.reserve(lambda: prices.cost(_tokens(query, documents), queries=1), TASK) as reservation:
+            async with trace.request(self.options.timeout):
+                scores, tokens, queries = await provider.send_rerank(self.options, query, list(documents))
+            cost = prices.cost(tokens, queries=queries)
+            reservation.settle(cost)
+        trace.paid += Usage(prompt_tokens=tokens, cost_usd=cost)
+        valid = {place: score for place, score in reversed(scores) if 0 <= place < len(documents)}
+        if not valid:
+            raise BadReplyError("The reply scores none of the documents.")
+        order = sorted(valid, key=lambda place: (-valid[place], place))
+        vendor, name = provider.provider_of(self.options.model)
+        entry = Entry(key, TASK, TASK, vendor, name, "{}", json.dumps(order), prompt_tokens=tokens, cost_usd=cost)
+        await self.ledger.put(replace(entry, seconds=time.monotonic() - began))
+        return order
+
+
+def _stored(hit: Hit | None) -> list[int] | None:
+    return json.loads(hit.response) if hit and hit.response else None
+
+
+def _tokens(query: str, documents: Sequence[str]) -> int:
+    """Tokens of a request, in which the query counts with each document."""
+    asked, *texts = count_tokens([query, *documents])
+    return asked * len(texts) + sum(texts)

@@ -68,8 +68,8 @@ def price_of_question(
 ) -> tuple[QuestionPrice, QuestionPrice]:
     """What a lazy search costs at least, if no text unit is relevant, and at most, if all that are tested are.
 
-    Nothing is sent to a chat model. The question is neither linked nor rewritten, so the text units that are tested may be others. If
-    the index was embedded by a model, the question is embedded.
+    Nothing is sent to a chat model. The question is neither linked nor rewritten, so the text units that are tested may
+    be others. If the index was embedded by a model, the question is embedded.
 
     Raises:
         QueryError: the question or the budget is not allowed, or there is no index.

@@ -13,6 +13,7 @@ from graphrag_assets.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import RetriesExhausted
 from graphrag_assets.query import DriftOptions, DynamicOptions, GraphRAG
+from graphrag_assets.text import count_tokens
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, ratings_by, says, user_message
 
@@ -250,6 +251,8 @@ def test_drift_searches_its_reports_by_the_hypothetical_answer(modelled: GraphRA
 
 
 def test_drift_keeps_to_its_calls(modelled: GraphRAG, server) -> None:
+    modelled.drift(QUESTION)
+    assert len(server.chats) <= 16
     for most in (2, 3, 5, 9):
         before = len(server.chats)
         modelled.drift(f"{QUESTION} {most}?", max_calls=most, depth=4, breadth=5)
@@ -320,6 +323,24 @@ def test_dynamic_selection_rates_reports_with_the_cheaper_model(server, index_fi
     kept = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
     assert sorted(kept.context["reports"]["human_readable_id"]) == [0, 3]
     assert kept.usage["rating"].calls == 0
+
+
+@pytest.mark.extended
+def test_many_reports_are_rated_in_few_requests(server, sample_index, tmp_path) -> None:
+    rag = GraphRAG(sample_index.root / "index", answerer=chat_answerer(server, tmp_path))
+    answer = rag.global_(QUESTION, dynamic=DynamicOptions(keep_parent=True))
+    read = answer.context["reports"].filter("in_context")["human_readable_id"]
+    rated = rag.sql(
+        "SELECT count(*) FROM communities JOIN community_reports r USING (community) WHERE r.level <= 2 "
+        "AND communities.size > 2 AND r.human_readable_id IN (SELECT unnest($read))",
+        {"read": read.to_list()},
+    ).item()
+    ratings = [request for request in server.chats if request.task == "CommunityRatings"]
+    listed = [len(json.loads(server.content(request.body))["ratings"]) for request in ratings]
+    assert sum(listed) == rated > 30
+    assert max(listed) <= 10
+    assert len(ratings) <= rated / 4
+    assert max(count_tokens([user_message(request.body)])[0] for request in ratings) < 8_500
 
 
 def test_a_report_without_a_rating_is_read(hasty: GraphRAG, server) -> None:

@@ -19,14 +19,14 @@ from pydantic.dataclasses import dataclass
 from graphrag_assets.answering import Mapped, Point
 from graphrag_assets.embedded import embed
 from graphrag_assets.query.context import Context, fill
-from graphrag_assets.query.fetch import report_rows
+from graphrag_assets.query.fetch import report_rows, reports_to_level
 from graphrag_assets.query.filters import EVERYTHING, Scope
+from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
-from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.results import Action, Answer, Failure
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
@@ -220,7 +220,12 @@ def primer_context(
 
 def _nearest_reports(reader: Reader, question: Question, options: DriftOptions, scope: Scope) -> list[int]:
     """The reports nearest to the question, the best first, down to the level of the options."""
-    return nearest_reports(reader, question, options.primer_reports, scope, options.community_level)
+    question = question.for_reports
+    if options.community_level is None:
+        return search_texts(reader, "community_report", question, options.primer_reports, scope)
+    nearest = search_texts(reader, "community_report", question, size(reader, "community_reports"), scope)
+    levels = reports_to_level(reader, options.community_level)
+    return [number for number in nearest if number in levels][: options.primer_reports]
 
 
 def example_report(

@@ -224,33 +224,53 @@ r.content_tokens, r.summary_tokens, r.line_tokens, r.short_line_tokens
 """
 
 
+MIN_ENTITIES_OF_SIMILAR = 3
+"""The report on a smaller community repeats what a context says of its entities."""
+
+
 def reports_about(
-    reader: Reader, entities: list[int], scope: Scope = EVERYTHING, similar: Sequence[int] = ()
+    reader: Reader,
+    entities: list[int],
+    scope: Scope = EVERYTHING,
+    similar: Sequence[int] = (),
+    n_similar: int = 0,
+    level: int | None = None,
 ) -> pl.DataFrame:
     """Reports of the entities' communities at all levels, by the number of the entities in them, then by rank.
 
-    If reports that are `similar` to the question are given, best first, both rankings are fused.
+    Of the reports `similar` to the question, best first, the first `n_similar` on communities of at least three
+    entities, down to `level` if it is given, are added; their ranking and that of the others are fused.
     """
     found = reader.rows(
         f"""
         WITH matched AS (
-            SELECT community, sum(matches)::BIGINT AS matches FROM (
-                SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
-                WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
-                UNION ALL
-                SELECT community, 0 FROM community_reports
-                WHERE human_readable_id IN (SELECT unnest($similar::INT[]))
-            ) GROUP BY community
+            SELECT community, count(DISTINCT entity) AS matches FROM search.entity_communities
+            WHERE entity IN (SELECT unnest($entities::INT[])) GROUP BY community
+        ), nearest AS (
+            SELECT community, list_position($similar::INT[], r.human_readable_id) AS place
+            FROM community_reports r JOIN communities c USING (community)
+            WHERE r.human_readable_id IN (SELECT unnest($similar::INT[]))
+              AND c.size >= $least AND r.level <= coalesce($level::INT, r.level)
+            ORDER BY place LIMIT $n_similar
         )
-        SELECT {_REPORT}, m.matches
-        FROM community_reports r JOIN matched m USING (community)
+        SELECT {_REPORT}, coalesce(m.matches, 0) AS matches, m.place
+        FROM community_reports r JOIN (FROM matched FULL JOIN nearest USING (community)) m USING (community)
         WHERE {scope.allows("community_report", "r.human_readable_id")}
-        ORDER BY m.matches DESC, r.rank DESC, r.level, r.human_readable_id
+        ORDER BY m.matches DESC NULLS LAST, r.rank DESC, r.level, r.human_readable_id
         """,
-        {"entities": entities, "similar": list(similar), **scope.parameters("community_report")},
+        {
+            "entities": entities,
+            "similar": list(similar),
+            "n_similar": n_similar,
+            "least": MIN_ENTITIES_OF_SIMILAR,
+            "level": level,
+            **scope.parameters("community_report"),
+        },
     )
-    members = found.filter(pl.col("matches") > 0)["human_readable_id"].to_list()
-    return in_order(found, fuse(members, similar)) if similar else found
+    numbers = pl.col("human_readable_id")
+    by_entities = found.filter(pl.col("matches") > 0).select(numbers).to_series().to_list()
+    by_similarity = found.filter(pl.col("place").is_not_null()).sort("place").select(numbers).to_series().to_list()
+    return in_order(found.drop("place"), fuse(by_entities, by_similarity) if by_similarity else by_entities)
 
 
 def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.DataFrame:
@@ -291,6 +311,12 @@ def level_reports(reader: Reader, level: int, scope: Scope = EVERYTHING) -> pl.D
         {"level": level, **scope.parameters("community_report")},
     )
     return _counted(found)
+
+
+def reports_to_level(reader: Reader, level: int) -> set[int]:
+    """Numbers of the reports on communities at `level` and above it."""
+    found = reader.rows("SELECT human_readable_id FROM community_reports WHERE level <= $level", {"level": level})
+    return set(found["human_readable_id"])
 
 
 def report_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:

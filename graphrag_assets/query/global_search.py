@@ -18,10 +18,9 @@ from graphrag_assets.query.context import Context, Layout, Section, fill, lines_
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
 from graphrag_assets.query.results import Answer, Failure
-from graphrag_assets.query.retrieval import Question
+from graphrag_assets.query.retrieval import Question, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
@@ -138,7 +137,9 @@ async def _nearest_reports(search: Search[GlobalSearchOptions]) -> pl.DataFrame:
     """The reports most similar to the question, with the columns of `level_reports`."""
     await search.embed(search.question)
     limit = search.options.nearest_reports
-    nearest = await search.in_thread(nearest_reports, search.reader, search.question, limit, search.scope)
+    nearest = await search.in_thread(
+        search_texts, search.reader, "community_report", search.question, limit, search.scope
+    )
     tree = await search.in_thread(report_tree, search.reader, search.scope)
     return _with_weights(await search.in_thread(report_rows, search.reader, nearest), tree)
 

@@ -23,7 +23,6 @@ from graphrag_assets.query.fetch import (
 )
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.linking import LinkingOptions, link
-from graphrag_assets.query.nearest_reports import nearest_reports
 from graphrag_assets.query.option_types import (
     Count,
     Flag,
@@ -39,7 +38,7 @@ from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
 from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.retrieval import Question, fuse
+from graphrag_assets.query.retrieval import CANDIDATES, Question, fuse, search_in_thread
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
@@ -204,7 +203,6 @@ SOURCES = Layout(
 _OF_ENTITIES = _OF_RELATIONSHIPS = 2 / 3
 _PRECEDENCE = ("Sources", "Entities", "Relationships", "Claims", "Reports")
 _MAX_TEXT_UNITS = 100
-_MIN_ENTITIES_OF_SIMILAR = 3  # the report of a smaller community repeats what the context says of its entities
 _MAX_EXCERPTS = 12  # of the best passages: splitting sentences takes time
 _MAX_LINKS_COUNTED = 999  # the token counts of the publication allow for three digits
 
@@ -226,6 +224,7 @@ def local_context(
     """
     started = time.perf_counter()
     passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
+    similar = submit(lambda: _similar_reports(reader, question, options, scope))
     entities = entities_for(
         reader,
         question,
@@ -236,8 +235,8 @@ def local_context(
         passages=passages.scores,
     )
     relationships = submit(lambda: _relationships(reader, question, entities, options, scope))
-    similar = _similar_reports(reader, question, options, scope)
-    reports = submit(lambda: reports_about(reader, entities, scope, similar))
+    near, n_near, level = similar.result(), options.similar_reports, options.community_level
+    reports = submit(lambda: reports_about(reader, entities, scope, near, n_near, level))
     known = [*entities, *(relationships.result()[1] if options.hops > 1 else [])]
     units = _text_units(reader, passages.numbers, options, scope)
     texts = submit(lambda: _sources(reader, question, units, options, scope))
@@ -298,10 +297,11 @@ def _relationships(
 
 
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
+    """Candidates for the reports that are similar to the question, best first."""
     if not options.similar_reports:
         return []
-    limit, level = options.similar_reports, options.community_level
-    return nearest_reports(reader, question, limit, scope, level, _MIN_ENTITIES_OF_SIMILAR)
+    limit = max(CANDIDATES, 4 * options.similar_reports)
+    return search_in_thread(reader, "community_report", question.for_reports, limit, scope)
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:

@@ -158,6 +158,13 @@ def search_texts(reader: Reader, kind: str, question: Question, limit: int, scop
     return list(text_scores(words, vectors.result(), vector_weight(reader)))[:limit]
 
 
+def search_in_thread(reader: Reader, kind: str, question: Question, limit: int, scope: Scope = EVERYTHING) -> list[int]:
+    """`search_texts` in the current thread alone, for work that is submitted."""
+    words, weight = word_scores(reader, kind, question, limit, scope), vector_weight(reader)
+    vectors = vector_scores(reader, kind, question, limit, scope) if weight or len(words) < limit else {}
+    return list(text_scores(words, vectors, weight))[:limit]
+
+
 def text_scores(words: Scores, vectors: Scores, weight: float) -> Scores:
     """The sum of BM25 and cosine similarity, each as a share of its maximum, vectors times `weight`; ties by number.
 

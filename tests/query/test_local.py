@@ -107,7 +107,7 @@ def test_reports_by_similarity_are_ranked_beside_those_of_the_entities(reader: R
         local_context(reader, Question("Which penguins were near the ice?"), none).frames["reports"]
     )
     # By membership 0, 3, 2; by similarity 4, 0. Report 0 is in both rankings: 1/61 + 1/62; then 4 (1/61), 3, 2.
-    found = reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN], similar=[4, 0])
+    found = reports_about(reader, [AGAMEMNON, NIAGARA, PENGUIN], similar=[2, 4, 0, 3], n_similar=2)
     assert numbers(found) == [0, 4, 3, 2]
     assert found["matches"].to_list() == [2, 0, 2, 1]
 

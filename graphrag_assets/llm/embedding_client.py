@@ -126,7 +126,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
-            answer = partial(self._answer, group, entry)
+            answer = partial(self._claimed, key, group, entry)
             vectors, _ = await self.ledger.single_flight.share(key, answer)
             progress.advance(len(group))
             return vectors
@@ -138,6 +138,11 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             for one in requests:
                 one.cancel()
         return {key: vector for answer in answers for key, vector in answer.items()}
+
+    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
+        """See `_answer`; while another process requests the same vectors, wait for them."""
+        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
+            return await self._answer(group, entry, trace)
 
     async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """Unit vectors of the pieces by key, stored; in halves, and those in halves, while the server is too slow."""

@@ -204,8 +204,9 @@ class Ledger:
     def spent_today(self) -> float:
         """US dollars of all calls of this day in UTC."""
         total = sa.func.coalesce(sa.func.sum(LLM_CALLS.c.cost_usd), 0.0)
-        midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return float(self.rows(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight)))[0][0])
+        with self._connection() as connection:
+            midnight = _now(connection).replace(hour=0, minute=0, second=0, microsecond=0)
+            return float(connection.scalar(sa.select(total).where(LLM_CALLS.c.created_at >= _iso(midnight))) or 0.0)
 
     def paid_by(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """What runs have paid for, by task: `task, answers, prompt_tokens, cached_tokens, completion_tokens, cost_usd`.
@@ -296,12 +297,11 @@ class Ledger:
 
     def _perform(self, writes: Sequence[_Write]) -> None:
         stale = [{"stale": entry.key, "to": uuid.uuid4().hex} for w in writes if w.replace for entry in w.entries]
-        now = _iso(datetime.now(UTC))
-        rows = [_row(entry, now) for write in writes for entry in write.entries]
         with self._transaction() as connection:
+            now = _iso(_now(connection))
             if stale:
                 connection.execute(_REPLACED, stale)
-            if rows:
+            if rows := [_row(entry, now) for write in writes for entry in write.entries]:
                 _insert(connection, rows)
 
     def _read(self, keys: Sequence[str]) -> dict[str, Hit]:
@@ -418,6 +418,14 @@ def _row(entry: Entry, now: str) -> dict[str, Any]:
         text = entry.response.replace("\x00", "")
         row["response"] = text.encode("utf-8", "replace").decode()
     return row
+
+
+def _now(connection: sa.Connection) -> datetime:
+    """The time. In PostgreSQL it is the server's: the clocks of the machines that share the ledger may differ."""
+    if connection.dialect.name != "postgresql":
+        return datetime.now(UTC)
+    now: datetime = connection.execute(sa.select(sa.func.current_timestamp())).scalar_one()
+    return now.astimezone(UTC)
 
 
 def _iso(when: datetime) -> str:

@@ -16,12 +16,16 @@ from tests.postgres import cluster
 ASKER = """
 import asyncio, sys
 from graphrag_assets.llm.chat_client import ChatModel, ChatRequest
+from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.ledger import Ledger
-from graphrag_assets.llm.model_options import ChatOptions
-model = ChatModel(ChatOptions(model="openai/test-model", base_url=sys.argv[2], api_key="none"), Ledger(sys.argv[1]))
+from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions
+ledger, where = Ledger(sys.argv[1]), {"base_url": sys.argv[2], "api_key": "none"}
+model = ChatModel(ChatOptions(model="openai/test-model", **where), ledger)
+embedding = EmbeddingModel(EmbeddingOptions(model="openai/test-embedding", batch_size=2, **where), ledger)
 async def main():
     asked = [ChatRequest("task", ({"role": "user", "content": f"question {n}"},)) for n in range(8)]
-    await asyncio.gather(*(model.complete(one) for one in asked))
+    texts = embedding.embed([f"text {n}" for n in range(4)])
+    await asyncio.gather(texts, *(model.complete(one) for one in asked))
 print("ready", flush=True)
 sys.stdin.readline()
 asyncio.run(main())
@@ -46,7 +50,7 @@ def url():
 
 
 @pytest.mark.extended
-def test_two_processes_pay_for_no_question_twice(url, openai_server):
+def test_two_processes_pay_for_no_question_and_no_vector_twice(url, openai_server):
     openai_server.latency = 0.3
     start = [sys.executable, "-c", ASKER, url, openai_server.url]
     askers = [subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -54,8 +58,8 @@ def test_two_processes_pay_for_no_question_twice(url, openai_server):
     for asker in askers:
         asker.stdin.write("go\n")
         asker.stdin.flush()
-    assert [asker.wait(60) for asker in askers] == [0, 0]
-    assert len(openai_server.requests) == 8
+    assert [asker.wait(180) for asker in askers] == [0, 0]
+    assert len(openai_server.requests) == 8 + 2  # two texts in a request
 
 
 @pytest.mark.extended

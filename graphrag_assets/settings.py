@@ -309,6 +309,12 @@ class Settings(BaseSettings):
         description='Tags of Dagster runs that extract, as JSON: {"dagster-k8s/config": {…}}. They have '
         '"dagster-celery/queue": "extract" already.',
     )
+    shard_size: int = Field(
+        500,
+        ge=0,
+        description="With GRAPHRAG_STAGING: more new reports or vectors than this are made by all machines, in shards "
+        "of about this size. 0: by the committer alone.",
+    )
 
     summary_min_tokens: int = Field(
         500,
@@ -570,6 +576,7 @@ class Settings(BaseSettings):
             "spill_folder",
             "staging",
             "extract_tags",
+            "shard_size",
             "publish_to",
         }
         where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}

@@ -19,6 +19,7 @@ from graphrag_assets.defs.index_names import (
     INDEX_BATCHES,
     INDEX_SELECTED,
     LAUNCHING_JOBS,
+    MAKE_SHARDS,
     NIGHTLY_REFRESH,
     RECLUSTER,
     REFRESH_GRAPH,
@@ -32,6 +33,7 @@ from graphrag_assets.defs.options import StagedOptions, run_config_of
 from graphrag_assets.defs.reconcile import Failures, Observed, Request, batch_request, decide, refresh_request, wanted
 from graphrag_assets.defs.resources import needs, open_index
 from graphrag_assets.defs.runs import is_unpaid, source_versions, version_of
+from graphrag_assets.defs.shards import shard_requests
 from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.scan import scan, scan_input
@@ -96,7 +98,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
 
     @dg.sensor(
         name=names.name(DOCUMENT_BATCHES_SENSOR),
-        jobs=[jobs[name] for name in (EXTRACT_BATCHES, INDEX_BATCHES, REFRESH_GRAPH) if name in jobs],
+        jobs=[jobs[name] for name in (EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, REFRESH_GRAPH) if name in jobs],
         minimum_interval_seconds=15,
         default_status=dg.DefaultSensorStatus.RUNNING if automated else dg.DefaultSensorStatus.STOPPED,
         required_resource_keys=needs(names),
@@ -112,7 +114,7 @@ def document_batches_sensor(names: IndexNames, jobs: Mapping[str, Any], automate
 def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) -> dg.SensorResult | dg.SkipReason:
     """Observe, decide, request runs. A tick without a request says why."""
     try:
-        observed = observe(names, index, instance)
+        observed, shards = observe(names, index, instance), shard_requests(names, index)
     except GraphRAGError as error:  # an unreadable folder is not an empty one
         return dg.SkipReason(str(error))
     decision = decide(observed)
@@ -127,6 +129,7 @@ def request_runs(names: IndexNames, index: Index, instance: dg.DagsterInstance) 
         )
         for request in [*decision.batches, *filter(None, [decision.refresh])]
     ]
+    requests += shards
     partitions = [
         change(keys)
         for change, keys in (

@@ -11,11 +11,12 @@ from graphrag_assets.defs.communities import detect_communities, write_community
 from graphrag_assets.defs.corpus import extract_batch, index_batch, source_files
 from graphrag_assets.defs.embeddings import embed_texts
 from graphrag_assets.defs.graph import knowledge_graph
-from graphrag_assets.defs.index_names import REFRESH_CHANGED, IndexNames
+from graphrag_assets.defs.index_names import MAKE_SHARDS, REFRESH_CHANGED, IndexNames
 from graphrag_assets.defs.jobs import preview_cost_job, register_batches_job, rollback_job
 from graphrag_assets.defs.operations import operations
 from graphrag_assets.defs.publication import publication
 from graphrag_assets.defs.resources import IndexSettings, index_resources
+from graphrag_assets.defs.shards import make_shards_job
 
 
 def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definitions:
@@ -41,6 +42,8 @@ def index_definitions(names: IndexNames, settings: IndexSettings) -> dg.Definiti
         assets = dg.with_source_code_references(without_references)
     checks, resources = asset_checks(names), index_resources(names, settings)
     jobs = asset_jobs(names, now.extract_tag_values if now.staging else None)
+    if now.staging:
+        jobs[MAKE_SHARDS] = make_shards_job(names, now.extract_tag_values)
 
     def get_job(name: str) -> dg.JobDefinition:
         return launched.resolve_job_def(name)

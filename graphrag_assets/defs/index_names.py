@@ -14,12 +14,12 @@ STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
 INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX = "index_batches", "refresh_graph", "update_index"
 RECLUSTER, CHECK_INDEX = "recluster", "check_index"
-EXTRACT_BATCHES = "extract_batches"
+EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
 REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS = "refresh_changed", "index_everything", "retry_failed_units"
 SCAN_INPUT, PREVIEW_COST, ROLLBACK = "scan_input", "preview_cost", "rollback"
 LAUNCHING_JOBS = (REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS)
 JOBS = (
-    *(EXTRACT_BATCHES, INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
+    *(EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
     *LAUNCHING_JOBS,
     *(SCAN_INPUT, PREVIEW_COST, ROLLBACK),
 )

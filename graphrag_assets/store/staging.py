@@ -11,7 +11,7 @@ import contextlib
 import io
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -26,7 +26,10 @@ from graphrag_assets.masking import keep_secret, without_credentials
 
 MANIFEST = "manifest.json"
 _READABLE = 40
+_DRAFT = ".part"
 _MACHINES = "machines"
+SHARDS = "shards"
+"""The folder of work that machines share, see `indexing.shards`."""
 
 
 class StagedTable(NamedTuple):
@@ -158,21 +161,41 @@ class Staging:
         """
         folder = self._folder(batch) if batch else f"{self._root}/*-*"
         with self._errors():
-            for path in self.files(batch):
-                with contextlib.suppress(FileNotFoundError):  # another process sweeps, too
-                    self._files.rm_file(path)
+            self.remove(path.removeprefix(f"{self._root}/") for path in self.files(batch))
             with contextlib.suppress(OSError):  # the empty folders, where the file system has folders
                 self._files.rm(folder, recursive=True)
 
     def declare(self, machine: str, settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
         """Leave the settings of this machine for the others to compare; returns those of all machines, by name."""
-        folder = f"{self._root}/{_MACHINES}"
+        self.put(f"{_MACHINES}/{quote(machine, safe='')}.json", json.dumps(settings).encode())
+        found = {name: self.get(name) for name in self.names(_MACHINES)}
+        return {_machine_of(name): json.loads(content) for name, content in found.items() if content}
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file that is no part of a batch; others see it when it is complete."""
+        path = f"{self._root}/{name}"
         with self._errors():
-            self._files.makedirs(folder, exist_ok=True)
-            self._write_at_once(f"{folder}/{quote(machine, safe='')}.json", json.dumps(settings).encode())
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._write_at_once(path, content)
+
+    def get(self, name: str) -> bytes | None:
+        """The content of a file, None if it is not there."""
+        with self._errors():
+            return self._content(f"{self._root}/{name}")
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder and the folders in it."""
+        with self._errors():
             self._files.invalidate_cache()
-            found = {str(path): self._content(str(path)) for path in self._files.glob(f"{folder}/*.json")}
-        return {_machine_of(path): json.loads(content) for path, content in sorted(found.items()) if content}
+            found = self._files.find(f"{self._root}/{folder}")
+        return sorted(path.removeprefix(f"{self._root}/") for path in map(str, found) if not path.endswith(_DRAFT))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Delete files; it does not matter if they are gone."""
+        with self._errors():
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):  # another process deletes them, too
+                    self._files.rm_file(f"{self._root}/{name}")
 
     def _folder(self, batch: str) -> str:
         """The folder of a batch, whose name may have any character and length."""
@@ -190,8 +213,9 @@ class Staging:
         if "file" not in _protocols(self._files):
             self._files.pipe_file(path, content)
             return
-        self._files.pipe_file(f"{path}.part", content)
-        self._files.mv(f"{path}.part", path)
+        draft = f"{path}.{uuid.uuid4().hex}{_DRAFT}"  # two processes may write the same
+        self._files.pipe_file(draft, content)
+        self._files.mv(draft, path)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

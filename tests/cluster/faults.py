@@ -5,12 +5,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
-from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.index_batch import index_batch
-from tests.cluster.machines import Cluster, Machine, differences, wait_for
-from tests.conftest import default_settings
+from tests.cluster.equality import differences, index_in_one_process
+from tests.cluster.machines import Cluster, Machine, wait_for
 from tests.openai_server import OpenAIServer
 
 IN_FLIGHT = 4
@@ -72,24 +68,12 @@ def kill_the_committer_between_manifest_and_commit(cluster: Cluster) -> None:
     cluster.daemon(machine)
 
 
-def in_one_process(cluster: Cluster, root: Path, settings: dict[str, str]) -> Path:
-    """The working database of the same folder, made by one process without a staging area."""
-    with pytest.MonkeyPatch.context() as patch:
-        default_settings(root, patch)
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        patch.setenv("GRAPHRAG_INPUT", str(cluster.input))
-        index = Index.from_environment()
-        for batch in index.input_folder.batches():
-            index_batch(index, batch, index.models(batch), "one")
-        return index.database
-
-
 def differences_to_one_process(cluster: Cluster, root: Path, settings: dict[str, str]) -> dict[str, int]:
     """By table: rows that only the cluster or only one process has. The cluster is stopped."""
     assert cluster.staged() == []
     cluster.stop_machines()
-    return differences(cluster.database, in_one_process(cluster, root, settings))
+    alone = index_in_one_process(cluster.database, cluster.input, root, settings)
+    return differences(cluster.database.parent, alone)
 
 
 def most_at_once(cluster: Cluster, batches: int) -> tuple[dict[str, int], float]:

@@ -28,7 +28,6 @@ NETWORK = "10.77.0.0/16"
 HOST = "10.77.0.1"
 BUCKET = "staging"
 DEADLINE = 420.0
-TABLES = ("documents", "text_units", "entity_mentions", "relationship_mentions", "covariates")
 
 
 def wait_for(what: str, look: Callable[[], object], seconds: float = DEADLINE) -> object:
@@ -201,19 +200,6 @@ class Cluster:
         self.stop_machines()
         for name in self._names:
             subprocess.run(["ip", "netns", "del", name], check=False)
-
-
-def differences(ours: Path, theirs: Path) -> dict[str, int]:
-    """By table: rows that only one of two working databases has; times and run ids do not count."""
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{ours}' AS ours (READ_ONLY); ATTACH '{theirs}' AS theirs (READ_ONLY)")
-        found = {}
-        for table in TABLES:
-            found[table] = sum(
-                connection.execute(f"SELECT count(*) FROM (FROM {a}.{table} EXCEPT ALL FROM {b}.{table})").fetchone()[0]
-                for a, b in (("ours", "theirs"), ("theirs", "ours"))
-            )
-        return found
 
 
 @contextlib.contextmanager

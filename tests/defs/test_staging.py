@@ -2,6 +2,7 @@
 
 import functools
 import uuid
+from dataclasses import replace
 
 import dagster as dg
 import pytest
@@ -10,8 +11,10 @@ from graphrag_assets.definitions import defs
 from graphrag_assets.defs.automation import request_runs
 from graphrag_assets.defs.index_names import IndexNames
 from graphrag_assets.defs.options import StagedOptions
+from graphrag_assets.indexing.shards import EMBEDDINGS, open_shards, shared
 from graphrag_assets.indexing.stage import Rerun
-from graphrag_assets.indexing.staged_batches import staged_batches
+from graphrag_assets.indexing.staged_batches import staged_batches, staging_of
+from graphrag_assets.store.staging import SHARDS
 from tests.conftest import QUIET, Project
 
 TEXT = "Cyrus Field met William Thomson in Valentia. The Great Eastern carried the cable to Newfoundland."
@@ -38,7 +41,7 @@ def cluster(project, monkeypatch):
 def run(project: Project, job: str, batch: str | None, ops: dict | None = None, **more) -> dg.ExecuteInProcessResult:
     """A run: one that extracts has a database of its own, as on another machine."""
     with pytest.MonkeyPatch.context() as patch:
-        if job == "extract_batches":
+        if job in ("extract_batches", "make_shards"):
             patch.setenv("GRAPHRAG_INPUT", str(project.input))
             patch.setenv("GRAPHRAG_DATA", str(project.root / "worker"))
         return (
@@ -95,12 +98,36 @@ def test_settings_given_to_a_batch_reach_the_machine_that_extracts_it(cluster):
     assert cluster.index.working.read("SELECT count(*) FROM text_units WHERE batch = 'a'").item() == 3
 
 
+def test_shards_of_a_refresh_are_made_by_runs_on_any_machine(cluster, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
+    models = cluster.index.models()
+    texts = ["one", "two", "three", "four", "five"]
+
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        shared(cluster.index, replace(models, embed=killed), EMBEDDINGS, "refresh") as sharing,
+    ):
+        sharing.embed(texts)
+    requests = [request for request in tick(cluster) if request.job_name == "make_shards"]
+    assert [request.run_key for request in requests] == open_shards(cluster.index)
+    for request in requests:
+        assert run(cluster, "make_shards", None, request.run_config["ops"]).success
+    assert [request for request in tick(cluster) if request.job_name == "make_shards"] == []
+    with shared(cluster.index, replace(models, embed=killed), EMBEDDINGS, "refresh") as sharing:
+        assert (sharing.embed(texts) == models.embed(texts)).all()
+    assert staging_of(cluster.index).names(SHARDS) == []
+
+
 def test_only_tags_say_where_a_run_belongs():
     repository = staged_repository()
     tags = {job.name: dict(job.tags) for job in repository.get_all_jobs() if not job.name.startswith("__")}
-    extract = tags.pop("extract_batches")
-    assert extract["dagster-celery/queue"] == "extract"
-    assert '"volumes": []' in extract["dagster-k8s/config"]
+    for job in ("extract_batches", "make_shards"):
+        anywhere = tags.pop(job)
+        assert anywhere["dagster-celery/queue"] == "extract"
+        assert '"volumes": []' in anywhere["dagster-k8s/config"]
     assert {one.get("dagster-celery/queue") for one in tags.values()} == {"commit"}
 
 

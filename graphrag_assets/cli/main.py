@@ -15,7 +15,7 @@ from graphrag_assets.cli.terminal import Console, warnings_shown
 from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
 
-EXPORTS = ("graphrag", "csv", "graphml", "gexf", "reports")
+EXPORTS = ("graphrag", "csv", "ducklake", "graphml", "gexf", "reports")
 METHODS = ("local", "global", "drift", "basic", "lazy", "ask")
 RANKINGS = ("graph", "text", "words", "vectors")
 
@@ -392,7 +392,7 @@ def import_(
     "--community", "communities", type=int, multiple=True, help="Only this community and its sub-communities."
 )
 def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...], communities: tuple[int, ...]) -> None:
-    """Export the current publication to TARGET: graphrag or csv (a folder), graphml, gexf or reports (a file)."""
+    """Export the publication to TARGET: graphrag, csv or ducklake (a folder), graphml, gexf or reports (a file)."""
     from graphrag_assets.cli.interop import run_export
 
     run_export(kind, target, path, batches, communities)

@@ -1,4 +1,4 @@
-"""Exports a publication: GraphRAG 3's tables as parquet or CSV, GraphML, GEXF, or reports as JSON lines.
+"""Exports a publication: GraphRAG 3's tables as parquet, CSV or DuckLake, GraphML, GEXF, or reports as JSON lines.
 
 An export reads one publication, so its files are consistent. It can be limited to batches and communities; lists,
 degrees and frequencies then count the exported rows only.
@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from graphrag_assets.errors import InputError
+from graphrag_assets.errors import InputError, StoreError
 from graphrag_assets.interop.graph_xml import write_graph
 from graphrag_assets.interop.source import TABLES
 from graphrag_assets.store.connections import attached
@@ -38,7 +38,7 @@ def export(
     """Write the index, or a part of it, to `target` in a format of `FORMATS`.
 
     Args:
-        kind: graphrag (a folder of parquet files), csv (a folder), graphml, gexf or reports (a file each).
+        kind: graphrag (parquet files), csv or ducklake (a folder each), graphml, gexf or reports (a file each).
         target: file or folder; existing files are replaced.
         index: an index folder or published file; default: that of the settings.
         batches: only these.
@@ -49,7 +49,7 @@ def export(
 
     Raises:
         InputError: a batch or community does not exist.
-        StoreError: nothing is published.
+        StoreError: nothing is published, or DuckDB's extension for a DuckLake cannot be had.
     """
     with _selected(index, batches, communities) as connection:
         return FORMATS[kind](connection, target)
@@ -116,6 +116,40 @@ def _csv(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     return rows
 
 
+def _ducklake(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
+    """A catalog and the Parquet files of its tables. Each export to the same folder is one more snapshot."""
+    _load_ducklake(connection)
+    target.mkdir(parents=True, exist_ok=True)
+    catalog, data = literal(f"ducklake:{target / 'catalog.ducklake'}"), literal(f"{target / 'data'}/")
+    queries = {name: f"FROM {_table(connection, name)}" for name in TABLES} | {"embeddings": "FROM v3_embeddings"}
+    try:
+        connection.execute(f"ATTACH {catalog} AS lake (DATA_PATH {data})")
+        connection.execute("BEGIN")
+        for name, query in queries.items():
+            connection.execute(f"CREATE OR REPLACE TABLE lake.{name} AS {query}")
+        rows = {name: connection.execute(f"SELECT count(*) FROM lake.{name}").fetchall()[0][0] for name in queries}
+        connection.execute("COMMIT")
+    except duckdb.Error as error:
+        raise StoreError(f"The DuckLake {target} cannot be written: {error}. Try another folder.") from error
+    return rows
+
+
+def _load_ducklake(connection: duckdb.DuckDBPyConnection) -> None:
+    """Load the extension; install it where it is not."""
+    try:
+        try:
+            connection.execute("LOAD ducklake")
+        except duckdb.Error:
+            connection.execute("INSTALL ducklake")
+            connection.execute("LOAD ducklake")
+    except duckdb.Error as error:
+        raise StoreError(
+            f"DuckDB {duckdb.__version__} has no extension ducklake here: {str(error).partition(chr(10))[0]}. Allow "
+            "the connection to extensions.duckdb.org, or install it from a file of this version: "
+            "duckdb.sql(\"INSTALL 'ducklake.duckdb_extension'\"). `export graphrag` writes Parquet files without it."
+        ) from None
+
+
 def _reports(connection: duckdb.DuckDBPyConnection, target: Path) -> dict[str, int]:
     """One JSON object per line and report, with the titles of the community's members."""
     query = """
@@ -171,6 +205,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[st
 FORMATS: dict[str, Callable[[duckdb.DuckDBPyConnection, Path], dict[str, int]]] = {
     "graphrag": _parquet,
     "csv": _csv,
+    "ducklake": _ducklake,
     "graphml": partial(_graph, "graphml"),
     "gexf": partial(_graph, "gexf"),
     "reports": _reports,

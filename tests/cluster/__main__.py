@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests import openai_server
 from tests.cluster import faults
-from tests.cluster.documents import write_batches
+from tests.cluster.documents import write_batches, write_crews
 from tests.cluster.machines import running, wait_for
 
 
@@ -60,6 +60,33 @@ def queued(root: Path, batches: int) -> None:
         assert not locked
 
 
+def shared(root: Path, crews: int) -> None:
+    """Reports of one refresh, made by all machines, of which one is killed meanwhile."""
+    settings = {"GRAPHRAG_SHARD_SIZE": "2"}
+    with running(root / "cluster", settings) as cluster, openai_server.running(host=cluster.address) as server:
+        write_crews(cluster.input, crews)
+        models = faults.model_settings(server) | {"GRAPHRAG_METHOD": "fast"}
+        cluster.environment |= models
+        server.latency = 12.0  # the sensor looks for shards every 15 s
+        cluster.start(workers=2)
+        faults.kill_a_worker_while_it_makes_a_shard(cluster)
+        seconds = published(cluster, 1)
+        made, n_repeated, paid = cluster.runs("make_shards", "SUCCESS"), faults.repeated(server), len(server.requests)
+        ledger = {"GRAPHRAG_LEDGER_URL": cluster.environment["GRAPHRAG_LEDGER_URL"]}
+        differing = faults.differences_to_one_process(cluster, root / "alone", models | ledger)
+        report(
+            f"{crews} reports in shards, a worker killed",
+            f"published after {seconds:.0f} s",
+            f"{made} runs made shards",
+        )
+        report("  rows that differ", str(differing), f"requests {paid}, repeated {n_repeated}")
+        report("  requests of one process after it", str(len(server.requests) - paid))
+        assert not differing
+        assert made
+        assert n_repeated <= faults.IN_FLIGHT
+        assert len(server.requests) == paid
+
+
 def published(cluster: faults.Cluster, batches: int) -> float:
     began = time.monotonic()
     wait_for("the publication", lambda: cluster.published(batches), 1500)
@@ -74,17 +101,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     parser.add_argument("--batches", type=int, default=12)
     parser.add_argument("--queued", type=int, default=50)
+    parser.add_argument("--part", dest="parts", action="append", choices=PARTS, help="Default: all.")
     given = parser.parse_args()
+    sizes = {without_faults: given.batches, with_faults: given.batches, shared: 16, queued: given.queued}
     status = 0
-    for part, batches in ((without_faults, given.batches), (with_faults, given.batches), (queued, given.queued)):
+    for name in given.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="cluster-") as folder:
             try:
-                part(Path(folder), batches)
+                PARTS[name](Path(folder), sizes[PARTS[name]])
             except AssertionError as error:
-                report(f"FAILED: {part.__name__}", str(error))
+                report(f"FAILED: {name}", str(error))
                 status = 1
     return status
 
+
+PARTS = {part.__name__: part for part in (without_faults, with_faults, shared, queued)}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,6 +14,15 @@ def write_batches(folder: Path, batches: int, documents: int = 4, sentences: int
             (folder / f"batch-{batch:03}" / f"{document}.txt").write_text(_text(batch, document, sentences))
 
 
+def write_crews(folder: Path, crews: int) -> None:
+    """A batch with a document for each crew, whose members know nobody else: each crew is a community."""
+    (folder / "crews").mkdir(parents=True)
+    for n in range(crews):
+        names = [f"Captain {letter}{n}mer Smith" for letter in "ABC"]
+        pairs = [f"{one} met {other} in Port{n}ville." for one in names for other in names if one != other]
+        (folder / "crews" / f"{n}.txt").write_text(" ".join(pairs))
+
+
 def _text(batch: int, document: int, sentences: int) -> str:
     lines = []
     for n in range(sentences):

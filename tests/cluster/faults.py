@@ -51,6 +51,19 @@ def kill_a_worker_while_it_extracts(machine: Machine, server: OpenAIServer) -> N
     machine.work("extract")
 
 
+def kill_a_worker_while_it_makes_a_shard(cluster: Cluster) -> None:
+    workers = [machine for name, machine in cluster.machines.items() if name != "committer"]
+
+    def busy() -> Machine | None:
+        started = "Started execution of run for"
+        return next((one for one in workers if one.n_logged(f'{started} "make_shards"')), None)
+
+    machine = wait_for("a shard", busy)
+    assert isinstance(machine, Machine)
+    machine.kill()
+    machine.work("extract")
+
+
 def cut_the_network_while_it_extracts(machine: Machine, server: OpenAIServer, seconds: float = CUT_SECONDS) -> None:
     if machine.namespace:
         wait_until_it_extracts(machine, server)

@@ -20,6 +20,7 @@ from graphrag_assets.indexing.shards import EMBEDDINGS, REPORTS, make_shard, ope
 from graphrag_assets.indexing.staged_batches import staging_of
 from graphrag_assets.indexing_models import IndexingModels
 from tests import openai_server
+from tests.cluster.documents import write_crews
 
 TABLES = ("community_reports", "citations", "embeddings")
 UPDATES = {REPORTS: update_reports, EMBEDDINGS: update_embeddings}
@@ -28,13 +29,10 @@ UPDATES = {REPORTS: update_reports, EMBEDDINGS: update_embeddings}
 @pytest.fixture
 def committer(project, monkeypatch) -> Index:
     """An index of eight communities without reports and vectors, and a staging area."""
-    for n in range(8):
-        names = [f"Captain {letter}{n}mer Smith" for letter in "ABC"]
-        pairs = [f"{one} met {other} in Port{n}ville." for one in names for other in names if one != other]
-        project.write(f"a/{n}.txt", " ".join(pairs))
+    write_crews(project.input, 8)
     monkeypatch.setenv("GRAPHRAG_STAGING", f"memory://{uuid.uuid4().hex}")
     monkeypatch.setenv("GRAPHRAG_SHARD_SIZE", "2")
-    index_batch(project.index, "a", project.index.models("a"), "run")
+    index_batch(project.index, "crews", project.index.models("crews"), "run")
     merge_graph(project.index, project.index.models(), "run")
     update_communities(project.index, "run")
     return project.index

@@ -2,14 +2,18 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
+import duckdb
 import igraph
 import polars as pl
 import pytest
 
-from graphrag_assets.errors import InputError
-from graphrag_assets.interop.exporter import TABLES, export
+from graphrag_assets.errors import InputError, StoreError
+from graphrag_assets.interop.exporter import FORMATS, TABLES, export
 from graphrag_assets.interop.importer import import_index
 from tests.interop.small_index import ENTITIES, FIRST, RELATIONSHIPS, entity_id, relationship_id, tables
 
@@ -221,6 +225,44 @@ def test_csv_has_the_same_rows_with_lists_as_json(small, exported, tmp_path):
     with (tmp_path / "entities.csv").open(encoding="utf-8", newline="") as file:
         lists = [json.loads(row["text_unit_ids"]) for row in csv.DictReader(file)]
     assert lists == exported["entities"]["text_unit_ids"].to_list()
+
+
+def test_a_ducklake_needs_an_extension_and_the_error_says_where_from(tmp_path):
+    with duckdb.connect(config={"extension_directory": str(tmp_path)}) as connection:
+        connection.execute(f"SET custom_extension_repository = '{tmp_path / 'missing'}'")
+        with pytest.raises(StoreError, match=r"has no extension ducklake here: .*INSTALL 'ducklake.duckdb_extension'"):
+            FORMATS["ducklake"](connection, tmp_path / "lake")
+
+
+@pytest.mark.long
+def test_a_ducklake_has_the_rows_of_the_export_and_a_snapshot_per_export(sample_index, tmp_path):
+    site, home = tmp_path / "site", tmp_path / "home"
+    wanted = ["duckdb==1.5.5", "duckdb-extension-ducklake==1.5.5"]  # the newest release that has the extension
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), *wanted]
+    if subprocess.run(install, capture_output=True).returncode:
+        pytest.skip(f"{' and '.join(wanted)} cannot be installed from the package index")
+    (extension,) = site.glob("duckdb_extension_ducklake/extensions/*/ducklake.duckdb_extension")
+    home.mkdir()
+
+    def run(*command: str) -> str:
+        environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(site)}
+        return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True).stdout
+
+    run("-c", f"import duckdb; duckdb.sql(\"INSTALL '{extension}'\")")
+    lake, index = tmp_path / "lake", str(sample_index.root / "index")
+    written = [run("-m", "graphrag_assets", "export", "ducklake", str(lake), "--index", index) for _ in range(2)]
+    export("graphrag", tmp_path / "parquet", sample_index.root / "index")
+    query = f"""
+import duckdb
+lake = duckdb.connect()
+lake.sql("LOAD ducklake; ATTACH 'ducklake:{lake}/catalog.ducklake' AS lake (READ_ONLY)")
+for name in {TABLES!r}:
+    parquet = f"'{tmp_path}/parquet/{{name}}.parquet'"
+    for one, other in ((f"lake.{{name}}", parquet), (parquet, f"lake.{{name}}")):
+        assert not lake.sql(f"FROM {{one}} EXCEPT ALL FROM {{other}}").fetchall(), name
+print(lake.sql("SELECT count(*) FROM lake.snapshots()").fetchone()[0])
+"""
+    assert run("-c", query) == "3\n", written  # an empty one, and one per export
 
 
 def test_reports_are_lines_of_json(small, exported, tmp_path):

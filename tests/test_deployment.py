@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import dagster as dg
 import psycopg
 import pytest
 import yaml
@@ -109,14 +110,76 @@ def test_a_cluster_is_configured_as_one_machine_but_for_where_runs_go():
     assert many == one
 
 
-def test_the_tag_of_the_helm_values_takes_the_volume_off_runs_that_extract():
-    k8s = pytest.importorskip("dagster_k8s.job")
+def test_the_helm_values_configure_dagster_as_the_cluster_is_configured():
+    values, cluster = (
+        yaml.safe_load((DEPLOY / "cluster" / name).read_text()) for name in ("values.yaml", "dagster.yaml")
+    )
+    daemon = values["dagsterDaemon"]
+    coordinator = daemon["runCoordinator"]["config"]["queuedRunCoordinator"]
+    assert coordinator["maxConcurrentRuns"] == cluster["concurrency"]["runs"]["max_concurrent_runs"]
+    limits = cluster["concurrency"]["runs"]["tag_concurrency_limits"]
+    assert coordinator["tagConcurrencyLimits"][1:] == limits[1:]
+    retries = daemon["runRetries"]
+    assert {_snake(name): value for name, value in retries.items()} == cluster["run_retries"]
+    assert {_snake(name): value for name, value in values["pythonLogs"].items()} == cluster["python_logs"]
+    assert values["telemetry"] == cluster["telemetry"]
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+@pytest.mark.parametrize(("extracts", "volumes"), [(False, ["index"]), (True, [])])
+def test_on_kubernetes_runs_that_extract_have_the_settings_and_no_working_database(extracts, volumes):
+    k8s = pytest.importorskip("dagster_k8s", reason="the extra kubernetes is not installed")
+    from dagster_k8s.container_context import K8sContainerContext
+    from dagster_k8s.job import get_user_defined_k8s_config
+
     values = yaml.safe_load((DEPLOY / "cluster/values.yaml").read_text())
     (deployment,) = values["dagster-user-deployments"]["deployments"]
+    assert deployment["includeConfigInLaunchedRuns"] == {"enabled": True}
+    launched = {  # what the chart's template makes of it for runs
+        "image_pull_policy": deployment["image"]["pullPolicy"],
+        "env_secrets": [secret["name"] for secret in deployment["envSecrets"]],
+        "env": deployment["env"],
+        "volumes": deployment["volumes"],
+        "volume_mounts": deployment["volumeMounts"],
+    }
     settings = {one["name"]: one["value"] for one in deployment["env"]}
-    tags = Settings.load(extract_tags=settings["GRAPHRAG_EXTRACT_TAGS"]).extract_tag_values
-    config = k8s.get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
-    assert (config.merge_behavior.value, config.pod_spec_config) == ("SHALLOW", {"volumes": []})
+    tags = Settings.load(extract_tags=settings["GRAPHRAG_EXTRACT_TAGS"]).extract_tag_values if extracts else {}
+    own = get_user_defined_k8s_config({name: json.dumps(value) for name, value in tags.items()})
+    context = K8sContainerContext.create_from_config({"k8s": launched}).merge(K8sContainerContext(run_k8s_config=own))
+    config = k8s.DagsterK8sJobConfig("image", "/opt/dagster/dagster_home")
+    job = k8s.construct_dagster_k8s_job(config, ["run"], "job", user_defined_k8s_config=context.run_k8s_config)
+    (container,) = job.spec.template.spec.containers
+    assert sorted(volume.name for volume in job.spec.template.spec.volumes) == volumes
+    assert sorted(mount.name for mount in container.volume_mounts) == volumes
+    assert {one.name: one.value for one in container.env}.items() >= settings.items()
+    assert [one.secret_ref.name for one in container.env_from if one.secret_ref] == ["graphrag-secrets"]
+
+
+def test_the_docker_launcher_accepts_its_configuration_and_its_volume_is_that_of_the_cluster(tmp_path):
+    pytest.importorskip("dagster_docker", reason="the extra docker is not installed")
+    launcher = yaml.safe_load((DEPLOY / "cluster/dagster-docker.yaml").read_text())
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(launcher))
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert type(instance.run_launcher).__name__ == "DockerRunLauncher"
+    config, compose = launcher["run_launcher"]["config"], yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())
+    assert config["image"] == compose["services"]["worker"]["image"]
+    assert config["network"] == f"{compose['name']}_default"
+    assert config["container_kwargs"]["volumes"] == [
+        f"{compose['name']}_{compose['services']['committer']['volumes'][0]}"
+    ]
+
+
+@pytest.mark.parametrize("service", ["worker", "committer", "daemon", "webserver"])
+def test_services_of_a_cluster_can_write_where_dagster_does(service):
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    home = re.search(r"DAGSTER_HOME=(\S+)", dockerfile)[1]
+    found = yaml.safe_load((DEPLOY / "cluster/compose.yaml").read_text())["services"][service]
+    assert "DAGSTER_HOME" not in found["environment"]
+    assert f"./dagster.yaml:{home}/dagster.yaml:ro" in found["volumes"]
+    assert f" {home} " in dockerfile.partition("install --directory --owner=graphrag")[2].partition("WORKDIR")[0]
 
 
 def test_containers_run_the_commands_of_the_units():

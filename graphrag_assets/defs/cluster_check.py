@@ -4,10 +4,12 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import dagster as dg
 import polars as pl
+import psutil
 import sqlalchemy as sa
 
 from graphrag_assets.defs.dead_runs import celery_of
@@ -20,6 +22,8 @@ from graphrag_assets.outgoing import shown
 from graphrag_assets.store.staging import Manifest, Staging
 
 _SECONDS = 5.0
+_MOST_SKEW = 60.0
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "fuse.glusterfs", "fuse.sshfs", "lustre"}
 _TRIED = "cluster-check"
 
 
@@ -32,7 +36,9 @@ class Finding(NamedTuple):
 
 
 def check_machine(index: Index) -> Iterator[Finding]:
-    """Look at the input folder, the staging area, the other machines' settings, the ledger, Dagster and its queues."""
+    """Look at the input folder, the staging area, the other machines' settings and working databases, the ledger, the
+    clock, Dagster and its queues.
+    """
     yield _tried("input folder", lambda: f"{len(index.input_folder.batches())} batches", "Set GRAPHRAG_INPUT.")
     staging = None
     if index.settings.staging:
@@ -42,9 +48,11 @@ def check_machine(index: Index) -> Iterator[Finding]:
     else:
         yield Finding("staging area", "none", "Set GRAPHRAG_STAGING on all machines, and on none without it.")
     if staging:
-        yield _compare(index, staging)
+        yield from _compare(index, staging)
     if index.settings.calls_models:
         yield _tried("ledger", lambda: _try_ledger(index), "Set GRAPHRAG_LEDGER_URL to a PostgreSQL database.")
+    if url := index.settings.ledger_url or os.environ.get("DAGSTER_POSTGRES_URL", ""):
+        yield _compare_clocks(url)
     if not os.environ.get("DAGSTER_HOME"):
         yield Finding("Dagster", "no DAGSTER_HOME", "Set DAGSTER_HOME to a folder with deploy/cluster/dagster.yaml.")
         return
@@ -85,33 +93,71 @@ def _try_staging(index: Index) -> str:
     return f"written, read and deleted; {waiting} batches wait to be committed"
 
 
-def _compare(index: Index, staging: Staging) -> Finding:
-    """Compare the settings that determine rows with those that other machines have declared."""
-    ours, here = named_options(index), socket.gethostname()
+def _compare(index: Index, staging: Staging) -> Iterator[Finding]:
+    """Compare what machines have declared: the settings that determine rows, and who has the working database."""
+    ours, has_database = named_options(index), index.database.exists()
     try:
-        machines = staging.declare(here, ours)
+        machines = staging.declare(socket.gethostname(), {"settings": ours, "working_database": has_database})
     except GraphRAGError as error:
-        return Finding("settings", "not compared", str(error))
+        yield Finding("settings", "not compared", str(error))
+        return
     differing = [
-        f"{name}: {theirs.get(name)} on {machine}, {ours.get(name)} here"
+        f"{name}: {theirs['settings'].get(name)} on {machine}, {ours.get(name)} here"
         for machine, theirs in machines.items()
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
+        for name in sorted(ours.keys() | theirs["settings"].keys())
+        if ours.get(name) != theirs["settings"].get(name)
     ]
     found = f"compared with {len(machines) - 1} other machines"
     remedy = f"{'; '.join(differing)}. Make them the same, and run cluster-check on each machine again."
-    return Finding("settings", found, remedy if differing else "")
+    yield Finding("settings", found, remedy if differing else "")
+    yield _find_working_database(index, [machine for machine, theirs in machines.items() if theirs["working_database"]])
+
+
+def _find_working_database(index: Index, having: list[str]) -> Finding:
+    what, found = "working database", f"on {', '.join(having)}" if having else "none yet"
+    if len(having) > 1:
+        return Finding(
+            what, found, "Only the committer has one: delete the folder index in GRAPHRAG_DATA of the others."
+        )
+    kind = file_system_of(
+        index.settings.data, [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    )
+    if kind in _NETWORK:
+        return Finding(what, f"its folder is on {kind}", "Set GRAPHRAG_DATA to a local disk: DuckDB's locks need one.")
+    return Finding(what, found)
+
+
+def file_system_of(folder: Path, mounts: list[tuple[str, str]]) -> str:
+    """The type of the file system that a folder is on, of those mounted: place and type."""
+    within = [(place, kind) for place, kind in mounts if folder.resolve().is_relative_to(place)]
+    return max(within, key=lambda mount: len(mount[0]), default=("", ""))[1]
 
 
 def _try_ledger(index: Index) -> str:
-    engine = sa.create_engine(index.settings.ledger_url)
+    _time_of(index.settings.ledger_url)
+    return "reached"
+
+
+def _compare_clocks(url: str) -> Finding:
+    try:
+        skew = abs(_time_of(url) - time.time())
+    except Exception as error:  # whatever the client library raises
+        return Finding("clock", f"not compared: {shown(_first_line(error))}", "Check that PostgreSQL is up.")
+    found = f"{skew:.0f} s from that of PostgreSQL"
+    remedy = (
+        "Set it by NTP. Nothing is lost by it, but waits after failures and for files to settle are off by as much."
+    )
+    return Finding("clock", found, remedy if skew > _MOST_SKEW else "")
+
+
+def _time_of(url: str) -> float:
+    """The time of a PostgreSQL database."""
+    engine = sa.create_engine(url)
     try:
         with engine.connect() as connection:
-            database = connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())"))
+            return float(connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())")) or 0)
     finally:
         engine.dispose()
-    skew = abs(float(database or 0) - time.time())
-    return f"reached; this clock differs from its clock by {skew:.0f} s, which does no harm"
 
 
 def _try_dagster(instance: dg.DagsterInstance) -> str:

@@ -165,9 +165,9 @@ class Staging:
             with contextlib.suppress(OSError):  # the empty folders, where the file system has folders
                 self._files.rm(folder, recursive=True)
 
-    def declare(self, machine: str, settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
-        """Leave the settings of this machine for the others to compare; returns those of all machines, by name."""
-        self.put(f"{_MACHINES}/{quote(machine, safe='')}.json", json.dumps(settings).encode())
+    def declare(self, machine: str, state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Leave what describes this machine for the others to compare; returns that of all machines, by name."""
+        self.put(f"{_MACHINES}/{quote(machine, safe='')}.json", json.dumps(state).encode())
         found = {name: self.get(name) for name in self.names(_MACHINES)}
         return {_machine_of(name): json.loads(content) for name, content in found.items() if content}
 

@@ -1,6 +1,9 @@
 """What a machine lacks to be one of a cluster is named, with its remedy."""
 
+import re
+import time
 import uuid
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -9,6 +12,7 @@ from graphrag_assets.defs import cluster_check
 from graphrag_assets.defs.cluster_check import check_machine
 from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.indexing.staged_batches import staging_of
+from tests.postgres import cluster
 
 
 @pytest.fixture
@@ -43,9 +47,43 @@ def test_without_staging_area_input_or_dagster(machine, monkeypatch):
 
 def test_other_settings_of_another_machine_are_named(machine):
     theirs = named_options(machine.index) | {"chunk_size": "800"}
-    staging_of(machine.index).declare("other/machine", theirs)
+    staging_of(machine.index).declare("other/machine", {"settings": theirs, "working_database": False})
     finding = found(machine)["settings"]
     assert finding.remedy.startswith("chunk_size: 800 on other/machine, 1200 here. Make them the same")
+
+
+def test_another_version_of_the_code_is_named(machine):
+    theirs = named_options(machine.index) | {"version": "0.0.9"}
+    staging_of(machine.index).declare("other", {"settings": theirs, "working_database": False})
+    assert found(machine)["settings"].remedy.startswith("version: 0.0.9 on other, ")
+
+
+def test_two_machines_with_a_working_database_are_named(machine):
+    theirs = {"settings": named_options(machine.index), "working_database": True}
+    staging_of(machine.index).declare("other", theirs)
+    assert found(machine)["working database"] == cluster_check.Finding("working database", "on other")
+    machine.index.working.read("SELECT 1")  # creates one here, too
+    finding = found(machine)["working database"]
+    assert "other" in finding.found
+    assert finding.remedy.startswith("Only the committer has one")
+
+
+def test_a_network_drive_is_found_by_the_nearest_mount():
+    mounts = [("/", "ext4"), ("/srv", "nfs4"), ("/srv/local", "xfs")]
+    folders = {"/srv/data": "nfs4", "/srv/local/data": "xfs", "/data": "ext4"}
+    assert {folder: cluster_check.file_system_of(Path(folder), mounts) for folder in folders} == folders
+
+
+@pytest.mark.extended
+def test_a_clock_that_is_off_is_named_with_what_it_does(machine, monkeypatch):
+    with cluster() as socket:
+        monkeypatch.setenv("DAGSTER_POSTGRES_URL", f"postgresql+psycopg://postgres@/postgres?host={socket}")
+        assert found(machine)["clock"].remedy == ""
+        now = time.time
+        monkeypatch.setattr(cluster_check.time, "time", lambda: now() + 300)
+        finding = found(machine)["clock"]
+    assert re.fullmatch(r"(299|300|301) s from that of PostgreSQL", finding.found)
+    assert finding.remedy.startswith("Set it by NTP.")
 
 
 def test_a_ledger_that_is_down_is_named_without_its_password(machine, monkeypatch):

@@ -55,8 +55,7 @@ def kill_a_worker_while_it_makes_a_shard(cluster: Cluster) -> None:
     workers = [machine for name, machine in cluster.machines.items() if name != "committer"]
 
     def busy() -> Machine | None:
-        started = "Started execution of run for"
-        return next((one for one in workers if one.n_logged(f'{started} "make_shards"')), None)
+        return next((one for one in workers if one.n_logged("make_shards - ")), None)
 
     machine = wait_for("a shard", busy)
     assert isinstance(machine, Machine)

@@ -51,7 +51,8 @@ def check_machine(index: Index) -> Iterator[Finding]:
         yield from _compare(index, staging)
     if index.settings.calls_models:
         yield _tried("ledger", lambda: _try_ledger(index), "Set GRAPHRAG_LEDGER_URL to a PostgreSQL database.")
-    if url := index.settings.ledger_url or os.environ.get("DAGSTER_POSTGRES_URL", ""):
+    databases = (index.settings.ledger_url, os.environ.get("DAGSTER_POSTGRES_URL", ""))
+    if url := next((url for url in databases if url.startswith("postgresql")), None):
         yield _compare_clocks(url)
     if not os.environ.get("DAGSTER_HOME"):
         yield Finding("Dagster", "no DAGSTER_HOME", "Set DAGSTER_HOME to a folder with deploy/cluster/dagster.yaml.")
@@ -151,8 +152,10 @@ def _compare_clocks(url: str) -> Finding:
 
 
 def _time_of(url: str) -> float:
-    """The time of a PostgreSQL database."""
-    engine = sa.create_engine(url)
+    """The time of a PostgreSQL database; ValueError for another one."""
+    if not url.startswith("postgresql"):
+        raise ValueError("it is not PostgreSQL")
+    engine = sa.create_engine(url, connect_args={"connect_timeout": int(_SECONDS)})
     try:
         with engine.connect() as connection:
             return float(connection.scalar(sa.text("SELECT extract(epoch FROM clock_timestamp())")) or 0)

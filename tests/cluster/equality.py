@@ -1,6 +1,6 @@
-"""Whether the index of a cluster is, row for row, that of one process that does the same in the same order.
+"""Whether the index of a cluster is, row for row, that of one process that indexes the same batches before each refresh.
 
-The order matters to numbers, which count from the first commit, and to communities, which depend on their history.
+Refreshes matter to numbers, which new rows get in each, and to communities, which depend on their history.
 """
 
 from pathlib import Path
@@ -29,7 +29,11 @@ TIMES = {
 """Columns that say when something was done and by which run: they are not compared."""
 RECORDS = {"index_runs", "llm_calls"}
 """Tables of runs and calls, with their seconds: not compared. All others are."""
-_STEPS = "SELECT stage, batch FROM index_runs ORDER BY rowid"
+_STEPS = """
+SELECT stage, batch FROM index_runs
+ORDER BY (SELECT count(*) FROM index_runs r WHERE r.stage <> 'index_batch' AND r.rowid < index_runs.rowid), batch, rowid
+"""
+"""The batches before each refresh in the order of their names, in which one process takes them."""
 
 
 def index_in_one_process(database: Path, documents: Path, root: Path, settings: dict[str, str]) -> Path:

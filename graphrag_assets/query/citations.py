@@ -21,7 +21,7 @@ _ALL = 1_000_000_000
 
 _LONGEST_BLOCK = 2_000  # characters; longer text is not a reference
 _ITEM = re.compile(r"\n[^\S\n]*(?:[-*•]|\d+\.)\s+")  # the start of a list item, and so of a statement
-_REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
+REMARK = re.compile(r"(?:(?<!\s)\s+)?\[(?:unresolved|LLM):[^\]]*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4
 
@@ -97,7 +97,7 @@ Reference(table='Ships', number=1, statement='She broke it.')]
     end = 0
     for block in BLOCK.finditer(answer):
         # Of consecutive blocks, the statement is the one before the first block.
-        said = _ITEM.split(_REMARK.sub("", answer[end : block.start()]).strip())[-1]
+        said = _ITEM.split(REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
         found += [Reference(table, number, statement) for table, number in rows_cited_in(block["rows"])]

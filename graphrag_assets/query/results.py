@@ -11,6 +11,8 @@ import polars as pl
 from graphrag_assets.answering import Usage
 from graphrag_assets.outgoing import as_markdown, safe_markdown
 from graphrag_assets.query.citations import Citation, CitedRow
+from graphrag_assets.query.confidence import Confidence
+from graphrag_assets.query.contradictions import Contradiction
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Answer:
     Attributes:
         answer: the text. An invalid reference is marked in it: `[unresolved: Entities (77)]`.
         citations: the passages that it cites, in their documents.
+        confidence: how sure it is (high, medium or low), with the reasons.
+        contradictions: contradicting claims, at least one of each pair from what the answerer has read.
         unresolved: invalid references, including those in the notes that the answer was written from.
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
@@ -83,6 +87,8 @@ class Answer:
     answer: str
     citations: list[Citation]
     unresolved: list[str]
+    confidence: Confidence
+    contradictions: list[Contradiction]
     context: dict[str, pl.DataFrame]
     usage: dict[str, Usage]
     seconds: float
@@ -103,6 +109,8 @@ class Answer:
         lines = [self.answer]
         if self.citations:
             lines += ["", "Citations", *(f"  {line}" for line, _ in _grouped(self.citations))]
+        lines += ["", f"Confidence: {self.confidence}"]
+        lines += [f"Contradiction: {found}" for found in self.contradictions if found.cited]
         if self.unresolved:
             lines += ["", f"Invalid references: {', '.join(self.unresolved)}"]
         lines += ["", *(f"Missing: {failure.what}: {failure.error}" for failure in self.errors)] if self.errors else []
@@ -133,6 +141,8 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
             for line, group in _grouped(answer.citations)
         ]
         parts.append("### Citations\n\n" + "\n".join(f"- {quote}" for quote in quotes))
+    parts.append(as_markdown(f"Confidence: {answer.confidence}"))
+    parts += [as_markdown(f"Contradiction: {found}") for found in answer.contradictions if found.cited]
     if answer.unresolved:
         parts.append(f"Invalid references: {as_markdown(', '.join(answer.unresolved))}")
     parts += [as_markdown(f"Missing: {failure.what}: {failure.error}") for failure in answer.errors]

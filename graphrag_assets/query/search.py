@@ -27,11 +27,14 @@ from graphrag_assets.answering import (
     Usage,
     best_points,
 )
+from graphrag_assets.embedded.conversation import in_conversation
 from graphrag_assets.errors import QueryError
 from graphrag_assets.query import query_models
 from graphrag_assets.query.callbacks import checked_callbacks
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
+from graphrag_assets.query.confidence import confidence_of
 from graphrag_assets.query.context import Context, Section, merged_frames
+from graphrag_assets.query.contradictions import contradictions_of
 from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
 from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
@@ -397,12 +400,28 @@ class Search(Generic[OptionsOf]):
         """The result: the text, its citations with their documents, and the rows that were read."""
         citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope)
         frames = await asyncio.to_thread(_frames, sections, self.history, text)
+        unresolved = list(self.unresolved | dict.fromkeys(lost))
+        passages = [passage for section in sections for passage in section.passages]
+        contradictions = await asyncio.to_thread(
+            contradictions_of, self.reader, given_by(passages), citations, self.scope
+        )
+        confidence = await asyncio.to_thread(
+            confidence_of,
+            in_conversation(self.text, self.form.history),
+            text,
+            citations,
+            {(passage.table, passage.number): passage.text for passage in passages},
+            sum(found.cited for found in contradictions),
+            _flaws(self.errors, unresolved, actions),
+        )
         return Answer(
             method=self.method,
             question=self.text,
             answer=text,
             citations=citations,
-            unresolved=list(self.unresolved | dict.fromkeys(lost)),
+            unresolved=unresolved,
+            confidence=confidence,
+            contradictions=contradictions,
             context=frames,
             usage=self.usage,
             seconds=time.perf_counter() - self.started,
@@ -423,6 +442,17 @@ class SearchMethod(Generic[Arguments]):
     options: Callable[Arguments, CommonOptions]
     context: Callable[[Search[Any]], Awaitable[Context]]
     answer: Callable[[Search[Any]], Awaitable[Answer]]
+
+
+def _flaws(errors: Sequence[Failure], unresolved: Sequence[str], actions: Sequence[Action]) -> list[str]:
+    """What lowers the confidence in an answer, whatever it says."""
+    empty = sum(not action.answer and action.error is None for action in actions)
+    counted = {
+        "calls failed": len(errors),
+        "references are invalid": len(unresolved),
+        "steps found nothing": empty,
+    }
+    return [f"{count} {what}" for what, count in counted.items() if count]
 
 
 def _frames(sections: Sequence[Section], history: Section | None, text: str) -> dict[str, pl.DataFrame]:

@@ -199,6 +199,14 @@ class Reader:
         return set(SEARCHED_TABLES) <= set(tables["table_name"])
 
     @cached_property
+    def has_contradictions(self) -> bool:
+        """Whether the file has the macro `contradictions`; older versions did not publish it."""
+        known = (
+            "SELECT 1 FROM duckdb_functions() WHERE database_name = 'published' AND function_name = 'contradictions'"
+        )
+        return self.rows(known).height > 0
+
+    @cached_property
     def has_dates(self) -> bool:
         """Whether a document has a date; older versions did not publish dates."""
         known = self.rows(

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,9 @@ def measure(path: Path, questions: int) -> dict[str, dict[str, float]]:
 class EveryThird(EmbeddedAnswerer):
     """Finds every third text unit relevant."""
 
-    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
         return Relevance({passage.number: (1,) for passage in passages if passage.number % 3 == 0})
 
 

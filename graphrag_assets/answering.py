@@ -216,8 +216,13 @@ class Answerer(Protocol):
     ) -> Rewritten:
         """The question without the conversation, and up to `count` parts of it, in the words of `concepts`."""
 
-    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
-        """The passages that help to answer `question`, with their sentences that do."""
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
+        """The passages that help to answer `question`, with their sentences that do.
+
+        `rarity`: of terms of the question, in the whole index.
+        """
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN

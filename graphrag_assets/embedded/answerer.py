@@ -158,9 +158,11 @@ class EmbeddedAnswerer:
         """The question in its conversation, whole: it is ranked by its words, which parts would have as well."""
         return Rewritten(in_conversation(question, options.history))
 
-    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
         """The passages with most of what the question names, by sentences."""
-        return await asyncio.to_thread(relevance_of, question, passages)
+        return await asyncio.to_thread(relevance_of, question, passages, rarity or {})
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
@@ -230,23 +232,27 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
     return Mapped(tuple(points), asked_next, Usage(seconds=time.perf_counter() - started))
 
 
-def relevance_of(question: str, passages: Sequence[Passage]) -> Relevance:
-    """The passages that have half of the question's terms, and at least two; their sentences with most of these.
+def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str, float]) -> Relevance:
+    """The passages with half of the question by rarity, at least two of its terms and one of its names, if any.
 
-    All terms count the same: how rare one is among passages that were found by it says nothing. A sentence helps if it
-    has half of what the best one has.
+    `rarity`: of terms in the whole index; among passages that were found by a term it says nothing. A term without a
+    rarity has the mean one. A sentence helps if it has half of what the best one has.
     """
     started = time.perf_counter()
     asked = _asked(question, passages)
     texts = [[p.text[s.start : s.end] for s in sentences(p.text, asked.language)] for p in passages]
     has = asked.occurrences([asked.words(f"{p.title} {p.text}") for p in passages])
-    share = has.mean(axis=1) if len(asked.terms) else np.zeros(len(passages))
+    known = float(np.mean(list(rarity.values()))) if rarity else 1.0
+    shares = asked.shares_by(np.array([rarity.get(term, known) for term in asked.terms]))
+    share = has @ shares if len(asked.terms) else np.zeros(len(passages))
+    named = [[place for place, term in enumerate(asked.terms) if term in name] for name in asked.names]
     relevant: dict[int, tuple[int, ...]] = {}
     for place, passage in enumerate(passages):
         enough = (has[place] >= _LEAST_MATCH).sum() >= min(2, len(asked.terms))
+        enough &= not named or any((has[place][name] >= _LEAST_MATCH).any() for name in named)
         if share[place] < _LEAST_RELEVANT or not enough or not texts[place]:
             continue
-        own = asked.occurrences([asked.words(text) for text in texts[place]]).sum(axis=1)
+        own = asked.occurrences([asked.words(text) for text in texts[place]]) @ shares
         helping = np.flatnonzero(own >= max(own.max() / 2, 1e-9))
         relevant[passage.number] = tuple((helping + 1).tolist()) or (1,)
     return Relevance(relevant, Usage(seconds=time.perf_counter() - started))

@@ -291,7 +291,11 @@ class Asked:
 
     def shares(self, has: np.ndarray) -> np.ndarray:
         """What part of the question each term is, 1 in all: by rarity alone, the words of a name counting as one."""
-        rarity = _rarity(has)
+        return self.shares_by(_rarity(has))
+
+    def shares_by(self, rarity: np.ndarray) -> np.ndarray:
+        """`shares` with the rarity of each term."""
+        rarity = rarity.astype(float)
         for name in self.names:
             places = [place for place, term in enumerate(self.terms) if term in name]
             rarity[places] = rarity[places].mean() / len(places)

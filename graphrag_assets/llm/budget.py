@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from graphrag_assets.llm.model_errors import BudgetExceeded
+from graphrag_assets.llm.question_budget import QuestionBudget
 
 REFRESH_SECONDS = 2.0
 _WAIT_SECONDS = 0.05
@@ -94,10 +95,15 @@ class Budget:
 
 
 class Reservation:
-    """The reserved cost of one call. As a context manager it releases what was not settled."""
+    """The reserved cost of one call. As a context manager it releases what was not settled.
 
-    def __init__(self, budget: Budget, amount: float):
-        self._budget, self._amount = budget, amount
+    `question`: the budget of the question that the call belongs to, of which `held` is reserved as well.
+    """
+
+    def __init__(
+        self, budget: Budget, amount: float, question: QuestionBudget | None = None, held: float = 0.0
+    ) -> None:
+        self._budget, self._amount, self.question, self.held = budget, amount, question, held
 
     def settle(self, cost: float) -> None:
         """Charge the cost of the call. Further calls of `settle` add to it."""
@@ -106,10 +112,14 @@ class Reservation:
             self._budget._since += cost
             self._budget.reserved -= self._amount
             self._amount = 0.0
+        if self.question:
+            self.question.settle(self.held, cost)
+            self.held = 0.0
 
     def transfer(self) -> "Reservation":
         """The same reservation for another owner to settle; this one then releases nothing."""
-        other, self._amount = Reservation(self._budget, self._amount), 0.0
+        other = Reservation(self._budget, self._amount, self.question, self.held)
+        self._amount = self.held = 0.0
         return other
 
     def __enter__(self) -> "Reservation":

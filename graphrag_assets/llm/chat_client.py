@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from graphrag_assets.llm import provider, structured_output
 from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Entry, Hit, Ledger, canonical, key_of
-from graphrag_assets.llm.model_client import ModelClient
+from graphrag_assets.llm.model_client import TOKENIZER_MARGIN, ModelClient
 from graphrag_assets.llm.model_errors import (
     EmptyAnswer,
     InvalidAnswer,
@@ -39,6 +39,7 @@ from graphrag_assets.llm.model_options import (
     Structured,
 )
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.question_budget import current_question, flight_key
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import REJECTS, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
@@ -47,6 +48,9 @@ from graphrag_assets.text import count_tokens
 
 _NOTHING = Usage()
 _UNKNOWN_OUTPUT_TOKENS = 1000  # of a task without a limit that has not been answered yet
+_LONGEST_ANSWER, _LONGEST_RECORDS = 8_000, 2_000  # tokens of an answer to a question with a ceiling: text, JSON
+_USUAL_ANSWER, _USUAL_RECORDS = 600, 300  # until the first one is there
+_LIMITS = frozenset(["max_tokens", "max_completion_tokens"])
 _log = logging.getLogger(__name__)
 _refused: dict[tuple[str, str | None], set[str]] = {}  # parameters that each model refuses, learned once per process
 _modes: dict[tuple[str, str | None], Structured] = {}  # how each model is asked for JSON, learned once per process
@@ -102,7 +106,7 @@ class ChatModel(ModelClient[ChatOptions]):
         key = self.key(request)
         stored = self._stored(request, await self.ledger.get(key))
         if stored is None:
-            answer, first = await self.ledger.single_flight.share(key, partial(self._claimed, key, request))
+            answer, first = await self.ledger.single_flight.share(flight_key(key), partial(self._claimed, key, request))
             if first:
                 return answer
             stored = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
@@ -130,8 +134,10 @@ class ChatModel(ModelClient[ChatOptions]):
         """The parameters of a request without those that the model refuses; warns of the given ones once."""
         unsupported = provider.unsupported(self.options.model, self.options.parameters)
         self._drop(unsupported, "litellm knows that it is not supported.")
-        refused = self._refused
-        return {name: value for name, value in self._parameters(request).items() if name not in refused}
+        refused, given = self._refused, self._parameters(request)
+        if current_question() and _LIMITS.isdisjoint(given):  # an answer without an end has no ceiling
+            given["max_tokens"] = _LONGEST_ANSWER if request.response_model is None else _LONGEST_RECORDS
+        return {name: value for name, value in given.items() if name not in refused}
 
     def _drop(self, names: Sequence[str], reason: str) -> None:
         """Send these parameters no more to this model in this process; the first call to do so warns."""
@@ -215,7 +221,8 @@ class ChatModel(ModelClient[ChatOptions]):
             parameters = {**parameters, "response_format": wanted}
         messages = structured_output.with_schema(messages, request.response_model, mode)
         began = time.monotonic()
-        with await self._reserved(request, messages, prices) as reservation:
+        with await self._reserved(request, messages, prices, parameters) as reservation:
+            parameters = self._affordable(request, messages, parameters, prices, reservation)
             async with trace.request(self.options.timeout):
                 reply = await provider.send_chat(self.options, messages, parameters)
             usage = self._settle(request, trace, reservation, reply, prices)
@@ -237,9 +244,10 @@ class ChatModel(ModelClient[ChatOptions]):
         key, messages, trace, began = self.key(request), list(request.messages), Trace(), time.monotonic()
 
         async def attempt() -> tuple[Any, provider.Chunks, Reservation]:
-            with await self._reserved(request, messages, prices) as reservation:
+            with await self._reserved(request, messages, prices, parameters) as reservation:
+                affordable = self._affordable(request, messages, parameters, prices, reservation)
                 async with trace.request(self.options.timeout):
-                    first, chunks = await provider.open_stream(self.options, messages, parameters)
+                    first, chunks = await provider.open_stream(self.options, messages, affordable)
                 return first, chunks, reservation.transfer()
 
         with self._counting_failure(request.task, trace):
@@ -337,11 +345,33 @@ class ChatModel(ModelClient[ChatOptions]):
         counted = count_tokens(message["content"] for message in messages)
         answers, tokens = self._answered[request.task]
         limit = self._parameters(request).get("max_tokens")
-        output = tokens / answers if answers else limit or _UNKNOWN_OUTPUT_TOKENS
-        return sum(counted) + 4 * len(messages), round(min(output, limit) if limit else output)
+        unknown, schema = _UNKNOWN_OUTPUT_TOKENS, 0
+        if current_question():  # which is not refused for a long answer: its length is limited
+            unknown = _USUAL_ANSWER if request.response_model is None else _USUAL_RECORDS
+            schema = _n_tokens(structured_output.schema_text(request.response_model)) if request.response_model else 0
+        output = tokens / answers if answers else limit or unknown
+        return sum(counted) + schema + 4 * len(messages), round(min(output, limit) if limit else output)
 
-    async def _reserved(self, request: ChatRequest, messages: list[Message], prices: Prices) -> Reservation:
-        return await self.budget.reserve(lambda: prices.cost(*self._estimate(request, messages)), request.name)
+    async def _reserved(
+        self, request: ChatRequest, messages: list[Message], prices: Prices, parameters: dict[str, Any]
+    ) -> Reservation:
+        longest = next((parameters[name] for name in _LIMITS & parameters.keys()), 0)
+        return await self._reserve(prices, lambda: self._estimate(request, messages), request.name, longest)
+
+    def _affordable(
+        self,
+        request: ChatRequest,
+        messages: list[Message],
+        parameters: dict[str, Any],
+        prices: Prices,
+        reservation: Reservation,
+    ) -> dict[str, Any]:
+        """The parameters with the length of the answer that the question's budget pays for."""
+        if reservation.question is None or not prices.output_usd:
+            return parameters
+        left = reservation.held - prices.cost(round(self._estimate(request, messages)[0] * TOKENIZER_MARGIN))
+        limits = {name: min(parameters[name], int(left / prices.output_usd)) for name in _LIMITS & parameters.keys()}
+        return parameters | limits
 
     def _settle(
         self, request: ChatRequest, trace: Trace, reservation: Reservation, reply: provider.Reply, prices: Prices

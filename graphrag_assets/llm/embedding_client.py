@@ -18,6 +18,7 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
@@ -127,7 +128,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
             answer = partial(self._claimed, key, group, entry)
-            vectors, _ = await self.ledger.single_flight.share(key, answer)
+            vectors, _ = await self.ledger.single_flight.share(flight_key(key), answer)
             progress.advance(len(group))
             return vectors
 
@@ -204,7 +205,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             return found, 0
         if len(missing) > _in_time.get(self._place, len(missing)):
             raise _TooManyTexts(name)
-        with await self.budget.reserve(lambda: prices.cost(_tokens(missing)), name) as reservation:
+        with await self._reserve(prices, lambda: (_tokens(missing), 0), name) as reservation:
             vectors, billed = await self._send(missing, name, encoding, trace)
             billed = billed or _tokens(missing)
             reservation.settle(prices.cost(billed))

@@ -1,22 +1,24 @@
 """What the clients of chat and embedding models share: ledger, limits, budget, prices, accounting, closing."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Generic, Self, TypeVar
 
 from graphrag_assets.llm import provider
-from graphrag_assets.llm.budget import Budget
+from graphrag_assets.llm.budget import Budget, Reservation
 from graphrag_assets.llm.ledger import Ledger
 from graphrag_assets.llm.model_errors import InvalidAnswer, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import ModelOptions
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import UsageMeter
 
 Options = TypeVar("Options", bound=ModelOptions)
+TOKENIZER_MARGIN = 1.25  # a provider may count more prompt tokens than o200k_base
 
 
 class ModelClient(Generic[Options]):
@@ -50,6 +52,32 @@ class ModelClient(Generic[Options]):
             await asyncio.to_thread(provider.litellm)
             self._known_prices = Prices.of(self.options.model, self.options.prices)
         return self._known_prices
+
+    async def _reserve(
+        self, prices: Prices, tokens: Callable[[], tuple[int, int]], what: str, longest: int = 0
+    ) -> Reservation:
+        """Reserve the cost of a request with so many prompt and answer tokens, in the budgets of run and question.
+
+        The question's holds the cost of an answer of `longest` tokens, or what is left for it.
+
+        Raises:
+            BudgetExceeded: less than the estimated cost is left.
+            PriceUnknown: the question has a budget, and the model no price.
+        """
+        question, held = current_question(), 0.0
+        if question is not None:
+            prompt, answer = tokens()
+            prompt = round(prompt * TOKENIZER_MARGIN)
+            prices.checked(self.options.model)
+            held = await question.reserve(prices.cost(prompt, answer), prices.cost(prompt, max(answer, longest)), what)
+        try:
+            reservation = await self.budget.reserve(lambda: prices.cost(*tokens()), what)
+        except BaseException:
+            if question is not None:
+                question.settle(held, 0.0)
+            raise
+        reservation.question, reservation.held = question, held
+        return reservation
 
     @contextmanager
     def _counting_failure(self, task: str, trace: Trace) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """How sure an answer is: measured on its text, its citations and its search, never asked of a model.
 
-A sentence is supported if the passages and rows that it cites have half of its content words. The question is covered by
-the share of its words, weighted by rarity, that the cited passages have.
+A sentence is supported if the passages and rows that it cites have half of its content words. The question is covered
+by the share of its words, weighted by rarity, that the cited passages have.
 
 - low: no answer, nothing cited, less than half of the sentences supported, or less than half of the question covered;
 - high: 90 % of the sentences supported; 90 % of the question covered, or 70 % where two documents support at least half

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import Passage
 from graphrag_assets.embedded import rate
+from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.basic import BasicOptions, basic_context
 from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
@@ -79,7 +80,8 @@ async def build_context(search: Search[GlobalSearchOptions]) -> Context:
         found = await search.in_thread(global_context, search.reader, search.question, options, search.scope)
     else:
         started = time.perf_counter()
-        reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
+        with spending(BEFORE_READING):
+            reports = await (_nearest_reports(search) if options.dynamic == "vector" else _selected_reports(search))
         found = await search.in_thread(batched, search.question, reports, options, started)
     return search.add_context(found)
 

@@ -6,12 +6,17 @@ communities of any index do.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import NO_ANSWER, Passage, Rewritten
+from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.ids import number_of
+from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
+from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.context import Context, Section, fill, packed
 from graphrag_assets.query.exploration import (
     Exploration,
@@ -28,9 +33,10 @@ from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.results import Answer, Failure
-from graphrag_assets.query.retrieval import Question, fuse, search_texts
+from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
-from graphrag_assets.text import count_tokens
+from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.text import count_tokens, fold
 
 RANKED = 1_000
 """Text units that are ranked; the others come after them, in the order of their numbers."""
@@ -76,7 +82,8 @@ async def build_context(search: Search[LazySearchOptions]) -> Context:
     started = time.perf_counter()
     rewritten = await _rewritten(search)
     ranking = await _ranking(search, rewritten)
-    exploration = await _explore(search, rewritten.question, ranking)
+    with spending(BEFORE_READING):
+        exploration = await _explore(search, rewritten.question, ranking)
     search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
     found = exploration.hits
     search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(found)} relevant")
@@ -97,7 +104,7 @@ async def answer(search: Search[LazySearchOptions]) -> Answer:
 async def _nothing_found(search: Search[LazySearchOptions], context: Context) -> Answer:
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tests = search.tests
-    tested = [] if tests is None else tests["human_readable_id"].to_list()
+    tested = [] if tests is None else tests.drop_nulls("relevant")["human_readable_id"].to_list()
     if getattr(search.answerer, "min_direct_score", None) is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         return await search.answer(text, context.sections, {})
@@ -156,23 +163,32 @@ async def _explore(search: Search[LazySearchOptions], question: str, ranking: Se
     exploration = Exploration(
         ranking, levels, options.budget, options.batch, options.deeper_after, neighbors=bool(options.neighbors)
     )
-    await _play(search, exploration, question, ranking)
+    rarity = await search.in_thread(_rarity, reader, question)
+    verdicts_on = partial(_verdicts, search, exploration, question, rarity)
+    await _play(search, exploration, verdicts_on, ranking)
     if exploration.hits and exploration.neighbors_left > 0:
         near = await search.in_thread(neighbors_of, reader, exploration.hits, options.neighbors, scope)
         units = [unit for unit in near if unit not in exploration.tests][: exploration.neighbors_left]
         batches = in_batches(units, options.batch)
-        exploration.record_neighbors(await _verdicts(search, question, batches) if batches else {})
-        await _play(search, exploration, question, ranking)
+        exploration.record_neighbors(await verdicts_on(batches) if batches else {})
+        await _play(search, exploration, verdicts_on, ranking)
     return exploration
 
 
+Verdicts = dict[int, Sentences | None]
+"""The relevant sentences of text units; None where the test failed."""
+
+
 async def _play(
-    search: Search[LazySearchOptions], exploration: Exploration, question: str, ranking: Sequence[int]
+    search: Search[LazySearchOptions],
+    exploration: Exploration,
+    verdicts_on: Callable[[Sequence[Sequence[int]]], Awaitable[Verdicts]],
+    ranking: Sequence[int],
 ) -> None:
     """Test what is due until nothing is."""
     while True:
         if batches := exploration.due():
-            exploration.record(await _verdicts(search, question, batches))
+            exploration.record(await verdicts_on(batches))
         elif exploration.level is not None and exploration.room > 0:
             level, reader = exploration.level, search.reader
             found = await search.in_thread(communities_of_level, reader, level, ranking, exploration, search.scope)
@@ -182,9 +198,13 @@ async def _play(
 
 
 async def _verdicts(
-    search: Search[LazySearchOptions], question: str, batches: Sequence[Sequence[int]]
-) -> dict[int, Sentences | None]:
-    """The relevant sentences of each text unit; None where the test failed.
+    search: Search[LazySearchOptions],
+    exploration: Exploration,
+    question: str,
+    rarity: Mapping[str, float],
+    batches: Sequence[Sequence[int]],
+) -> Verdicts:
+    """The verdicts on batches of text units. When `max_usd` does not cover one, the exploration ends.
 
     Raises:
         Exception: the first error, if no test of the search has succeeded.
@@ -195,11 +215,13 @@ async def _verdicts(
         for row in frame.iter_rows(named=True)
     }
     calls = [
-        (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch]))
+        (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch], rarity))
         for batch in batches
     ]
     answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
-    verdicts: dict[int, Sentences | None] = {}
+    if any(isinstance(found, QuestionBudgetExceeded) for found in answers):
+        exploration.end()
+    verdicts: Verdicts = {}
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):
             verdicts |= dict.fromkeys(batch)
@@ -207,6 +229,14 @@ async def _verdicts(
         search.add_usage("test", found.usage)
         verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
     return verdicts
+
+
+def _rarity(reader: Reader, question: str) -> dict[str, float]:
+    """The rarity in the index of the question's terms that occur in it."""
+    known = known_terms(reader, Question(question)).get("text_unit")
+    rarity = dict(zip(known.terms, known.rarity, strict=True)) if known else {}
+    terms = {term: number_of(f"text_unit {fold(term)}") for term in Asked.of(question).terms}
+    return {term: rarity[number] for term, number in terms.items() if number in rarity}
 
 
 def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Section]:

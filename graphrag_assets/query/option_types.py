@@ -56,6 +56,9 @@ Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
 FirstDay = Annotated[date | None, BeforeValidator(_first_day), _DAY]
 LastDay = Annotated[date | None, BeforeValidator(_last_day), _DAY]
+Dollars = Annotated[
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 US dollars, or None")
+]
 Seconds = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 seconds, or None")
 ]

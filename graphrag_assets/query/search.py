@@ -27,8 +27,11 @@ from graphrag_assets.answering import (
     Usage,
     best_points,
 )
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.embedded.conversation import in_conversation
 from graphrag_assets.errors import QueryError
+from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
+from graphrag_assets.llm.question_budget import limit_question, spending
 from graphrag_assets.query import query_models
 from graphrag_assets.query.callbacks import checked_callbacks
 from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
@@ -40,6 +43,7 @@ from graphrag_assets.query.filters.filter import Metadata
 from graphrag_assets.query.history import ConversationHistory, History
 from graphrag_assets.query.option_types import (
     Count,
+    Dollars,
     FirstDay,
     Flag,
     LastDay,
@@ -112,11 +116,14 @@ class CommonOptions(QuestionOptions):
         response_type: the form of the answer in free text, such as "a list of 3 to 7 points".
         language: language of the answer; None: the language of the question.
         max_context_tokens: maximum number of tokens that one call reads.
+        max_usd: maximum cost of the question in US dollars, of all models that it asks; None: no limit. What it does
+            not cover is left out, see `Answer.errors`.
     """
 
     response_type: Text = "multiple paragraphs"
     language: OptionalText = None
     max_context_tokens: PositiveCount = 12_000
+    max_usd: Dollars = None
 
 
 OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
@@ -184,6 +191,8 @@ class Search(Generic[OptionsOf]):
         kind failed.
         """
         self.task, self.started = asyncio.current_task(), time.perf_counter()
+        if (max_usd := getattr(self.options, "max_usd", None)) is not None:
+            limit_question(max_usd)
         limit = asyncio.timeout(self.options.timeout)
         try:
             async with limit:
@@ -317,7 +326,7 @@ class Search(Generic[OptionsOf]):
             calls: what is lost without the call, and the call.
 
         Raises:
-            Exception: the first error, if all calls failed and `all_may_fail` is false.
+            Exception: the first error, if all calls failed and `all_may_fail` is false; not for want of money.
         """
 
         async def attempt(call: Coroutine[Any, Any, Result]) -> Result | Exception:
@@ -331,6 +340,7 @@ class Search(Generic[OptionsOf]):
         results = [task.result() for task in tasks]
         failed = [(what, r) for (what, _), r in zip(calls, results, strict=True) if isinstance(r, Exception)]
         self.errors += [Failure(part, what, str(error)) for what, error in failed]
+        all_may_fail |= any(isinstance(error, QuestionBudgetExceeded) for _, error in failed)
         if failed and len(failed) == len(calls) and not all_may_fail:
             raise failed[0][1]
         return results
@@ -367,6 +377,22 @@ class Search(Generic[OptionsOf]):
         return await self.answer(text, sections, given, actions)
 
     async def _generate(
+        self,
+        category: str,
+        given: Given,
+        reply: Callable[[], Awaitable[Reply]],
+        pieces: Callable[[], Pieces],
+    ) -> str:
+        """The text of an answer; by the embedded default if `max_usd` does not cover that of the model."""
+        try:
+            with spending(1.0):
+                return await self._written(category, given, reply, pieces)
+        except QuestionBudgetExceeded as error:
+            self.errors.append(Failure(category, "the model's answer; sentences are quoted instead", str(error)))
+            self.answerer = EmbeddedAnswerer()
+            return await self._written(category, given, reply, pieces)
+
+    async def _written(
         self,
         category: str,
         given: Given,

@@ -188,7 +188,9 @@ class ChatAnswerer:
         said = completion.parsed
         return Rewritten(said.question or question, tuple(dict.fromkeys(filter(None, said.questions)))[:count], usage)
 
-    async def atest(self, question: str, passages: Sequence[Passage]) -> Relevance:
+    async def atest(
+        self, question: str, passages: Sequence[Passage], rarity: Mapping[str, float] | None = None
+    ) -> Relevance:
         """The passages that help to answer `question`, with their sentences that do."""
         started = time.perf_counter()
         found = await relevance_of(self.chat, self.prompts, question, passages, self.origin)

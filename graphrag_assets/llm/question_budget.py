@@ -1,0 +1,88 @@
+"""The ceiling on what one question may cost, for all models that it asks.
+
+It holds in the task that asks the question, and in all tasks and threads that it starts. Concurrent questions have
+ceilings of their own.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
+
+BEFORE_ANSWER, BEFORE_READING = 0.75, 0.5
+"""Shares of the ceiling that may be spent before the answer is written, and before relevant texts are read for it."""
+_WAIT_SECONDS = 0.02
+
+
+@dataclass
+class QuestionBudget:
+    """US dollars that a question may cost: `usable` is the share that may be spent so far."""
+
+    max_usd: float
+    usable: float = BEFORE_ANSWER
+    spent: float = 0.0
+    reserved: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """US dollars that may be reserved now."""
+        return self.max_usd * self.usable - self.spent - self.reserved
+
+    async def reserve(self, least: float, most: float, what: str) -> float:
+        """Reserve up to `most` US dollars for a request; it waits for requests in flight if these leave too little.
+
+        Raises:
+            QuestionBudgetExceeded: less than `least` is left.
+        """
+        while least > self.left:
+            if not self.reserved or least > self.left + self.reserved:
+                kept = self.max_usd * (1 - self.usable)
+                raise QuestionBudgetExceeded(
+                    f"{what}: max_usd of ${self.max_usd:.4f} does not cover it: ${self.spent:.4f} is spent, "
+                    f"${kept:.4f} is kept for what follows, and the request may cost ${least:.4f}. Raise max_usd."
+                )
+            await asyncio.sleep(_WAIT_SECONDS)
+        amount = min(most, self.left)
+        self.reserved += amount
+        return amount
+
+    def settle(self, reserved: float, cost: float) -> None:
+        """Charge the cost of a request for which so much was reserved."""
+        self.spent += cost
+        self.reserved -= reserved
+
+
+_current: ContextVar[QuestionBudget | None] = ContextVar("question_budget", default=None)
+
+
+def current_question() -> QuestionBudget | None:
+    """The budget of the question that this task belongs to; None without a ceiling."""
+    return _current.get()
+
+
+def flight_key(key: str) -> str:
+    """The key of a request in flight: questions with a ceiling share their requests with no other."""
+    question = _current.get()
+    return key if question is None else f"{key} {id(question)}"
+
+
+@contextmanager
+def spending(share: float) -> Iterator[None]:
+    """Within the block, up to this share of the question's ceiling may be spent."""
+    question = _current.get()
+    before = question.usable if question else 0.0
+    if question:
+        question.usable = share
+    try:
+        yield
+    finally:
+        if question:
+            question.usable = before
+
+
+def limit_question(max_usd: float) -> None:
+    """Limit what the requests of this task, and of those that it starts from now on, may cost together."""
+    _current.set(QuestionBudget(max_usd))

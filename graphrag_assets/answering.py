@@ -229,7 +229,7 @@ class Answerer(Protocol):
     ) -> tuple[tuple[str, ...], Usage]:
         """Up to `count` questions that `evidence` answers and that are not in `history`."""
 
-    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question among `kinds` (name to description); empty if it is unclear."""
 
 

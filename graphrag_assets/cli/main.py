@@ -144,6 +144,7 @@ def dev(arguments: tuple[str, ...]) -> None:
 @click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
 @click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
 @click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested (default: 100).")
+@click.option("--max-usd", type=float, help="Maximum cost of the question in US dollars.")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @_filtered
 @_HISTORY
@@ -159,6 +160,7 @@ def query(
     dynamic: bool,
     hops: int | None,
     budget: int | None,
+    max_usd: float | None,
     response_type: str | None,
     history: Path | None,
     timeout: float | None,
@@ -171,7 +173,7 @@ def query(
     from graphrag_assets.cli.query import Output, common_options, dynamic_option, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
-    given |= {"budget": budget} | dynamic_option(method, dynamic) | hops_option(method, hops)
+    given |= {"budget": budget, "max_usd": max_usd} | dynamic_option(method, dynamic) | hops_option(method, hops)
     given |= common_options(history, **filters)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)
@@ -245,8 +247,8 @@ def sql(query: str | None, path: Path | None, form: str | None) -> None:
 
 
 @main.command()
-@click.option("--question", help="Estimate the cost of a lazy search for this question instead.")
-@click.option("--budget", type=int, help="Of that search: maximum number of text units that are tested.")
+@click.option("--question", help="Estimate the cost of this question by each method instead.")
+@click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested.")
 def plan(question: str | None, budget: int | None) -> None:
     """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
     from graphrag_assets.cli.plan import show_plan, show_question_plan

@@ -25,25 +25,30 @@ def show_plan() -> None:
 
 
 def show_question_plan(question: str, budget: int | None) -> None:
-    """Print what a lazy search for the question costs at least and at most.
+    """Print what the question costs by each method, at least and at most.
 
     Raises:
         QueryError: the question or the budget is not allowed, or there is no index.
     """
-    from graphrag_assets.query.question_price import price_of_question
+    from graphrag_assets.query import GraphRAG
 
     console, settings = Console(), Settings.load()
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
-    table = Table(title="lazy search: requests that are not in the ledger")
-    for heading in ("", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):
-        table.add_column(heading, justify="right" if heading else "left")
-    prices = price_of_question(question, settings, budget)
-    for name, price in zip(("nothing is relevant", "all is relevant"), prices, strict=True):
-        counts = (price.tested, price.requests, price.prompt_tokens, price.completion_tokens)
-        table.add_row(name, *(f"{number:,}" for number in counts), f"{price.cost_usd:,.4f}")
+    table = Table(title="requests that are not in the ledger: if nothing is relevant – if everything is")
+    for heading in ("method", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    with GraphRAG() as rag:
+        for price in rag.prices(question, lazy={} if budget is None else {"budget": budget}):
+            counts = ("tested", "requests", "prompt_tokens", "completion_tokens")
+            cells = [_between(f"{getattr(price.least, name):,}", f"{getattr(price.most, name):,}") for name in counts]
+            table.add_row(price.method, *cells, _between(f"{price.least.cost_usd:,.4f}", f"{price.most.cost_usd:,.4f}"))
     console.print(table)
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least} – {most}"
 
 
 def _table(plan: CostPlan) -> Table:

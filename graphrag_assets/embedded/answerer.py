@@ -172,7 +172,7 @@ class EmbeddedAnswerer:
         questions = await asyncio.to_thread(suggest, history, evidence.passages, count)
         return questions, Usage(seconds=time.perf_counter() - started)
 
-    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """Nothing: kinds of questions are decided by the rules of `query/ask.py`."""
         return Choice("", "")
 

@@ -167,7 +167,7 @@ class ChatModel(ModelClient[ChatOptions]):
         began, messages, answers = time.monotonic(), list(request.messages), list[_Answer]()
         with self._counting_failure(request.task, trace):
             await self.before_paying()
-            prices = await self._prices()
+            prices = await self.prices()
             while True:
                 mode, parameters = self.structured_mode, self._accepted(request)
                 attempt = partial(self._attempt, key, request, messages, parameters, mode, prices, trace)
@@ -252,7 +252,7 @@ class ChatModel(ModelClient[ChatOptions]):
 
         with self._counting_failure(request.task, trace):
             await self.before_paying()
-            prices = await self._prices()
+            prices = await self.prices()
             expected = self._expected_tokens(request, messages)
             while True:
                 parameters = self._accepted(request)

@@ -150,7 +150,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
         vectors: dict[str, np.ndarray] = {}
         waiting, sent, began = [group], 0, time.monotonic()
         with self._counting_failure(entry.task, trace):
-            prices = await self._prices()
+            prices = await self.prices()
             while waiting:
                 part = waiting.pop(0)
                 try:

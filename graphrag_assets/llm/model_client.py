@@ -46,7 +46,7 @@ class ModelClient(Generic[Options]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _prices(self) -> Prices:
+    async def prices(self) -> Prices:
         """The model's prices; the first call imports litellm, in a thread so that the event loop goes on."""
         if self._known_prices is None:
             await asyncio.to_thread(provider.litellm)

@@ -2,17 +2,19 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from graphrag_assets.answering import Choice
-from graphrag_assets.embedded import Asked
+from graphrag_assets.embedded import Asked, EmbeddedAnswerer
+from graphrag_assets.errors import QueryError
 from graphrag_assets.query import basic, drift, global_search, lazy, local
 from graphrag_assets.query.entities import named_entities
-from graphrag_assets.query.results import Answer, Chosen, Failure
+from graphrag_assets.query.results import Answer, Chosen, Failure, MethodPrice, QuestionPrice
+from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 
 METHODS: Mapping[str, SearchMethod[...]] = {
@@ -27,24 +29,76 @@ class AskOptions(CommonOptions):
 
 async def answer(search: Search[Any]) -> Answer:
     """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
-    search.choice = chosen = await _choose(search)
-    method, default = METHODS[chosen.method], AskOptions()
-    values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
-    given = {name: value for name, value in values.items() if value != getattr(default, name)}
-    own = search.rag.defaults.get(method.name, {})
-    search.method, search.options = method.name, method.options(**{**own, **chosen.options, **given})
+    chosen = await _choose(search)
+    if chosen.method == "global" and not isinstance(search.answerer, EmbeddedAnswerer) and await search.in_thread(_quotes_only, search):
+        chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
+    search.choice = chosen = await _affordable(search, chosen)
+    search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
     await asyncio.to_thread(search.prepare)  # the method's defaults may have a filter
     search.progress_notes.append(f"{chosen.method} search chosen")
-    return await method.answer(search)
+    return await METHODS[chosen.method].answer(search)
+
+
+def _quotes_only(search: Search[Any]) -> bool:
+    """Whether the embedded default wrote all reports: they quote, and do not sum up."""
+    return search.reader.numbers("SELECT bool_and(model LIKE 'embedded/%') FROM community_reports", {}) == [True]
+
+
+def _options_of(search: Search[Any], method: str, chosen: Mapping[str, Any]) -> CommonOptions:
+    """The options of a method: those given to `ask`, then those of the choice, then those of the settings."""
+    default = AskOptions()
+    values = {f.name: getattr(search.options, f.name) for f in fields(CommonOptions)}
+    given = {name: value for name, value in values.items() if value != getattr(default, name)}
+    return METHODS[method].options(**{**search.rag.defaults.get(method, {}), **chosen, **given})
+
+
+async def prices(search: Search[Any], given: Mapping[str, CommonOptions]) -> list[MethodPrice]:
+    """What the question would cost by each method with these options."""
+    if all(isinstance(one, EmbeddedAnswerer) for one in (search.answerer, search.rater)):
+        return [MethodPrice(name, QuestionPrice(), QuestionPrice()) for name in given]
+    from graphrag_assets.query.question_price import prices_of  # imports the clients of models
+
+    return await prices_of(search, [(METHODS[name], options) for name, options in given.items()])
+
+
+async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
+    """The choice with the prices of all methods; with `max_usd`, the best method for the kind that is estimated to fit.
+
+    If none fits at most, the best that fits at least: what `max_usd` does not cover is left out.
+
+    Raises:
+        QueryError: `max_usd` is too low for each of them.
+    """
+    options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
+    found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
+    chosen, limit = replace(chosen, prices=tuple(found)), search.options.max_usd
+    if limit is None:
+        return chosen
+    by_method = {price.method: price for price in found}
+    ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]
+    fitting = [price for price in ranked if price.most.cost_usd <= limit]
+    fitting += [price for price in ranked if price.least.cost_usd <= limit]
+    if not fitting:
+        cheapest = min(ranked, key=lambda price: price.least.cost_usd)
+        raise QueryError(
+            f"max_usd is ${limit:.4f}, and the cheapest method for the question, {cheapest.method}, is estimated to "
+            f"cost ${cheapest.least.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
+        )
+    method = fitting[0].method
+    if method == chosen.method:
+        return chosen
+    reason = f"{chosen.reason}; {by_method[chosen.method]} may exceed max_usd of ${limit:.4f}"
+    return replace(chosen, method=method, options={}, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of question: its description, and the search that answers it."""
+    """A kind of question: its description, the search that answers it, and others for less money, the best first."""
 
     description: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    instead: tuple[str, ...] = ("basic",)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -57,11 +111,22 @@ KINDS: Mapping[str, Kind] = {
         "how two or more named things are connected, perhaps over others that lie between them", "local", {"hops": 2}
     ),
     "comparison": Kind(
-        "a comparison of several things, or an inquiry with several sides that have to be looked up one by one", "drift"
+        "a comparison of several things, or an inquiry with several sides that have to be looked up one by one",
+        "drift",
+        instead=("lazy", "local", "basic"),
     ),
-    "theme": Kind("what the collection as a whole says: themes, trends, summaries, what is most important", "global"),
+    "list": Kind(
+        "a complete list: all things, persons or events of some kind that the collection mentions",
+        "lazy",
+        instead=("local", "basic"),
+    ),
+    "theme": Kind(
+        "what the collection as a whole says: themes, trends, summaries, what is most important",
+        "global",
+        instead=("lazy", "local", "basic"),
+    ),
     "open": Kind("what happened, how or why, without naming a person, thing, place or event", "local"),
-    "passage": Kind("where an exact wording or number occurs", "basic"),
+    "passage": Kind("where an exact wording or number occurs", "basic", instead=()),
 }
 
 _THEME = re.compile(
@@ -92,32 +157,70 @@ _RELATION = re.compile(
 )
 
 
-def kind_by_rules(question: str, named: int) -> tuple[str, str]:
-    """The kind of a question that names `named` entities of the index, by title or alias, and why.
+_LIST = re.compile(
+    r"^(?:please )?(?:list|enumerate|énumère|enumera)\b|\b(?:name|find|mention|show|give) (?:me )?(?:all|every|each)\b"
+    r"|\b(?:a|the) (?:complete|full) list\b|\b(?:nenne|zähle|liste) (?:mir )?alle\b|\btou(?:te)?s les noms\b",
+    re.IGNORECASE,
+)
+_FOLLOWS = re.compile(r"^(?:and|but|or|what about|how about|und|aber|et|mais|y|pero|и|а)\b", re.IGNORECASE)
 
-    The rules cover English wording; in other languages, only questions for themes, summaries and "who was …".
+
+def kind_by_rules(question: str, named: int, earlier: Sequence[str] = (), named_in_all: int = 0) -> tuple[str, str]:
+    """The kind of a question, and why.
+
+    The rules cover English wording; in other languages, only questions for themes, summaries, lists and "who was …".
+
+    Args:
+        named: number of entities of the index that the question names by title or alias.
+        earlier: the questions before it, the newest first. An incomplete question is of their kind: "And in 1866?".
+        named_in_all: number of entities that these questions name together.
 
     >>> kind_by_rules("How are Cyrus Field and William Thomson connected?", 2)
     ('relation', 'it asks how 2 entities that it names are connected')
+    >>> kind_by_rules("And in 1866?", 0, ["Compare the cables of 1858."])
+    ('comparison', "it follows on from 'Compare the cables of 1858.': it compares ('compare')")
     """
-    asked = Asked.of(question)
-    if match := _THEME.search(question):
-        if not named:
-            return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
-    elif asked.about_everything and not named:
+    if found := _kind_by_wording(question, named):
+        return found
+    follows, before = _is_incomplete(question), None
+    for before in earlier if follows else ():
+        if found := _kind_by_wording(before, max(named, named_in_all)):
+            return found[0], f"it follows on from {before!r}: {found[1]}"
+        if not _is_incomplete(before):
+            break
+    if not named and Asked.of(question).about_everything and not before:
         return "theme", "it names nothing in particular"
+    if named or named_in_all:
+        with_earlier = "" if named else "with the questions before it, "
+        return "fact", f"{with_earlier}it names {_entities(named or named_in_all)}"
+    return "open", "it names no entity of the index: passages and reports are read together"
+
+
+def _kind_by_wording(question: str, named: int) -> tuple[str, str] | None:
+    """The kind that the words of a question say, and why; None if they say none."""
+    if not named and (match := _THEME.search(question)):
+        return "theme", f"it asks about the whole ({match[0].casefold()!r}) and names no entity of the index"
     if match := _COMPARISON.search(question):
         return "comparison", f"it compares ({match[0].casefold()!r})"
     if named >= 2 and _RELATION.search(question):
         return "relation", f"it asks how {named} entities that it names are connected"
-    entities = f"{named} {'entity' if named == 1 else 'entities'} of the index"
-    if named and asked.subject:
-        return "overview", f"it asks who or what something is, and names {entities}"
+    if match := _LIST.search(question):
+        return "list", f"it asks for a list ({match[0].casefold()!r})"
+    if named and Asked.of(question).subject:
+        return "overview", f"it asks who or what something is, and names {_entities(named)}"
     if match := _WORDING.search(question):
         return "passage", f"it quotes a wording ({match[0]})"
-    if named:
-        return "fact", f"it names {entities}"
-    return "open", "it names no entity of the index: passages and reports are read together"
+    return None
+
+
+def _is_incomplete(question: str) -> bool:
+    """Whether a question continues the one before it: "And in 1866?", "Why?", "Valentia?"."""
+    asked = Asked.of(question)
+    return bool(_FOLLOWS.match(question.strip())) or asked.named.issuperset(asked.terms)
+
+
+def _entities(named: int) -> str:
+    return f"{named} {'entity' if named == 1 else 'entities'} of the index"
 
 
 async def _choose(search: Search[AskOptions]) -> Chosen:
@@ -126,7 +229,8 @@ async def _choose(search: Search[AskOptions]) -> Chosen:
     by_model = Choice("", "")
     said = ""
     try:
-        by_model = await search.answerer.achoose(question, {name: kind.description for name, kind in KINDS.items()})
+        kinds = {name: kind.description for name, kind in KINDS.items()}
+        by_model = await search.answerer.achoose(question, kinds, search.form)
     except Exception as error:  # the rules decide instead
         search.errors.append(Failure("choice", "the model's choice of the method", str(error)))
         said = "the call to the model failed; "
@@ -138,8 +242,9 @@ async def _choose(search: Search[AskOptions]) -> Chosen:
     if by_model.kind in KINDS:
         reason = by_model.reason or KINDS[by_model.kind].description
         return _chosen(by_model.kind, reason, search.answerer.model)
-    named = await search.in_thread(named_entities, search.reader, search.question, search.scope)
-    kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named))
+    named = await search.in_thread(named_entities, search.reader, Question(question), search.scope)
+    in_all = await search.in_thread(named_entities, search.reader, search.question, search.scope)
+    kind, reason = await asyncio.to_thread(kind_by_rules, question, len(named), search.earlier, len(in_all))
     return _chosen(kind, said + reason, "rules")
 
 

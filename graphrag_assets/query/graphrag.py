@@ -1,6 +1,8 @@
 """`GraphRAG`: answers questions from a publication."""
 
 import difflib
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Answer, MethodPrice
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
@@ -133,6 +135,20 @@ class GraphRAG:
     async def aquestions(self, history: History | str = (), count: int = 5, **options: Any) -> list[str]:
         """`questions` for asynchronous callers."""
         return await AsyncAnswerStream[list[str]](self._suggestions(history, count, options)).wait()
+
+    def prices(self, question: str, **options: Mapping[str, Any]) -> list[MethodPrice]:
+        """What the question would cost by each method, at least and at most; nothing is sent to a chat model.
+
+        Args:
+            question: the question.
+            options: options by method, such as `lazy={"budget": 40}`.
+        """
+        given = {
+            name: method.options(**self.defaults[name] | dict(options.get(name, {})))
+            for name, method in ask_search.METHODS.items()
+        }
+        steps = functools.partial(ask_search.prices, given=given)
+        return AnswerStream[list[MethodPrice]](Search(self, "ask", steps, question, ask_search.AskOptions())).wait()
 
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
         """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.

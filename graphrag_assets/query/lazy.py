@@ -149,10 +149,11 @@ async def _ranking(search: Search[LazySearchOptions], rewritten: Rewritten) -> l
     questions = [search.question, *map(Question, rewritten.questions)]
     if rewritten.questions:
         await search.embed(*questions[1:])
-    rankings = [
-        (await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)).numbers
-        for question in questions
-    ]
+    for question in questions:
+        if question.text not in search.rankings:
+            ranked = await search.in_thread(rank_passages, search.reader, question, RANKED, search.scope)
+            search.rankings[question.text] = ranked.numbers
+    rankings = [search.rankings[question.text] for question in questions]
     return rankings[0] if len(rankings) == 1 else fuse(*rankings)[:RANKED]
 
 

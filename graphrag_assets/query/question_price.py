@@ -1,38 +1,35 @@
-"""What a lazy search would cost: the search itself, with a model that counts requests instead of answering them."""
+"""What a question would cost by each method: the searches themselves, with a model that counts requests.
 
+The bounds are two searches: in one nothing is relevant, in the other everything is.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from graphrag_assets.llm.backend import chat_model, chat_prices
+from pydantic import BaseModel
+
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.prompts import prompts_of
-from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer, MapAnswer, ScoredPoint, SubQuestions
+from graphrag_assets.llm.tasks.answer_questions import (
+    ChatAnswerer,
+    CommunityRating,
+    DriftAnswer,
+    MapAnswer,
+    ScoredPoint,
+    ScoredQuestion,
+    SubQuestions,
+)
 from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
 from graphrag_assets.llm.tasks.link_question import QuestionLinks
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
-from graphrag_assets.query.graphrag import GraphRAG
-from graphrag_assets.query.lazy import LazySearchOptions
-from graphrag_assets.settings import Settings
+from graphrag_assets.query.results import MethodPrice, QuestionPrice
+from graphrag_assets.query.search import DONE, FAILED, CommonOptions, Search, SearchMethod
 
-_ANSWER_TOKENS = {"link_question": 60, "sub_questions": 100, "global_map": 400, "global_reduce": 600}
-_ANSWER_TOKENS_PER_TEST = 15
+_RECORD_TOKENS, _TEXT_TOKENS, _TEST_TOKENS = 400, 600, 15  # of answers, until there is one; of a test, per text unit
 _POINT = "A point of average length, as a model writes it from several sentences of the passages that it has read. " * 3
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionPrice:
-    """The requests of a question that are not in the ledger, their tokens and cost in US dollars.
-
-    `tested`: text units that are tested for relevance.
-    """
-
-    tested: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float
+_FOLLOW_UPS = 8
 
 
 @dataclass
@@ -42,6 +39,7 @@ class _CountingChat:
     ledger: Chat
     relevant: bool
     requests: list[tuple[int, int]] = field(default_factory=list)  # prompt and answer tokens
+    records: int = 0
 
     async def known(self, request: ChatRequest) -> Completion | None:
         return await self.ledger.known(request)
@@ -49,40 +47,88 @@ class _CountingChat:
     async def complete(self, request: ChatRequest) -> Completion:
         if (known := await self.ledger.known(request)) is not None:
             return replace(known, from_ledger=True)
-        answered = _ANSWER_TOKENS.get(request.task, _ANSWER_TOKENS_PER_TEST * max(len(request.parts), 1))
+        self.records += request.response_model is not None
+        answered = _TEXT_TOKENS if request.response_model is None else _RECORD_TOKENS
+        if request.response_model is RelevantUnits:
+            answered = _TEST_TOKENS * max(len(request.parts), 1)
         self.requests.append((prompt_tokens(request), answered))
         return Completion(_POINT, parsed=self._parsed(request))
 
-    def _parsed(self, request: ChatRequest) -> Any:
-        if request.response_model in (SubQuestions, QuestionLinks):
-            return request.response_model()
-        if request.response_model is MapAnswer:
-            return MapAnswer(points=[ScoredPoint(description=_POINT, score=50.0)])
-        if request.response_model is RelevantUnits and self.relevant:
-            return RelevantUnits(units=[RelevantUnit(id=n) for n in range(1, max(len(request.parts), 1) + 1)])
-        return RelevantUnits()
+    def _parsed(self, request: ChatRequest) -> BaseModel | None:
+        """What a model for which everything or nothing is relevant would answer."""
+        points = [ScoredPoint(description=_POINT, score=50.0)] * self.relevant
+        # Questions of other words each: near-duplicates are asked once.
+        asked = [
+            ScoredQuestion(question=" ".join([f"w{len(self.requests)}q{n}"] * 12), score=50.0)
+            for n in range(_FOLLOW_UPS * self.relevant)
+        ]
+        units = [RelevantUnit(id=n) for n in range(1, max(len(request.parts), 1) + 1)] * self.relevant
+        answers: dict[type[BaseModel], Callable[[], BaseModel]] = {
+            MapAnswer: lambda: MapAnswer(points=points),
+            DriftAnswer: lambda: DriftAnswer(points=points, follow_ups=asked),
+            RelevantUnits: lambda: RelevantUnits(units=units),
+            CommunityRating: lambda: CommunityRating(rating=5.0 * self.relevant),
+            SubQuestions: SubQuestions,
+        }
+        form = request.response_model
+        return None if form is None else answers.get(form, form)()
 
 
-def price_of_question(
-    question: str, settings: Settings, budget: int | None = None, index: Path | None = None
-) -> tuple[QuestionPrice, QuestionPrice]:
-    """What a lazy search costs at least, if no text unit is relevant, and at most, if all that are tested are.
+class _Uncited(Search[Any]):
+    """A search of which only the requests count."""
 
-    Nothing is sent to a chat model. The question is neither linked nor rewritten, so the text units that are tested may
-    be others. If the index was embedded by a model, the question is embedded.
+    async def answer(self, *_: object, **__: object) -> Any:
+        return None
+
+
+async def prices_of(
+    search: Search[Any], methods: Sequence[tuple[SearchMethod[...], CommonOptions]]
+) -> list[MethodPrice]:
+    """The price of the question of `search` by each method with these options.
+
+    Nothing is sent to a chat model. The question is not rewritten, and other follow-up questions are raised, so the
+    texts that are read may be others. If the index was embedded by a model, the question is embedded.
 
     Raises:
-        QueryError: the question or the budget is not allowed, or there is no index.
+        PriceUnknown: `search` has a `max_usd`, and a model no price.
     """
-    budget = LazySearchOptions().budget if budget is None else budget
-    prices = Prices.of(settings.model_of("query"), chat_prices(settings, "query"))
-    found = []
-    for relevant in (False, True):
-        chat = _CountingChat(chat_model(settings, use="query"), relevant)
-        answerer = ChatAnswerer(chat, prompts_of(settings), settings.model_of("query"))  # type: ignore[arg-type]
-        with GraphRAG(index, answerer=answerer) as rag:
-            tests = rag.lazy(question, budget=budget).tests
-        prompt, answered = (sum(tokens) for tokens in zip(*chat.requests, strict=True)) if chat.requests else (0, 0)
-        tested = 0 if tests is None else tests.height
-        found.append(QuestionPrice(tested, len(chat.requests), prompt, answered, prices.cost(prompt, answered)))
-    return found[0], found[1]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_price_of(search, method, options)) for method, options in methods]
+    return [task.result() for task in tasks]
+
+
+async def _price_of(search: Search[Any], method: SearchMethod[...], options: CommonOptions) -> MethodPrice:
+    most, may_differ = await _counted(search, method, options, relevant=True)
+    least = (await _counted(search, method, options, relevant=False))[0] if may_differ else most
+    return MethodPrice(method.name, least, most)
+
+
+async def _counted(
+    search: Search[Any], method: SearchMethod[...], options: CommonOptions, relevant: bool
+) -> tuple[QuestionPrice, bool]:
+    """The price, and whether another verdict of the model gives another one."""
+    chats: dict[int, tuple[_CountingChat, Prices]] = {}
+    answerers = []
+    for answerer in (search.answerer, search.rater):
+        if isinstance(answerer, ChatAnswerer):
+            prices = await answerer.chat.prices()
+            if options.max_usd is not None:
+                prices.checked(answerer.model)
+            chat, _ = chats.setdefault(id(answerer), (_CountingChat(answerer.chat, relevant), prices))
+            answerers.append(replace(answerer, chat=chat))  # type: ignore[arg-type]
+        else:
+            answerers.append(answerer)
+    free = replace(options, max_usd=None, callbacks=None, timeout=None)
+    counted = _Uncited(search.rag, method.name, method.answer, search.text, free, rankings=search.rankings)
+    counted.answerer, counted.rater = answerers
+    await asyncio.create_task(counted.run())
+    while (event := counted.events.get_nowait())[0] not in (DONE, FAILED):
+        pass
+    if event[0] == FAILED:
+        raise event[1]
+    tested = 0 if counted.tests is None else counted.tests.height
+    price = QuestionPrice(tested=tested)
+    for chat, of_chat in chats.values():
+        for prompt, answered in chat.requests:
+            price += QuestionPrice(1, prompt, answered, of_chat.cost(prompt, answered))
+    return price, any(chat.records for chat, _ in chats.values())

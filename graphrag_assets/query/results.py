@@ -42,19 +42,66 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionPrice:
+    """Requests that are not in the ledger, their tokens and cost; `tested`: text units tested for relevance."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    tested: int = 0
+
+    def __add__(self, other: "QuestionPrice") -> "QuestionPrice":
+        return QuestionPrice(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost_usd + other.cost_usd,
+            self.tested + other.tested,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MethodPrice:
+    """The estimated price of a question by a method: at least if nothing is relevant, at most if everything is."""
+
+    method: str
+    least: QuestionPrice
+    most: QuestionPrice
+
+    def __str__(self) -> str:
+        """As "global $0.0120 to $0.0300"."""
+        least, most = f"${self.least.cost_usd:.4f}", f"${self.most.cost_usd:.4f}"
+        return f"{self.method} {least}" + (f" to {most}" if least != most else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
-    """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose."""
+    """The choice of `ask`: the kind of question, the method and its options, the reason, and who chose.
+
+    `prices`: what the question was estimated to cost by each method.
+    """
 
     kind: str
     method: str
     options: Mapping[str, Any]
     reason: str
     chosen_by: str
+    prices: tuple[MethodPrice, ...] = ()
 
     def __str__(self) -> str:
         """One line: "local search (hops=2): …"."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         return f"{self.method} search{f' ({options})' if options else ''}: {self.reason} (by {self.chosen_by})"
+
+    @property
+    def estimates(self) -> str:
+        """What it was estimated to cost, and what the alternatives would have; empty if all cost nothing."""
+        if not any(price.most.cost_usd for price in self.prices):
+            return ""
+        own = [str(price) for price in self.prices if price.method == self.method]
+        others = [str(price) for price in self.prices if price.method != self.method]
+        return f"Estimated: {', '.join(own)}; instead: {', '.join(others)}"
 
 
 @dataclass(frozen=True)
@@ -148,6 +195,7 @@ def answer_to_markdown(answer: Answer, with_answer: bool = True) -> str:
     parts += [as_markdown(f"Missing: {failure.what}: {failure.error}") for failure in answer.errors]
     if answer.choice:
         parts.append(as_markdown(f"Chosen: {answer.choice}"))
+        parts += [as_markdown(estimates)] if (estimates := answer.choice.estimates) else []
     parts.append(f"*{answer.method} search in {answer.seconds:.2f} s, answered by {answer.model}*")
     return "\n\n".join(parts) + "\n"
 

@@ -143,7 +143,8 @@ class Search(Generic[OptionsOf]):
         streaming: whether the answer is requested from the model in pieces.
         answerer: writes the answer; rater: rates reports for it.
         events: names and values of the events of `Callbacks`; the last one is `DONE` or `FAILED`.
-        question: what retrieval looks for: the text and the earlier questions of the conversation.
+        earlier: the earlier questions of the conversation, the newest first.
+        question: what retrieval looks for: the text and the earlier questions.
         scope: the rows that the filter allows.
         history: the turns that are part of the prompt.
         form: the form of the answer.
@@ -152,6 +153,7 @@ class Search(Generic[OptionsOf]):
         unresolved: references to rows that were not given to the answerer.
         tests: a lazy search's relevance tests, see `Answer.tests`.
         progress_notes: what was done so far, for the message of a timeout.
+        rankings: text units by question, best first, which searches for one question share.
     """
 
     rag: "GraphRAG"
@@ -172,6 +174,7 @@ class Search(Generic[OptionsOf]):
     progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
     tests: pl.DataFrame | None = None
+    rankings: dict[str, list[int]] = field(default_factory=dict)
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     started: float = 0.0
@@ -181,7 +184,8 @@ class Search(Generic[OptionsOf]):
         self.answerer, self.rater = self.rag.answerer, self.rag.rater
         turns = ConversationHistory.of(self.options.history)
         earlier = turns.newest(self.options.conversation_history_max_turns, user_turns_only=True)
-        self.question = Question("\n".join([self.text, *(turn.content for turn in earlier)]))
+        self.earlier = [turn.content for turn in earlier]
+        self.question = Question("\n".join([self.text, *self.earlier]))
         self.streaming = self.streaming or getattr(self.options.callbacks, "on_token", None) is not None
 
     async def run(self) -> None:

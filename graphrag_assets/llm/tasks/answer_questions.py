@@ -196,10 +196,10 @@ class ChatAnswerer:
         found = await relevance_of(self.chat, self.prompts, question, passages, self.origin)
         return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
 
-    async def achoose(self, question: str, kinds: Mapping[str, str]) -> Choice:
+    async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question, one of `kinds`."""
         listed = "\n".join(f"- {kind}: {description}" for kind, description in kinds.items())
-        messages = self.prompts.render("question_kind", question=question, kinds=listed)
+        messages = self.prompts.render("question_kind", question=question, kinds=listed, history=_said_before(options))
         completion, usage = await self._complete(self.origin.request("question_kind", messages, QuestionKind))
         said = completion.parsed
         kind = said.kind.strip().casefold().strip("\"'.")

@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from graphrag_assets.answering import Answerer
+from graphrag_assets.embedded.answerer import EmbeddedAnswerer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.tasks.answer_questions import (
@@ -108,7 +110,7 @@ async def _counted(
 ) -> tuple[QuestionPrice, bool]:
     """The price, and whether another verdict of the model gives another one."""
     chats: dict[int, tuple[_CountingChat, Prices]] = {}
-    answerers = []
+    answerers: list[Answerer] = []
     for answerer in (search.answerer, search.rater):
         if isinstance(answerer, ChatAnswerer):
             prices = await answerer.chat.prices()
@@ -117,7 +119,7 @@ async def _counted(
             chat, _ = chats.setdefault(id(answerer), (_CountingChat(answerer.chat, relevant), prices))
             answerers.append(replace(answerer, chat=chat))  # type: ignore[arg-type]
         else:
-            answerers.append(answerer)
+            answerers.append(EmbeddedAnswerer())  # others are not asked, and cost nothing as far as is known
     free = replace(options, max_usd=None, callbacks=None, timeout=None)
     counted = _Uncited(search.rag, method.name, method.answer, search.text, free, rankings=search.rankings)
     counted.answerer, counted.rater = answerers

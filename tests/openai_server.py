@@ -297,6 +297,9 @@ class OpenAIServer:
             content = json.dumps({"unexpected": [1, 2, 3]})
         if fault == "truncated":
             return {"role": "assistant", "content": content[: len(content) // 2]}, "length"
+        limit = body.get("max_tokens") or body.get("max_completion_tokens")
+        if limit and _tokens(content) > limit:
+            return {"role": "assistant", "content": content[: 4 * limit]}, "length"
         return {"role": "assistant", "content": content}, "stop"
 
     def _embeddings(self, body: Body, fault: str | None) -> Body:

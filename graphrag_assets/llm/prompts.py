@@ -90,7 +90,7 @@ TASKS: Mapping[str, Placeholders] = {
     "rerank_passages": Placeholders({"passages": "data"}, _names("question count")),
     "link_question": Placeholders(required=_names("question"), optional=_names("history")),
     "relevance_test": Placeholders({"passages": "data"}, _names("question")),
-    "question_kind": Placeholders(required=_names("question kinds")),
+    "question_kind": Placeholders(required=_names("question kinds"), optional=_names("history")),
 }
 
 

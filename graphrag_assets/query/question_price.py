@@ -94,9 +94,7 @@ async def prices_of(
     Raises:
         PriceUnknown: `search` has a `max_usd`, and a model no price.
     """
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_price_of(search, method, options)) for method, options in methods]
-    return [task.result() for task in tasks]
+    return await asyncio.gather(*(_price_of(search, method, options) for method, options in methods))
 
 
 async def _price_of(search: Search[Any], method: SearchMethod[...], options: CommonOptions) -> MethodPrice:

@@ -38,10 +38,45 @@ def test_rules_choose_the_method_by_wording_and_named_entities(question: str, na
     assert kind_by_rules(question, named)[0] == kind
 
 
+@pytest.mark.parametrize(
+    ("question", "named", "earlier", "named_in_all", "kind"),
+    [
+        ("And in 1866?", 0, ["Compare the Niagara with the Agamemnon."], 2, "comparison"),
+        ("And Valentia?", 1, ["How are Cyrus Field and William Thomson connected?"], 3, "relation"),
+        ("Why?", 0, ["And in 1866?", "What are the main themes?"], 0, "theme"),
+        ("And the Niagara?", 1, ["Who was Cyrus Field?"], 2, "overview"),
+        ("Und 1866?", 0, ["Was sind die wichtigsten Themen?"], 0, "theme"),
+        ("And in 1866?", 0, ["Who commanded the Niagara?", "Compare the ships."], 1, "fact"),  # it is complete
+        ("Why was he dismissed?", 0, ["Compare the Niagara with the Agamemnon."], 2, "fact"),
+        ("What are the main themes?", 0, ["Who was Cyrus Field?"], 1, "theme"),
+        ("And compare the two ships.", 0, ["What are the main themes?"], 0, "comparison"),
+        ("List all ships.", 0, [], 0, "list"),
+        ("Name every person who was knighted.", 0, [], 0, "list"),
+        ("And in 1866?", 0, [], 0, "open"),
+    ],
+)
+def test_a_question_that_continues_the_conversation_is_of_the_kind_of_the_one_before(
+    question: str, named: int, earlier: list[str], named_in_all: int, kind: str
+) -> None:
+    assert kind_by_rules(question, named, earlier, named_in_all)[0] == kind
+
+
+def test_ask_sees_the_history(rag: GraphRAG) -> None:
+    history = [("user", "Compare the Niagara with the Agamemnon."), ("assistant", "Both carried half of the cable.")]
+    answer = rag.ask("And in 1866?", history=history, max_context_tokens=2000)
+    assert answer.method == "drift"
+    assert str(answer.choice) == (
+        "drift search: it follows on from 'Compare the Niagara with the Agamemnon.': it compares ('compare') (by rules)"
+    )
+    assert answer.choice is not None
+    assert {price.most.cost_usd for price in answer.choice.prices} == {0}
+
+
 def test_every_kind_has_a_method_with_options_that_it_knows() -> None:
     for kind in KINDS.values():
         options = METHODS[kind.method].options(**kind.options)
         assert kind.options.items() <= vars(options).items()
+        assert {kind.method, *kind.instead} <= METHODS.keys()
 
 
 @pytest.mark.parametrize(

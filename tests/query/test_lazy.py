@@ -17,9 +17,8 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.exploration import Exploration, neighbors_of
 from graphrag_assets.query.passages import rank_passages
-from graphrag_assets.query.question_price import price_of_question
+from graphrag_assets.query.results import MethodPrice
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.settings import Settings
 from tests.cli import run_command
 from tests.conftest import index_once
 from tests.openai_server import OpenAIServer, running
@@ -236,21 +235,23 @@ def test_the_price_of_a_question_bounds_what_it_costs(planted, server, tmp_path,
         monkeypatch.setenv(f"GRAPHRAG_CHAT_{name}_USD_PER_MILLION", "1")
     printed = run_command("plan", "--question", QUESTION, "--budget", "40")
     assert server.requests == []
-    least, most = (
-        [float(cell.strip().replace(",", "")) for cell in line.split("│")[2:7]]
-        for line in printed.splitlines()
-        if "relevant" in line and "│" in line
-    )
+    (line,) = (line for line in printed.splitlines() if "lazy" in line and "│" in line)
+    bounds = [[float(n.replace(",", "")) for n in cell.split("–")] for cell in line.split("│")[2:7]]
+    least, most = [bound[0] for bound in bounds], [bound[-1] for bound in bounds]
     server.content = Oracle(planted.relevant).content
     answer = GraphRAG(planted.index).lazy(QUESTION, budget=40)
     paid = (answer.tests.height, answer.total_usage.calls, answer.total_usage.prompt_tokens)
     assert all(low <= real <= high for low, real, high in zip(least[1:3], paid[1:], most[1:3], strict=True))
     assert least[0] <= paid[0] <= most[0] == 40
-    assert price_of_question(QUESTION, Settings.load(), 40)[1].requests < most[1]  # the verdicts are stored
+    def lazily(question: str) -> MethodPrice:
+        prices = GraphRAG(planted.index).prices(question, lazy={"budget": 40})
+        return next(price for price in prices if price.method == "lazy")
+
+    assert lazily(QUESTION).most.requests < most[1]  # the verdicts are stored
     unknown = "What was said about tea?"
-    by_names = price_of_question(unknown, Settings.load(), 40)[0].requests
+    by_names = lazily(unknown).least.requests
     monkeypatch.setenv("GRAPHRAG_LINKING", "model")
-    assert price_of_question(unknown, Settings.load(), 40)[0].requests == by_names + 1
+    assert lazily(unknown).least.requests == by_names + 1
 
 
 @pytest.mark.extended

@@ -10,8 +10,10 @@ given AS MATERIALIZED (
            CASE WHEN c.object_id <> 'NONE' AND NOT regexp_matches(c.object_id, '\d')
                 THEN coalesce(c.object_number::VARCHAR, c.object_key) END AS object,
            list_distinct(list_transform(
-               regexp_extract_all(  -- 1962-63 are two years
-                   regexp_replace(c.description, '\b(\d\d)(\d\d)[-–](\d\d)\b', '\1\2 \1\3', 'g'), '\d+(?:[.,]\d+)*'),
+               regexp_extract_all(
+                   regexp_replace(  -- 1962-63 are two years
+                       c.description, '\b(\d\d)(\d\d)[-–](\d\d)\b', '\1\2 \1\3', 'g'),
+                   '[£$€¥]?\d+(?:[.,]\d+)*%?'),
                lambda n: replace(n, ',', ''))) AS numbers
     FROM covariates c
     WHERE claims IS NULL OR coalesce(c.subject_number::VARCHAR, c.subject_key) IN (
@@ -34,7 +36,8 @@ given AS MATERIALIZED (
                                 THEN 'status' END
         WHEN on_same AND same_time IS DISTINCT FROM false AND len(only_a) > 0 AND len(only_b) > 0 THEN 'number'
         WHEN on_same AND same_time = false AND len(list_filter(  -- numbers that a date does not have tell events apart
-            list_concat(only_a, only_b), lambda n: NOT regexp_full_match(n, '[12]?\d|3[01]|[12]\d{3}'))) = 0 THEN 'date'
+            list_concat(only_a, only_b), lambda n: NOT regexp_full_match(
+                n, '0?[1-9]|[12]\d|3[01]|[12]\d{3}|\d{1,2}\.\d{1,2}\.\d{2,4}'))) = 0 THEN 'date'
         WHEN have_objects AND NOT on_same AND same_time AND only_a = [] AND only_b = [] THEN 'object'
     END AS differs
     FROM pairs
@@ -79,6 +82,10 @@ given AS MATERIALIZED (
 SELECT d.v.subject_id AS subject, d.v.type AS type, d.differs,
        CASE WHEN d.v_is_later THEN d.w ELSE d.v END AS one, CASE WHEN d.v_is_later THEN d.v ELSE d.w END AS other,
        d.v_is_later IS NOT NULL AS other_is_later
-FROM dated d ORDER BY subject, type, d.v.claim, d.w.claim;
+FROM dated d
+-- A sentence may be the source of several claims.
+QUALIFY row_number() OVER (PARTITION BY d.v.text_unit, d.v.start_char, d.w.text_unit, d.w.start_char
+                           ORDER BY d.v.claim, d.w.claim) = 1
+ORDER BY subject, type, d.v.claim, d.w.claim;
 COMMENT ON MACRO TABLE contradictions IS
     'Pairs of claims on the same subject and type that are alike but for a status, number, date or object, each with its document and the characters of the quoted passage. claims: only pairs with one of these human_readable_ids.';

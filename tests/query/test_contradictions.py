@@ -1,0 +1,98 @@
+"""Contradicting claims: in SQL over the whole index, and beside the answers that rest on them."""
+
+import csv
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from graphrag_assets.query import GraphRAG, answer_to_json, answer_to_markdown
+from tests.conftest import index_once
+
+DOCUMENTS = {
+    # title: date, text
+    "ledger": ("1870-01-01", "The Northern Star was sold at Leith in 1864 for £25,000 to a company of merchants."),
+    "memoir": ("1890-01-01", "The Northern Star was sold at Leith in 1864 for £30,000 to a company of merchants."),
+    "notice": (None, "Robert Halvard was born in Stavanger on 5 August 1821."),
+    "tombstone": (None, "Robert Halvard was born in Stavanger on 6 August 1821."),
+    "mate": ("1871-05-02", "The Amber Queen reached the port of Malmö with her cargo on 3 May 1866."),
+    "owner": ("1872-05-02", "The Amber Queen never reached the port of Malmö with her cargo on 3 May 1866."),
+    # No contradictions: another time, another thing, the same said twice, a hedge, more precision.
+    "price 1866": (None, "The Coastal Company charged £20 for each message to Bergen in 1866."),
+    "price 1868": (None, "The Coastal Company charged £10 for each message to Bergen in 1868."),
+    "coal": (None, "The Silver Dawn carried 7,000 tons of coal in 1867."),
+    "crew": (None, "The Silver Dawn carried 120 sailors from Malta in 1867."),
+    "twice": (None, "Anna Lindqvist bought the mill for £900 in 1859."),
+    "again": (None, "Anna Lindqvist, a widow, bought the mill for £900 in 1859."),
+    "rumor": (None, "The Iron Duke perhaps reached the harbor of Cork on 1 June 1861."),
+    "denial": (None, "The Iron Duke never reached the harbor of Cork on 1 June 1861."),
+    "season 3": (None, "The Grand Regatta was held in Kiel on 4 July 1883, its third year."),
+    "season 9": (None, "The Grand Regatta was held in Kiel on 7 July 1889, its ninth year, with 40 boats."),
+}
+
+
+@pytest.fixture(scope="module")
+def planted(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("contradictions") / "input" / "archive"
+    folder.mkdir(parents=True)
+    with (folder / "archive.csv").open("w", newline="") as opened:
+        rows = [[title, date or "", text] for title, (date, text) in DOCUMENTS.items()]
+        csv.writer(opened).writerows([["title", "date", "text"], *rows])
+    return index_once(shared_folder / "contradictions", folder.parent) / "index"
+
+
+@pytest.fixture(scope="module")
+def rag(planted: Path) -> GraphRAG:
+    return GraphRAG(planted)
+
+
+@pytest.mark.extended
+def test_claims_that_differ_in_one_thing_contradict_each_other(planted):
+    with duckdb.connect(str(planted / "graphrag.duckdb"), read_only=True) as connection:
+        found = connection.execute(
+            "SELECT differs, least(one.document, other.document), greatest(one.document, other.document) "
+            "FROM contradictions()"
+        ).fetchall()
+        spans = connection.execute(
+            "SELECT d.text[c.start_char + 1 : c.end_char], c.description FROM "
+            "(SELECT unnest([one, other], recursive := true) FROM contradictions()) c JOIN documents d ON d.id = c.document_id"
+        ).fetchall()
+    assert len(found) == 3
+    assert set(found) == {
+        ("number", "ledger", "memoir"),
+        ("date", "notice", "tombstone"),
+        ("status", "mate", "owner"),
+    }
+    assert all(text == description for text, description in spans)
+
+
+@pytest.mark.extended
+def test_an_answer_has_the_contradicting_claims_of_its_sources_with_the_later_one_marked(rag):
+    answer = rag.local("For how much was the Northern Star sold in 1864?")
+    (found,) = [each for each in answer.contradictions if each.subject == "Northern Star"]
+    assert (found.differs, found.cited) == ("number", True)
+    earlier, later = found.claims
+    assert (earlier.document_title, earlier.document_date, earlier.later) == ("ledger", "1870-01-01", False)
+    assert (later.document_title, later.document_date, later.later) == ("memoir", "1890-01-01", True)
+    assert (later.start_char, later.end_char) == (0, len(DOCUMENTS["memoir"][1]))
+    assert answer.confidence.level == "medium"
+    assert any("contradicted" in reason for reason in answer.confidence.reasons)
+    assert "memoir, 1890-01-01, characters 0-82, the later one" in str(answer)
+    assert "the later one" in answer_to_markdown(answer)
+    assert json.loads(answer_to_json(answer))["contradictions"][0]["claims"][1]["later"] is True
+
+
+@pytest.mark.extended
+def test_the_filter_holds_for_contradictions(rag):
+    question = "For how much was the Northern Star sold in 1864?"
+    assert rag.local(question, documents=["ledger", "coal"]).contradictions == []
+    until_1880 = rag.basic(question, as_of="1880").contradictions
+    assert "memoir" not in {claim.document_title for each in until_1880 for claim in each.claims}
+    assert {claim.document_title for each in rag.basic(question).contradictions for claim in each.claims} >= {"memoir"}
+
+
+@pytest.mark.extended
+def test_only_contradictions_of_what_was_read_are_told(rag):
+    answer = rag.local("Where was Robert Halvard born?", documents=["notice", "tombstone", "coal"])
+    assert {each.subject for each in answer.contradictions} == {"Robert Halvard"}

@@ -1,8 +1,9 @@
-"""The examples of streamed answers in docs/query.md: real output, written between their marks.
+"""The generated parts of docs/query.md: examples of streamed answers, and what a question costs by each method.
 
     python docs/make_query_examples.py
 
-Indexes the sample corpus into a temporary folder, then asks by all four methods with the embedded default.
+Indexes the sample corpus into a temporary folder, then asks by four methods with the embedded default. The prices are
+estimates for a chat model; nothing is sent to it.
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_assets.query import GraphRAG  # noqa: E402
+from graphrag_assets.query import GraphRAG, query_models  # noqa: E402
 
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
@@ -25,6 +26,7 @@ QUESTIONS = {
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
+PRICED, MODEL = "What troubles did the cables meet at sea?", "openai/gpt-4.1-mini"
 _MARKS = r"(<!-- example: embedded -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
 _MAX_LINES = 5
 
@@ -35,10 +37,28 @@ def main() -> None:
         environment = {**os.environ, "GRAPHRAG_DATA": folder, "GRAPHRAG_INPUT": str(ROOT / "data/input")}
         subprocess.run([sys.executable, "-m", "graphrag_assets", "index"], env=environment, check=True)
         output = embedded(Path(folder) / "index")
-    text = PAGE.read_text(encoding="utf-8")
+        os.environ["GRAPHRAG_LEDGER_URL"] = f"sqlite:///{folder}/ledger.sqlite"
+        text = with_prices(PAGE.read_text(encoding="utf-8"), Path(folder) / "index")
     PAGE.write_text(
         re.sub(_MARKS, lambda match: f"{match[1]}{output}{match[3]}", text, flags=re.DOTALL), encoding="utf-8"
     )
+
+
+def with_prices(text: str, index: Path) -> str:
+    """The guide with the prices of the methods, for an empty ledger."""
+    with GraphRAG(index, answerer=query_models.answerer(MODEL)) as rag:
+        prices = {f"`rag.{price.method}`".replace("global", "global_"): price for price in rag.prices(PRICED)}
+        prices |= {"`rag.local(…, hops=2)`": rag.prices(PRICED, local={"hops": 2})[0]}
+    for heading, price in prices.items():
+        requests = _between(f"{price.least.requests}", f"{price.most.requests}")
+        dollars = _between(f"{price.least.cost_usd:.4f}", f"{price.most.cost_usd:.4f}")
+        row = rf"(?m)^(\| {re.escape(heading)} \|[^|]*\|[^|]*\|).*$"
+        text = re.sub(row, lambda match, cells=f" {requests} | {dollars} |": match[1] + cells, text)
+    return text
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least}–{most}"
 
 
 def shown() -> str:

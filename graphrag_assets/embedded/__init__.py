@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphrag_assets.embedded.answerer import EmbeddedAnswerer as EmbeddedAnswerer
     from graphrag_assets.embedded.centrality import summarize as summarize
+    from graphrag_assets.embedded.conversation import in_conversation as in_conversation
     from graphrag_assets.embedded.conversation import rate as rate
     from graphrag_assets.embedded.extractor import extract_unit as extract_unit
     from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS as DIMENSIONS
     from graphrag_assets.embedded.hashed_embeddings import embed as embed
     from graphrag_assets.embedded.indexing import embedded_models as embedded_models
     from graphrag_assets.embedded.questions import Asked as Asked
+    from graphrag_assets.embedded.questions import language_of_question as language_of_question
+    from graphrag_assets.embedded.questions import stems as stems
     from graphrag_assets.embedded.reporter import write_reports as write_reports
     from graphrag_assets.embedded.semantic import encoder_of as encoder_of
     from graphrag_assets.embedded.semantic import encoder_of_index as encoder_of_index
@@ -28,12 +31,15 @@ EMBEDDING_MODEL = "embedded/hashed-ngrams-512-v2"
 _MODULES = {
     "EmbeddedAnswerer": "answerer",
     "summarize": "centrality",
+    "in_conversation": "conversation",
     "rate": "conversation",
     "extract_unit": "extractor",
     "DIMENSIONS": "hashed_embeddings",
     "embed": "hashed_embeddings",
     "embedded_models": "indexing",
     "Asked": "questions",
+    "language_of_question": "questions",
+    "stems": "questions",
     "write_reports": "reporter",
     "encoder_of": "semantic",
     "encoder_of_index": "semantic",

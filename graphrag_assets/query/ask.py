@@ -30,7 +30,11 @@ class AskOptions(CommonOptions):
 async def answer(search: Search[Any]) -> Answer:
     """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
     chosen = await _choose(search)
-    if chosen.method == "global" and not isinstance(search.answerer, EmbeddedAnswerer) and await search.in_thread(_quotes_only, search):
+    if (
+        chosen.method == "global"
+        and not isinstance(search.answerer, EmbeddedAnswerer)
+        and await search.in_thread(_quotes_only, search)
+    ):
         chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
     search.choice = chosen = await _affordable(search, chosen)
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method

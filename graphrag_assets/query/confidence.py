@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_assets.answering import CLOSEST, NO_ANSWER
-from graphrag_assets.embedded.questions import Asked, language_of_question, stems
+from graphrag_assets.embedded import Asked, language_of_question, stems
 from graphrag_assets.languages import UNKNOWN, language_of
 from graphrag_assets.query.citations import REMARK, Citation
 from graphrag_assets.references import BLOCK, rows_cited_in, without_references

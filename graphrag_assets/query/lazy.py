@@ -13,7 +13,7 @@ from functools import partial
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import NO_ANSWER, Passage, Rewritten
-from graphrag_assets.embedded.questions import Asked
+from graphrag_assets.embedded import Asked
 from graphrag_assets.ids import number_of
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.llm.question_budget import BEFORE_READING, spending

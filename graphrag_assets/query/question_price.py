@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from graphrag_assets.answering import Answerer
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
+from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.tasks.answer_questions import (

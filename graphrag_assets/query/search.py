@@ -27,8 +27,7 @@ from graphrag_assets.answering import (
     Usage,
     best_points,
 )
-from graphrag_assets.embedded.answerer import EmbeddedAnswerer
-from graphrag_assets.embedded.conversation import in_conversation
+from graphrag_assets.embedded import EmbeddedAnswerer, in_conversation
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.llm.question_budget import limit_question, spending

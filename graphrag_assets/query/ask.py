@@ -30,11 +30,7 @@ class AskOptions(CommonOptions):
 async def answer(search: Search[Any]) -> Answer:
     """An answer by the method that suits the kind of the question; `Answer.choice` says which one, and why."""
     chosen = await _choose(search)
-    if (
-        chosen.method == "global"
-        and not isinstance(search.answerer, EmbeddedAnswerer)
-        and await search.in_thread(_quotes_only, search)
-    ):
+    if chosen.method == "global" and await search.in_thread(_has_extracts_only, search):
         chosen = replace(chosen, method="lazy", reason=f"{chosen.reason}; no model wrote the index's reports")
     search.choice = chosen = await _affordable(search, chosen)
     search.options, search.method = _options_of(search, chosen.method, chosen.options), chosen.method
@@ -43,8 +39,10 @@ async def answer(search: Search[Any]) -> Answer:
     return await METHODS[chosen.method].answer(search)
 
 
-def _quotes_only(search: Search[Any]) -> bool:
-    """Whether the embedded default wrote all reports: they quote, and do not sum up."""
+def _has_extracts_only(search: Search[Any]) -> bool:
+    """Whether a model answers, and the embedded default wrote all reports, which quote and do not sum up."""
+    if isinstance(search.answerer, EmbeddedAnswerer):
+        return False
     return search.reader.numbers("SELECT bool_and(model LIKE 'embedded/%') FROM community_reports", {}) == [True]
 
 

@@ -240,7 +240,7 @@ def relevance_of(question: str, passages: Sequence[Passage], rarity: Mapping[str
     """
     started = time.perf_counter()
     asked = _asked(question, passages)
-    texts = [[p.text[s.start : s.end] for s in sentences(p.text, asked.language)] for p in passages]
+    texts = [[p.text[s.start : s.end] for s in sentences(p.text)] for p in passages]
     has = asked.occurrences([asked.words(f"{p.title} {p.text}") for p in passages])
     known = float(np.mean(list(rarity.values()))) if rarity else 1.0
     shares = asked.shares_by(np.array([rarity.get(term, known) for term in asked.terms]))

@@ -17,19 +17,30 @@ BEFORE_ANSWER, BEFORE_READING = 0.75, 0.5
 _WAIT_SECONDS = 0.02
 
 
+_share: ContextVar[float] = ContextVar("share_of_question_budget", default=BEFORE_ANSWER)
+
+
 @dataclass
 class QuestionBudget:
-    """US dollars that a question may cost: `usable` is the share that may be spent so far."""
+    """US dollars that a question may cost.
+
+    `staged`: a share is kept for later stages of the search. It is not needed where the whole is estimated to fit.
+    """
 
     max_usd: float
-    usable: float = BEFORE_ANSWER
+    staged: bool = True
     spent: float = 0.0
     reserved: float = 0.0
 
     @property
+    def usable(self) -> float:
+        """US dollars that may be spent up to this stage of the search."""
+        return self.max_usd * (_share.get() if self.staged else 1.0)
+
+    @property
     def left(self) -> float:
         """US dollars that may be reserved now."""
-        return self.max_usd * self.usable - self.spent - self.reserved
+        return self.usable - self.spent - self.reserved
 
     async def reserve(self, least: float, most: float, what: str) -> float:
         """Reserve up to `most` US dollars for a request; it waits for requests in flight if these leave too little.
@@ -39,7 +50,7 @@ class QuestionBudget:
         """
         while least > self.left:
             if not self.reserved or least > self.left + self.reserved:
-                kept = self.max_usd * (1 - self.usable)
+                kept = self.max_usd - self.usable
                 raise QuestionBudgetExceeded(
                     f"{what}: max_usd of ${self.max_usd:.4f} does not cover it: ${self.spent:.4f} is spent, "
                     f"${kept:.4f} is kept for what follows, and the request may cost ${least:.4f}. Raise max_usd."
@@ -72,15 +83,17 @@ def flight_key(key: str) -> str:
 @contextmanager
 def spending(share: float) -> Iterator[None]:
     """Within the block, up to this share of the question's ceiling may be spent."""
-    question = _current.get()
-    before = question.usable if question else 0.0
-    if question:
-        question.usable = share
+    token = _share.set(share)
     try:
         yield
     finally:
-        if question:
-            question.usable = before
+        _share.reset(token)
+
+
+def use_all() -> None:
+    """Keep nothing of the question's ceiling for later stages."""
+    if question := _current.get():
+        question.staged = False
 
 
 def limit_question(max_usd: float) -> None:

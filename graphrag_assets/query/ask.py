@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass as options_dataclass
 from graphrag_assets.answering import Choice
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
+from graphrag_assets.llm.question_budget import current_question, use_all
 from graphrag_assets.query import basic, drift, global_search, lazy, local
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Answer, Chosen, Failure, MethodPrice, QuestionPrice
@@ -73,9 +74,10 @@ async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
     """
     options = {name: chosen.options if name == chosen.method else {} for name in METHODS}
     found = await prices(search, {name: _options_of(search, name, options[name]) for name in METHODS})
-    chosen, limit = replace(chosen, prices=tuple(found)), search.options.max_usd
-    if limit is None:
+    chosen, question = replace(chosen, prices=tuple(found)), current_question()
+    if question is None:
         return chosen
+    limit = question.max_usd - question.spent  # on the choice
     by_method = {price.method: price for price in found}
     ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]
     fitting = [price for price in ranked if price.most.cost_usd <= limit]
@@ -83,13 +85,15 @@ async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
     if not fitting:
         cheapest = min(ranked, key=lambda price: price.least.cost_usd)
         raise QueryError(
-            f"max_usd is ${limit:.4f}, and the cheapest method for the question, {cheapest.method}, is estimated to "
-            f"cost ${cheapest.least.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
+            f"${limit:.4f} of max_usd are left, and the cheapest method for the question, {cheapest.method}, is "
+            f"estimated to cost ${cheapest.least.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
         )
     method = fitting[0].method
+    if fitting[0].most.cost_usd <= limit:
+        use_all()
     if method == chosen.method:
         return chosen
-    reason = f"{chosen.reason}; {by_method[chosen.method]} may exceed max_usd of ${limit:.4f}"
+    reason = f"{chosen.reason}; {by_method[chosen.method]} may exceed max_usd of ${question.max_usd:.4f}"
     return replace(chosen, method=method, options={}, reason=reason)
 
 

@@ -191,12 +191,19 @@ class Checked:
         return "".join(space + block for block in blocks) if space else " ".join(blocks)
 
 
-def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
+def resolve(
+    reader: Reader,
+    answer: str,
+    given: Given,
+    scope: Scope = EVERYTHING,
+    relevant: Mapping[int, tuple[int, int]] | None = None,
+) -> tuple[list[Citation], list[str]]:
     """The citations in `answer`, each passage once, and the invalid references, as `"Entities (99)"`.
 
     Args:
         given: the numbers of the context's rows by table. A reference to another row is invalid.
         scope: passages outside it are left out.
+        relevant: spans that are known to be relevant, by number of the text unit: cited instead of the whole text unit.
     """
     unique = list(dict.fromkeys(references(answer)))
     known = [r for r in unique if r.number in given.get(r.table, ())]
@@ -207,7 +214,7 @@ def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING
     citations: list[Citation] = []
     unresolved = [f"{r.table} ({r.number})" for r in unique if r not in known]
     for reference in known:
-        found = [_citation(reference, row) for row in rows[reference.table].get(reference.number, [])]
+        found = [_citation(reference, row, relevant or {}) for row in rows[reference.table].get(reference.number, [])]
         literal = [citation for citation, exact in found if exact]
         citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
         if not found:
@@ -283,11 +290,13 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
     return {key[0]: part.to_dicts() for key, part in parts.items()}
 
 
-def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
+def _citation(
+    reference: Reference, row: dict[str, Any], relevant: Mapping[int, tuple[int, int]]
+) -> tuple[Citation, bool]:
     """The citation of a text unit, and whether the cited statement occurs literally in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
-    span = _span(reference.statement, text) if text else None
-    if span:
+    literal = _span(reference.statement, text) if text else None
+    if text and (span := literal or relevant.get(row["text_unit"])):
         start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
     columns = ("text_unit_id", "document_id", "document_title", "source")
     citation = Citation(
@@ -297,7 +306,7 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
         end_char=end,
         quote=text,
     )
-    return citation, span is not None
+    return citation, literal is not None
 
 
 def _span(statement: str, text: str) -> tuple[int, int] | None:

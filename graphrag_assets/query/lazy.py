@@ -36,7 +36,7 @@ from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import count_tokens, fold
+from graphrag_assets.text import count_tokens, fold, sentences
 
 RANKED = 1_000
 """Text units that are ranked; the others come after them, in the order of their numbers."""
@@ -87,7 +87,7 @@ async def build_context(search: Search[LazySearchOptions]) -> Context:
     search.tests = await search.in_thread(tests_frame, search.reader, exploration.tests.values())
     found = exploration.hits
     search.progress_notes.append(f"{len(exploration.tests)} text units tested, {len(found)} relevant")
-    sections = await search.in_thread(_groups, search, found)
+    sections = await search.in_thread(_groups, search, exploration)
     return search.add_context(Context("lazy", search.text, tuple(sections), time.perf_counter() - started))
 
 
@@ -240,8 +240,9 @@ def _rarity(reader: Reader, question: str) -> dict[str, float]:
     return {term: rarity[number] for term, number in terms.items() if number in rarity}
 
 
-def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Section]:
-    """The text units in sections within the token limit: those of a community and a document follow one another."""
+def _groups(search: Search[LazySearchOptions], exploration: Exploration) -> list[Section]:
+    """The relevant text units in sections within the token limit: those of a community and a document adjoin."""
+    units = exploration.hits
     layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
     of_unit = search.reader.rows(
         """
@@ -254,6 +255,11 @@ def _groups(search: Search[LazySearchOptions], units: Sequence[int]) -> list[Sec
     rows = sources(search.reader, list(units), search.scope).join(
         of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
     )
+    for unit, text in rows.select("human_readable_id", "text").iter_rows():
+        spans, relevant = sentences(text), exploration.tests[unit].sentences or ()
+        if spans and max(relevant, default=0) <= len(spans):
+            end = spans[max(relevant) - 1].end
+            search.relevant[unit] = spans[min(relevant) - 1].start, len(text[:end].rstrip())
     first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
     places = rows.select("community", "document_id", "start_char").rows()
     order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))

@@ -152,6 +152,7 @@ class Search(Generic[OptionsOf]):
         unresolved: references to rows that were not given to the answerer.
         tests: a lazy search's relevance tests, see `Answer.tests`.
         progress_notes: what was done so far, for the message of a timeout.
+        relevant: by number of the text unit, the span of the sentences that a lazy search found relevant.
         rankings: text units by question, best first, which searches for one question share.
     """
 
@@ -173,6 +174,7 @@ class Search(Generic[OptionsOf]):
     progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
     tests: pl.DataFrame | None = None
+    relevant: dict[int, tuple[int, int]] = field(default_factory=dict)
     rankings: dict[str, list[int]] = field(default_factory=dict)
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
@@ -427,7 +429,7 @@ class Search(Generic[OptionsOf]):
         self, text: str, sections: Sequence[Section], given: Given, actions: Sequence[Action] = ()
     ) -> Answer:
         """The result: the text, its citations with their documents, and the rows that were read."""
-        citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope)
+        citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope, self.relevant)
         frames = await asyncio.to_thread(_frames, sections, self.history, text)
         unresolved = list(self.unresolved | dict.fromkeys(lost))
         passages = [passage for section in sections for passage in section.passages]

@@ -152,6 +152,7 @@ def test_nine_of_ten_relevant_text_units_are_found_with_a_budget_of_100(planted,
     assert len(basic & planted.relevant) <= 30
     assert len(oracle.asked) == len(set(oracle.asked)) == answer.tests.height <= 100
     assert answer.citations
+    assert all(re.fullmatch(r"Entry \d+\.", citation.quote) for citation in answer.citations)  # sentence 1 of each
     assert {
         planted.entry_of[unit] for unit in answer.context["sources"].filter("cited")["human_readable_id"]
     } <= planted.relevant

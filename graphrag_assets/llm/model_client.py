@@ -54,7 +54,7 @@ class ModelClient(Generic[Options]):
         return self._known_prices
 
     async def _reserve(
-        self, prices: Prices, tokens: Callable[[], tuple[int, int]], what: str, longest: int = 0
+        self, prices: Prices, tokens: Callable[[], tuple[int, int]], what: str, longest: int = 0, queries: int = 0
     ) -> Reservation:
         """Reserve the cost of a request with so many prompt and answer tokens, in the budgets of run and question.
 
@@ -69,9 +69,10 @@ class ModelClient(Generic[Options]):
             prompt, answer = tokens()
             prompt = round(prompt * TOKENIZER_MARGIN)
             prices.checked(self.options.model)
-            held = await question.reserve(prices.cost(prompt, answer), prices.cost(prompt, max(answer, longest)), what)
+            least, most = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
+            held = await question.reserve(least, most, what)
         try:
-            reservation = await self.budget.reserve(lambda: prices.cost(*tokens()), what)
+            reservation = await self.budget.reserve(lambda: prices.cost(*tokens(), queries=queries), what)
         except BaseException:
             if question is not None:
                 question.settle(held, 0.0)

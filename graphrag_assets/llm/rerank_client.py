@@ -11,6 +11,7 @@ from graphrag_assets.llm.ledger import Entry, Hit, key_of
 from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError
 from graphrag_assets.llm.model_options import ModelOptions
+from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
@@ -35,7 +36,7 @@ class RerankModel(ModelClient[ModelOptions]):
         key = key_of(TASK, vendor, name, query, list(documents))
         if (order := _stored(await self.ledger.get(key))) is None:
             answer = partial(self._answer, key, query, documents)
-            (order, paid), first = await self.ledger.single_flight.share(key, answer)
+            (order, paid), first = await self.ledger.single_flight.share(flight_key(key), answer)
             if first and paid.calls:
                 return order, paid
         self.usage.add(TASK, Usage(ledger_hits=1))
@@ -44,7 +45,7 @@ class RerankModel(ModelClient[ModelOptions]):
     async def _answer(self, key: str, query: str, documents: Sequence[str], trace: Trace) -> tuple[list[int], Usage]:
         with self._counting_failure(TASK, trace):
             async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-                await self._prices()  # imports litellm
+                await self.prices()  # imports litellm
                 attempt = partial(self._attempt, key, query, documents, trace)
                 expected = _tokens(query, documents) if self.limits.counts_tokens else 0
                 order = await call_with_retries(self.options, self.limits, attempt, trace, TASK, expected)
@@ -57,8 +58,8 @@ class RerankModel(ModelClient[ModelOptions]):
         """Send one request, unless another process has stored the answer meanwhile; it is stored before it is used."""
         if (order := _stored(await self.ledger.get(key))) is not None:
             return order
-        prices, began = await self._prices(), time.monotonic()
-        with await self.budget.reserve(lambda: prices.cost(_tokens(query, documents), queries=1), TASK) as reservation:
+        prices, began = await self.prices(), time.monotonic()
+        with await self._reserve(prices, lambda: (_tokens(query, documents), 0), TASK, queries=1) as reservation:
             async with trace.request(self.options.timeout):
                 scores, tokens, queries = await provider.send_rerank(self.options, query, list(documents))
             cost = prices.cost(tokens, queries=queries)

@@ -4,6 +4,7 @@ The bounds are two searches: in one nothing is relevant, in the other everything
 """
 
 import asyncio
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,15 +17,13 @@ from graphrag_assets.llm.model_options import ChatRequest, Completion
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.tasks.answer_questions import (
     ChatAnswerer,
-    CommunityRating,
     DriftAnswer,
     MapAnswer,
     ScoredPoint,
     ScoredQuestion,
-    SubQuestions,
 )
 from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
-from graphrag_assets.llm.tasks.link_question import QuestionLinks
+from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.query.results import MethodPrice, QuestionPrice
 from graphrag_assets.query.search import DONE, FAILED, CommonOptions, Search, SearchMethod
@@ -64,13 +63,14 @@ class _CountingChat:
             ScoredQuestion(question=" ".join([f"w{len(self.requests)}q{n}"] * 12), score=50.0)
             for n in range(_FOLLOW_UPS * self.relevant)
         ]
-        units = [RelevantUnit(id=n) for n in range(1, max(len(request.parts), 1) + 1)] * self.relevant
+        numbers = range(1, max(len(request.parts), 1) + 1)
+        units = [RelevantUnit(id=n) for n in numbers] * self.relevant
+        ratings = [ReportRating(id=n, rating=5.0 * self.relevant) for n in numbers]
         answers: dict[type[BaseModel], Callable[[], BaseModel]] = {
             MapAnswer: lambda: MapAnswer(points=points),
             DriftAnswer: lambda: DriftAnswer(points=points, follow_ups=asked),
             RelevantUnits: lambda: RelevantUnits(units=units),
-            CommunityRating: lambda: CommunityRating(rating=5.0 * self.relevant),
-            SubQuestions: SubQuestions,
+            CommunityRatings: lambda: CommunityRatings(ratings=ratings),
         }
         form = request.response_model
         return None if form is None else answers.get(form, form)()
@@ -119,7 +119,9 @@ async def _counted(
         else:
             answerers.append(EmbeddedAnswerer())  # others are not asked, and cost nothing as far as is known
     free = replace(options, max_usd=None, callbacks=None, timeout=None)
-    counted = _Uncited(search.rag, method.name, method.answer, search.text, free, rankings=search.rankings)
+    rag = copy.copy(search.rag)
+    rag.reranker = None  # its request is not counted, and must not be sent
+    counted = _Uncited(rag, method.name, method.answer, search.text, free, rankings=search.rankings)
     counted.answerer, counted.rater = answerers
     await asyncio.create_task(counted.run())
     while (event := counted.events.get_nowait())[0] not in (DONE, FAILED):

@@ -244,6 +244,7 @@ def test_the_price_of_a_question_bounds_what_it_costs(planted, server, tmp_path,
     paid = (answer.tests.height, answer.total_usage.calls, answer.total_usage.prompt_tokens)
     assert all(low <= real <= high for low, real, high in zip(least[1:3], paid[1:], most[1:3], strict=True))
     assert least[0] <= paid[0] <= most[0] == 40
+
     def lazily(question: str) -> MethodPrice:
         prices = GraphRAG(planted.index).prices(question, lazy={"budget": 40})
         return next(price for price in prices if price.method == "lazy")

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
+from urllib.parse import parse_qsl
 
 from tests.openai_content import DIMENSIONS, content_for, embedding_of, task_of
 
@@ -111,7 +112,7 @@ class OpenAIServer:
 
     `content` makes the message of a chat request, `relevance` the score of a query and a document; `next_faults` are given to the next requests in turn (None:
     no fault), then `faults` is drawn from. `rejected_formats` are the types of response_format and encoding_format answered with 400.
-    `replace` may give another reply (status, headers, body) to a request.
+    `replace` may give another reply (status, headers, body) to a request, given its JSON or form.
     `cached` is the share of each prompt that is said to come from the prompt cache.
     With `remember` a request that comes again, byte for byte, has the answer it had, at next to no cost.
     """
@@ -247,7 +248,8 @@ class OpenAIServer:
     def _note(self, path: str, headers: dict[str, str], raw: bytes, key: bytes) -> Request:
         """Count the request, and choose its fault."""
         self.attempts[key] += 1
-        body = json.loads(raw)
+        is_form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+        body = dict(parse_qsl(raw.decode())) if is_form else json.loads(raw)
         task = task_of(body) if "messages" in body else "rerank" if "documents" in body else "embedding"
         fault = self.next_faults.popleft() if self.next_faults else self.faults.draw(raw, self.attempts[key])
         of_others = _OF_MESSAGES | _OF_EMBEDDINGS | _OF_RERANKING

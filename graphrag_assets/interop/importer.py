@@ -22,7 +22,7 @@ from graphrag_assets.embedded import REPORTER, summarize, write_reports
 from graphrag_assets.errors import CheckError, GraphRAGError, InputError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.communities import update_communities
-from graphrag_assets.indexing.embeddings import update_embeddings
+from graphrag_assets.indexing.embeddings import TEXTS, update_embeddings
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import DELETED
 from graphrag_assets.indexing.merge_graph import NUMBERED, merge_graph
@@ -53,11 +53,11 @@ from graphrag_assets.store.publication_writer import Publication
 PREFIX = "imported-"
 STAND_IN = "stand-in"
 """The summarizer of an import, so that the next run merges everything with the one that is set."""
-_EMBEDDED = (
-    "SELECT id, context, text FROM text_units",
-    "SELECT id, title, description, degree FROM entities",
-    "SELECT id, full_content FROM community_reports",
-)
+_AS_THEY_EMBED = """
+SELECT 'text_unit' AS kind, id, text FROM text_units
+UNION ALL SELECT 'entity', id, title || ':' || description FROM entities
+UNION ALL SELECT 'community_report', id, full_content FROM community_reports
+"""
 
 
 class Imported(NamedTuple):
@@ -193,11 +193,9 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     """Write the vectors of the source for unchanged texts."""
     if source.vectors.is_empty():
         return
-    text_units, entities, reports = index.working.read_all(*_EMBEDDED)
-    texts = embedding_texts(text_units, entities, reports, model)
-    # Imported vectors of text units embed the text without context; they are used, not paid for again.
-    alone = embedding_texts(text_units.with_columns(context=pl.lit("")), entities, reports, model)
-    texts = texts.drop("text").join(alone.select("kind", "id", "text"), on=["kind", "id"])
+    # Imported vectors embed other texts of the same rows; they are used, not paid for again.
+    *frames, theirs = index.working.read_all(*TEXTS.values(), _AS_THEY_EMBED)
+    texts = embedding_texts(*frames, model).drop("texts").join(theirs, on=["kind", "id"])
     given = pl.concat(
         [
             source.text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),

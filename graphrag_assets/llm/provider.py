@@ -43,7 +43,7 @@ def litellm() -> Any:
     module.drop_params = True
     warnings.filterwarnings("ignore", _BASE64_WARNING, UserWarning)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs what it raises, with a traceback
     return module
 
 
@@ -335,7 +335,10 @@ def failure(error: Exception) -> Failure:
     if status == 429:
         no_credit = any(words in message for words in _NO_CREDIT)
         return Failure("fatal" if no_credit else "rate_limited", status, message, retry_after(error))
-    if status in _FATAL or any(words in message for words in _NO_PROVIDER) or isinstance(error, ImportError):
+    # Google's errors of credentials say whether another attempt may help; litellm reports them as HTTP 500.
+    has_no_access = any(getattr(one, "retryable", None) is False for one in chain_of(error))
+    has_no_provider = any(words in message for words in _NO_PROVIDER) or isinstance(error, ImportError)
+    if status in _FATAL or has_no_access or has_no_provider:
         return Failure("fatal", status, message)
     if status is None:
         passing = isinstance(error, TimeoutError | OSError) or name in (

@@ -1,14 +1,21 @@
-"""Selects the texts to embed. An embedding is kept as long as its text and its model stay."""
+"""Selects the texts to embed. An embedding is kept as long as its texts and its model stay."""
 
 import polars as pl
 
 from graphrag_assets.ids import stable_id
+from graphrag_assets.text import cut_text
+
+ENTITY_TOKENS = 32
+"""Of an entity's description, the first sentences within this number of tokens are embedded."""
 
 
 def embedding_texts(
     text_units: pl.DataFrame, entities: pl.DataFrame, reports: pl.DataFrame, model: str
 ) -> pl.DataFrame:
-    """The texts to embed: context and text of text units, "title:description" of entities, full content of reports.
+    """The texts to embed of each row; its vector is the mean of theirs.
+
+    Of a text unit its context and text, of an entity "title:" and the beginning of its description, of a report title
+    and summary. The report on a pair of entities only repeats what is known of them: its texts are those of the two.
 
     An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units
     find what is said of it.
@@ -16,23 +23,36 @@ def embedding_texts(
     Args:
         text_units: id, context, text.
         entities: id, title, description, degree.
-        reports: id, full_content.
+        reports: id, title, summary, pair (title and description of both members; null for larger communities).
         model: name of the embedding model.
 
     Returns:
-        kind, id, text, model, fingerprint (hash of text and model), sorted by kind and id.
+        kind, id, texts, model, fingerprint (hash of texts and model), sorted by kind and id.
     """
+    linked = entities.filter(pl.col("degree") > 0)
+    described = [[_entity_text(*row)] for row in linked.select("title", "description").iter_rows()]
+    reported = [
+        [_entity_text(one["title"], one["description"]) for one in pair] if pair else [f"{title}\n\n{summary}"]
+        for title, summary, pair in reports.select("title", "summary", "pair").iter_rows()
+    ]
     texts = pl.concat(
         [
-            text_units.select(kind=pl.lit("text_unit"), id="id", text=in_context()),
-            entities.filter(pl.col("degree") > 0).select(
-                kind=pl.lit("entity"), id="id", text=pl.concat_str("title", pl.lit(":"), "description")
-            ),
-            reports.select(kind=pl.lit("community_report"), id="id", text="full_content"),
+            text_units.select(kind=pl.lit("text_unit"), id="id", texts=pl.concat_list(in_context())),
+            linked.select(kind=pl.lit("entity"), id="id", texts=pl.Series(described, dtype=pl.List(pl.String))),
+            reports.select(kind=pl.lit("community_report"), id="id", texts=pl.Series(reported, dtype=pl.List(pl.String))),
         ]
     ).sort("kind", "id")
-    prints = [stable_id("embedding", model, text) for text in texts["text"]]
+    prints = [fingerprint(model, *of) for of in texts["texts"]]
     return texts.with_columns(pl.Series("fingerprint", prints, dtype=pl.String), model=pl.lit(model))
+
+
+def fingerprint(model: str, *texts: str) -> str:
+    """The hash that identifies the vector of these texts."""
+    return stable_id("embedding", model, *texts)
+
+
+def _entity_text(title: str, description: str | None) -> str:
+    return f"{title}:{cut_text(description or '', ENTITY_TOKENS)}"
 
 
 def in_context() -> pl.Expr:

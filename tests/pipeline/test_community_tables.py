@@ -60,19 +60,20 @@ def test_references_are_counted_once_and_resolved():
     ]
 
 
-def test_an_embedding_text_has_a_fingerprint_of_text_and_model_and_entities_alone_have_none():
+def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_have_none():
     def prints(model: str, text: str, context: str | None = "") -> dict[str, str]:
         frame = embedding_texts(
             pl.DataFrame({"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}),
             pl.DataFrame(
                 {"id": ["e", "l"], "title": ["Ada", "Lone"], "description": ["A person.", "Alone."], "degree": [1, 0]}
             ),
-            pl.DataFrame({"id": ["c"], "full_content": ["# Report"]}),
+            pl.DataFrame({"id": ["c"], "title": ["Report"], "summary": ["In short."], "pair": [None]}),
             model,
         )
-        assert frame.select("kind", "text").rows()[1:] == [
-            ("entity", "Ada:A person."),
-            ("text_unit", f"{context}\n{text}" if context else text),
+        assert frame.select("kind", "texts").rows() == [
+            ("community_report", ["Report\n\nIn short."]),
+            ("entity", ["Ada:A person."]),
+            ("text_unit", [f"{context}\n{text}" if context else text]),
         ]
         return dict(frame.select("kind", "fingerprint").iter_rows())
 
@@ -81,3 +82,16 @@ def test_an_embedding_text_has_a_fingerprint_of_text_and_model_and_entities_alon
     assert {kind for kind in first if first[kind] != prints("m", "x", "Title")[kind]} == {"text_unit"}
     assert {kind for kind in first if first[kind] != edited[kind]} == {"text_unit"}
     assert {kind for kind in first if first[kind] != other[kind]} == {"text_unit", "entity", "community_report"}
+
+
+def test_entities_are_embedded_by_their_first_sentences_and_reports_on_pairs_by_their_members():
+    long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
+    pair = [{"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."}]
+    frame = embedding_texts(
+        pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]}),
+        pl.DataFrame({"id": ["a"], "title": ["Ada"], "description": [long], "degree": [1]}),
+        pl.DataFrame({"id": ["c"], "title": ["Ada and Engine"], "summary": ["Both."], "pair": [pair]}),
+        "m",
+    )
+    ada = "Ada:Ada is a mathematician. She wrote notes on an engine." + " It was never built in her time." * 2
+    assert frame["texts"].to_list() == [[ada, "Engine:A machine."], [ada], ["x"]]

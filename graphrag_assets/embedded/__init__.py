@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphrag_assets.embedded.semantic import encoder_of as encoder_of
     from graphrag_assets.embedded.semantic import encoder_of_index as encoder_of_index
 
-EXTRACTOR = "embedded/nlp-2"
+EXTRACTOR = "embedded/nlp-3"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
 only claims are the embedded default's."""
 REPORTER = "embedded/extractive-2"

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 
 from graphrag_assets.embedded.names import Mention
+from graphrag_assets.embedded.relative_dates import relative_periods
 from graphrag_assets.embedded.tagging import TaggedSentence, alternatives
 from graphrag_assets.embedded.written_dates import periods
 from graphrag_assets.records import ClaimRecord
@@ -46,21 +48,27 @@ def status_of(text: str, after_subject: int = 0) -> str:
 
 
 def claims_in(
-    sentence: TaggedSentence, source_text: str, mentions: Sequence[Mention], description: str
+    sentence: TaggedSentence,
+    source_text: str,
+    mentions: Sequence[Mention],
+    description: str,
+    document_date: date | None = None,
 ) -> list[ClaimRecord]:
     """Claims of a sentence: its dates about its main entity, and its first amount and measure.
 
     `mentions` are the entities of the sentence in order; without any there is no claim. `source_text` is the
-    exact wording in the text unit.
+    exact wording in the text unit. In a sentence without a date, relative ones refer to `document_date`.
     """
     text = sentence.text
-    if not mentions or sentence.heading or len(text) > 2000 or not _WORTH_A_LOOK.search(text):
+    if not mentions or sentence.heading or len(text) > 2000:
+        return []
+    stated = periods(text) or (relative_periods(text, document_date) if document_date else [])
+    if not stated and not _WORTH_A_LOOK.search(text):
         return []
     names = [m for m in mentions if m.type != "CONCEPT"] or mentions
     main, subject = names[0], names[0].title
     others = [m.title for m in names if m.title != subject]
     status = status_of(text, sentence.offsets[main.last - 1])
-    stated = periods(text)
     start = min((period.start for period in stated), default=None)
     end = max((period.end for period in stated), default=None)
     claims: list[tuple[str, str]] = []

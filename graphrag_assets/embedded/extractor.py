@@ -1,7 +1,8 @@
 """Entities, relationships and claims of a text unit without a model: the extraction of the embedded default.
 
 Proper names and specific noun phrases are entities, two of them in one sentence a relationship, a dated or
-quantified sentence about one a claim. Everything is a function of the text unit alone.
+quantified sentence about one a claim. Everything is a function of the text unit, and of its
+document's title, language and date.
 """
 
 import functools
@@ -10,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import chain, combinations, pairwise, takewhile
 from typing import NamedTuple
 
@@ -35,11 +37,11 @@ _FEMALE_TITLES = ("mrs", "miss", "lady", "queen", "king", "madame", "aunt", "mis
 _LESS_TELLING = re.compile(r"(?:but|and|so|then|there|here|i|we|you|my|our|your)\b|[\"'(]", re.IGNORECASE)
 
 
-def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtraction:
+def extract_unit(text: str, title: str = "", language: str = "en", document_date: date | None = None) -> UnitExtraction:
     """Everything that the embedded default finds in a text unit.
 
-    `title` and `language` (ISO 639-1) are the document's. What the title names is an entity of the unit. In languages
-    other than English there are names and relationships only, in those without capital letters nothing.
+    `title`, `language` (ISO 639-1) and date are the document's. What the title names is an entity of the unit. In
+    languages other than English there are names and relationships only, in those without capital letters nothing.
     """
     if language in CASELESS:
         return UnitExtraction()
@@ -56,7 +58,7 @@ def extract_unit(text: str, title: str = "", language: str = "en") -> UnitExtrac
     for number, (sentence, names, concepts) in enumerate(sentences):
         if mentions := _resolved(names + concepts, things):
             found.append(_Found(sentence, mentions, _extract(tagged, number, mentions)))
-    claims = _claims(found, text) if english else []
+    claims = _claims(found, text, document_date) if english else []
     return _with_title(about, found, UnitExtraction(_entities(found), _relationships(found, english), claims))
 
 
@@ -279,13 +281,14 @@ def _stated(sentence: TaggedSentence, mentions: Sequence[Mention]) -> Iterable[t
             yield (right.title, left.title, name) if reverse else (left.title, right.title, name)
 
 
-def _claims(found: Sequence[_Found], text: str) -> list[ClaimRecord]:
+def _claims(found: Sequence[_Found], text: str, document_date: date | None) -> list[ClaimRecord]:
     claims = (
         claims_in(
             sentence,
             text[sentence.start : sentence.end],
             mentions,
             extract or shortened(sentence.text, MAX_DESCRIPTION),
+            document_date,
         )
         for sentence, mentions, extract in found
     )

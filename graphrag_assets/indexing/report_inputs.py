@@ -18,7 +18,7 @@ from graphrag_assets.pipeline.report_updates import ReportInputs, empty_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
 
-CODE_VERSION = f"3/{REPORTER}"
+CODE_VERSION = f"4/{REPORTER}"
 """Differs when the same inputs give other reports."""
 READER = "write_community_reports"
 LOGGED_INPUTS = (
@@ -30,8 +30,8 @@ MOST_TOUCHED = 0.3
 """Of a larger share of communities, everything is read: that takes no longer."""
 _INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
 _TEXT_UNITS = (
-    "SELECT t.id, n.human_readable_id, t.text FROM text_units t "
-    "JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
+    "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
+    "LEFT JOIN documents d ON d.id = t.document_id JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
 )
 _TOUCHED = f"""
 CREATE OR REPLACE TEMP TABLE touched_communities AS
@@ -42,6 +42,8 @@ WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in do
     SELECT unnest($entities::VARCHAR[]) AS id
     UNION SELECT e.id FROM entities e JOIN claimed c ON e.title_key = c.key
     UNION SELECT subject_entity_id FROM entity_claims WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))
+    UNION SELECT e.id FROM text_units t JOIN entities e ON list_contains(e.text_unit_ids, t.id)
+        WHERE t.document_id IN (SELECT unnest($shown_documents::VARCHAR[]))
 ), touched AS (
     SELECT unnest($communities::BIGINT[]) AS community
     UNION SELECT m.community FROM community_members m JOIN named ON named.id = m.entity_id
@@ -104,7 +106,7 @@ def read_changed(index: Index, models: IndexingModels, everything: bool = False)
         changed = None
         if not everything:
             changed = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, index, models))
-        if changed is None or not _find_touched(connection, changed, models.reporter):
+        if changed is None or not _find_touched(connection, changed, models.reporter, from_text):
             inputs, previous = _all_inputs(connection, from_text)
             revision = last_revision(connection)
             return ReportsToUpdate(inputs, previous, empty_reports(), None, previous["id"], revision)
@@ -135,7 +137,7 @@ def state_of_reports(connection: duckdb.DuckDBPyConnection, index: Index, models
     """Hash of the reports and of all that they are written from: while it is the same, none is out of date."""
     relations = [
         *("communities", "community_members", "entities", "relationships", "covariates", "entity_aliases"),
-        *("community_reports", "(SELECT id FROM text_units)"),
+        *("community_reports", "(SELECT id FROM text_units)", "(SELECT id, document_date FROM documents)"),
         "(SELECT id, human_readable_id FROM numbers WHERE table_name IN ('covariates', 'text_units'))",
     ]
     parts = " UNION ALL ".join(
@@ -164,7 +166,7 @@ def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series | None) -> pl.D
     return connection.sql(among, params={"ids": ids.drop_nulls().to_list()}).pl()
 
 
-def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, reporter: str) -> bool:
+def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, reporter: str, from_text: bool) -> bool:
     """Write the numbers of the communities that the changes concern into touched_communities; False for too many."""
     numbers = [changed.concerns(table)["key"] for table in ("communities", "community_members")]
     in_documents = [changed.concerns(t)["key"] for t in ("text_units", "entity_mentions", "relationship_mentions")]
@@ -174,6 +176,7 @@ def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, repor
         "entities": pl.concat(entities).unique().drop_nulls().to_list(),
         "claims": changed.concerns("covariates")["key"].unique().drop_nulls().to_list(),
         "documents": pl.concat([changed.ids("documents"), *in_documents]).unique().drop_nulls().to_list(),
+        "shown_documents": changed.ids("documents").to_list() if from_text else [],
         "reporter": reporter,
     }
     connection.execute(_TOUCHED, given)

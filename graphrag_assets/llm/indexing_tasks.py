@@ -278,4 +278,4 @@ async def _embedded(unit: TextUnit) -> UnitExtraction:
     """The embedded default's extraction, in a thread so that replies of models are received meanwhile."""
     from graphrag_assets.embedded import extract_unit  # compiles its patterns on import
 
-    return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language)
+    return await asyncio.to_thread(extract_unit, unit.text, unit.title, unit.language, unit.document_date)

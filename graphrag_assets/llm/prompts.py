@@ -54,7 +54,7 @@ def _names(names: str) -> frozenset[str]:
 
 
 _USER = frozenset({"user"})  # follows the document of another prompt, which has a system message
-_REPORT = Placeholders({"context": "data"}, optional=_names("max_words language"))
+_REPORT = Placeholders({"context": "data"}, optional=_names("max_words language dated"))
 _ANSWER = Placeholders({"context": "data"}, _names("question"), _names("response_type no_answer history language"))
 _REDUCE = Placeholders(
     {"points": "notes"}, _names("question"), _names("response_type no_answer max_words history language")

@@ -23,7 +23,7 @@ from graphrag_assets.pipeline.unit_contexts import heading_contexts, outlines_of
 from graphrag_assets.records import GLEAN
 from graphrag_assets.store import schema
 
-_OF_EMBEDDED = ("title", "language")
+_OF_EMBEDDED = ("title", "language", "document_date")
 """The properties of a document that the embedded default uses."""
 _OF_MODEL = ("document_date", "metadata")
 """The properties of a document that are sent to a chat model."""
@@ -101,15 +101,15 @@ def already_extracted(
     `units`: as `in_documents` returns them.
     """
     by_model = not extractor.startswith(EXTRACTOR)
-    same = ["id", *(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())]
+    used = {*(_OF_EMBEDDED if EXTRACTOR in extractor else ()), *(_OF_MODEL if by_model else ())}
     then = known.text_units.with_columns(_metadata(known.text_units, metadata_columns))
-    return units.join(then, on=same, how="semi", nulls_equal=True)["id"]
+    return units.join(then, on=["id", *sorted(used)], how="semi", nulls_equal=True)["id"]
 
 
 def in_documents(text_units: pl.DataFrame, documents: pl.DataFrame, metadata_columns: Sequence[str]) -> pl.DataFrame:
     """`text_units` with what an extraction uses of their documents: title, language, document_date, metadata."""
     context = documents.with_columns(_metadata(documents, metadata_columns)).select(
-        *_OF_EMBEDDED, *_OF_MODEL, document_id="id"
+        *dict.fromkeys(_OF_EMBEDDED + _OF_MODEL), document_id="id"
     )
     return text_units.join(context, on="document_id", maintain_order="left")
 
@@ -132,8 +132,8 @@ def extract_facts(
 
     A text unit with a failed gleaning is extracted again, by the answers in the ledger as far as they are there.
 
-    The embedded default uses the document's title and language too, a chat model its date and metadata: where they
-    changed, a text unit is extracted again.
+    The embedded default uses the document's title, language and date too, a chat model its date and metadata: where
+    they changed, a text unit is extracted again.
 
     `left_alone` (rows of index_errors): text units that failed before and are not tried again, nor are gleanings.
     """

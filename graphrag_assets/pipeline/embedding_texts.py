@@ -15,31 +15,34 @@ def embedding_texts(
     """The texts to embed of each row; its vector is the mean of theirs.
 
     Of a text unit its context and text, of an entity "title:" and the beginning of its description, of a report title
-    and summary. The report on a pair of entities only repeats what is known of them: its texts are those of the two.
+    and summary. The beginning says less of an entity named in several text units, so its title counts as a text of its
+    own. The report on a pair of entities only repeats what is known of them: its texts are those of the two.
 
     An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units
     find what is said of it.
 
     Args:
         text_units: id, context, text.
-        entities: id, title, description, degree.
-        reports: id, title, summary, pair (title and description of both members; null for larger communities).
+        entities: id, title, description, frequency, degree.
+        reports: id, title, summary, pair (title, description and frequency of both members; null for others).
         model: name of the embedding model.
 
     Returns:
         kind, id, texts, model, fingerprint (hash of texts and model), sorted by kind and id.
     """
     linked = entities.filter(pl.col("degree") > 0)
-    described = [[_entity_text(*row)] for row in linked.select("title", "description").iter_rows()]
+    described = [entity_texts(*row) for row in linked.select("title", "description", "frequency").iter_rows()]
     reported = [
-        [_entity_text(one["title"], one["description"]) for one in pair] if pair else [f"{title}\n\n{summary}"]
+        [text for one in pair for text in entity_texts(**one)] if pair else [f"{title}\n\n{summary}"]
         for title, summary, pair in reports.select("title", "summary", "pair").iter_rows()
     ]
     texts = pl.concat(
         [
             text_units.select(kind=pl.lit("text_unit"), id="id", texts=pl.concat_list(in_context())),
             linked.select(kind=pl.lit("entity"), id="id", texts=pl.Series(described, dtype=pl.List(pl.String))),
-            reports.select(kind=pl.lit("community_report"), id="id", texts=pl.Series(reported, dtype=pl.List(pl.String))),
+            reports.select(
+                kind=pl.lit("community_report"), id="id", texts=pl.Series(reported, dtype=pl.List(pl.String))
+            ),
         ]
     ).sort("kind", "id")
     prints = [fingerprint(model, *of) for of in texts["texts"]]
@@ -51,8 +54,10 @@ def fingerprint(model: str, *texts: str) -> str:
     return stable_id("embedding", model, *texts)
 
 
-def _entity_text(title: str, description: str | None) -> str:
-    return f"{title}:{cut_text(description or '', ENTITY_TOKENS)}"
+def entity_texts(title: str, description: str, frequency: int) -> list[str]:
+    """The texts whose vectors' mean is an entity's; `frequency`: the number of text units that name it."""
+    beginning = f"{title}:{cut_text(description, ENTITY_TOKENS)}"
+    return [title, beginning] if frequency > 1 else [beginning]
 
 
 def in_context() -> pl.Expr:

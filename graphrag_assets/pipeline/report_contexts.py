@@ -37,7 +37,8 @@ def evidence(
         entities: id, human_readable_id, title, type, description, degree.
         relationships: id, human_readable_id, source, target, type, description, combined_degree, source_id,
             target_id.
-        claims: human_readable_id, subject_entity_id, subject_id, type, status, start_date, end_date, description.
+        claims: human_readable_id, subject_entity_id, subject_id, type, status, start_date, end_date, description,
+            document_date.
 
     Returns:
         columns section, number, line, tokens, source_id, target_id (both the entity itself for entities, the
@@ -63,7 +64,7 @@ def _lines(section: str, rows: pl.DataFrame, shown: str, source: str, target: st
     return rows.select(
         section=pl.lit(section),
         number="human_readable_id",
-        line=csv_line("human_readable_id", *shown.split()),
+        line=with_date(rows, csv_line("human_readable_id", *shown.split())),
         source_id=source,
         target_id=target,
         combined_degree=degree,
@@ -78,6 +79,13 @@ def csv_line(*columns: str) -> pl.Expr:
         quoted = pl.concat_str(pl.lit('"'), text.str.replace_all('"', '""'), pl.lit('"'))
         parts.append(pl.when(text.str.contains('[",]')).then(quoted).otherwise(text))
     return pl.concat_str(parts, separator=",")
+
+
+def with_date(rows: pl.DataFrame, line: pl.Expr) -> pl.Expr:
+    """The line, and the date of the row's document behind it if there is one."""
+    if "document_date" not in rows.columns:
+        return line
+    return pl.concat_str(line, pl.col("document_date").cast(pl.String), separator=",", ignore_nulls=True)
 
 
 class LevelContexts(NamedTuple):
@@ -231,11 +239,14 @@ def _cut_line(line: str, max_tokens: int, encoding: str) -> str:
 
 def _render(rows: pl.DataFrame) -> pl.DataFrame:
     section = pl.col("section")
-    heading = pl.format("-----{}-----\n{}\n", section, section.replace_strict(_SECTIONS))
+    # Nothing else ends a line so: a text with a comma is quoted.
+    dated = pl.col("line").str.contains(r",\d{4}-\d\d-\d\d$").any().over("community", "section")
+    more = pl.when(dated).then(pl.lit(",document_date")).otherwise(pl.lit(""))
+    heading = pl.format("-----{}-----\n{}{}\n", section, section.replace_strict(_SECTIONS), "more")
     return (
-        rows.with_columns(kind=section.replace_strict(_ORDER, return_dtype=pl.Int64))
+        rows.with_columns(kind=section.replace_strict(_ORDER, return_dtype=pl.Int64), more=more)
         .sort("community", "kind", "place")
-        .group_by("community", "kind", "section", maintain_order=True)
+        .group_by("community", "kind", "section", "more", maintain_order=True)
         .agg(pl.col("line").str.join("\n"))
         .with_columns(text=heading + pl.col("line"))
         .group_by("community", maintain_order=True)

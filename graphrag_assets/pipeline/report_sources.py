@@ -6,14 +6,23 @@ of the community's entities that they name; over the token limit, sub-communitie
 
 import polars as pl
 
-from graphrag_assets.pipeline.report_contexts import LevelContexts, csv_line, fitted_contexts, with_tokens
+from graphrag_assets.pipeline.report_contexts import (
+    LevelContexts,
+    csv_line,
+    fitted_contexts,
+    with_date,
+    with_tokens,
+)
 
 
 def source_lines(text_units: pl.DataFrame, encoding: str = "o200k_base") -> pl.DataFrame:
-    """One line of context per text unit (id, human_readable_id, text): text_unit_id, number, line, tokens."""
-    lines = text_units.select(
-        text_unit_id="id", number=pl.col("human_readable_id").cast(pl.Int64), line=csv_line("human_readable_id", "text")
-    )
+    """One line of context per text unit (id, human_readable_id, text, document_date).
+
+    Returns:
+        text_unit_id, number, line, tokens.
+    """
+    line = with_date(text_units, csv_line("human_readable_id", "text"))
+    lines = text_units.select(text_unit_id="id", number=pl.col("human_readable_id").cast(pl.Int64), line=line)
     return with_tokens(lines, encoding)
 
 

@@ -39,6 +39,7 @@ TINY = {
     "document_date": "1866-07-27",
     "kinds": "- fact: particular things",
     "language": None,
+    "dated": True,
 }
 DATA = "The Agamemnon laid the cable."
 

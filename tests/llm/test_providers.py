@@ -76,7 +76,11 @@ def test_ollama_by_openais_protocol_needs_no_key(lab):
 @pytest.fixture
 def aws(monkeypatch):
     """Credentials that are valid in form."""
-    for name, value in (("ACCESS_KEY_ID", "AKIDEXAMPLE"), ("SECRET_ACCESS_KEY", "secret"), ("REGION_NAME", "eu-west-1")):
+    for name, value in (
+        ("ACCESS_KEY_ID", "AKIDEXAMPLE"),
+        ("SECRET_ACCESS_KEY", "secret"),
+        ("REGION_NAME", "eu-west-1"),
+    ):
         monkeypatch.setenv(f"AWS_{name}", value)
 
 
@@ -114,7 +118,9 @@ def test_bedrock_is_asked_by_converse_with_the_schema_and_a_signature(lab, aws, 
     assert [request.body["inputText"] for request in embeddings] == ["one", "two"]
     assert all("Credential=AKIDEXAMPLE/" in request.headers["authorization"] for request in lab.server.requests)
     assert chat.body["inferenceConfig"] == {"temperature": 0.0, "topP": 0.5}
-    assert '"strength' in json.dumps(chat.body).replace("\\", "")  # the schema: as a tool of Nova, as a format of Claude
+    assert '"strength' in json.dumps(chat.body).replace(
+        "\\", ""
+    )  # the schema: as a tool of Nova, as a format of Claude
 
 
 @pytest.fixture

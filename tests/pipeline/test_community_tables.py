@@ -66,7 +66,7 @@ def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_ha
             pl.DataFrame({"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}),
             pl.DataFrame(
                 {"id": ["e", "l"], "title": ["Ada", "Lone"], "description": ["A person.", "Alone."], "degree": [1, 0]}
-            ),
+            ).with_columns(frequency=1),
             pl.DataFrame({"id": ["c"], "title": ["Report"], "summary": ["In short."], "pair": [None]}),
             model,
         )
@@ -86,12 +86,16 @@ def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_ha
 
 def test_entities_are_embedded_by_their_first_sentences_and_reports_on_pairs_by_their_members():
     long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
-    pair = [{"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."}]
+    ada, engine = ({"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."})
+    pair = [ada | {"frequency": 2}, engine | {"frequency": 1}]
     frame = embedding_texts(
         pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]}),
-        pl.DataFrame({"id": ["a"], "title": ["Ada"], "description": [long], "degree": [1]}),
+        pl.DataFrame({"id": ["a"], "title": ["Ada"], "description": [long], "frequency": [2], "degree": [1]}),
         pl.DataFrame({"id": ["c"], "title": ["Ada and Engine"], "summary": ["Both."], "pair": [pair]}),
         "m",
     )
-    ada = "Ada:Ada is a mathematician. She wrote notes on an engine." + " It was never built in her time." * 2
-    assert frame["texts"].to_list() == [[ada, "Engine:A machine."], [ada], ["x"]]
+    of_ada = [
+        "Ada",
+        "Ada:Ada is a mathematician. She wrote notes on an engine." + " It was never built in her time." * 2,
+    ]
+    assert frame["texts"].to_list() == [[*of_ada, "Engine:A machine."], of_ada, ["x"]]

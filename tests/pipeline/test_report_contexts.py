@@ -4,6 +4,8 @@ Entities A to E; relationships A-B, A-C, C-D, D-E. Community 1 = {A, B, C, D, E}
 2 = {A, B, C} and 3 = {D, E}.
 """
 
+from datetime import date
+
 import polars as pl
 import pytest
 
@@ -89,6 +91,16 @@ def test_a_context_holds_every_internal_relationship_by_combined_degree_then_num
         "10,A,B,FRIEND,meets,3\n"
         '13,D,"E, the last",FRIEND,meets,3'
     )
+
+
+def test_claims_of_dated_documents_end_with_their_dates(entities, claims):
+    both = pl.concat([claims, claims.with_columns(human_readable_id=pl.lit(21, pl.Int64))])
+    dated = both.with_columns(document_date=pl.Series([date(1866, 7, 27), None]))
+    contexts = level_contexts(WHOLE, PARTS, evidence(entities, relationships(), dated), NO_REPORTS, 8000)
+    assert (
+        "-----Claims-----\nid,subject,type,status,start_date,end_date,description,document_date\n"
+        "20,D,AMOUNT,TRUE,1866,,D cost 5,1866-07-27\n21,D,AMOUNT,TRUE,1866,,D cost 5\n"
+    ) in contexts.contexts["context"].item()
 
 
 def test_a_relationship_that_leads_outside_is_left_out(entities, claims):

@@ -1,5 +1,7 @@
 """Contexts of reports from text units: which ones, in which order, and what stands for them when they are too long."""
 
+from datetime import date
+
 import polars as pl
 
 from graphrag_assets.pipeline.report_sources import source_contexts, source_lines
@@ -37,3 +39,12 @@ def test_over_the_limit_a_report_replaces_the_text_units_of_its_community_alone(
 def test_a_community_without_text_units_has_no_context():
     nothing = ENTITIES.with_columns(text_unit_ids=pl.lit([], pl.List(pl.String)))
     assert source_contexts(WHOLE, PARTS, nothing, lines(), NO_REPORTS, 8000).contexts.is_empty()
+
+
+def test_passages_of_dated_documents_end_with_their_dates_and_others_do_not():
+    dated = pl.DataFrame(
+        {"id": ["u1", "u2"], "human_readable_id": [1, 2], "text": list(TEXTS.values())[:2]}
+    ).with_columns(document_date=pl.Series([None, date(1866, 7, 27)]))
+    assert context(source_lines(dated)) == (
+        "-----Sources-----\nid,text,document_date\n2,Ada met Ben.,1866-07-27\n1,Ada wrote."
+    )

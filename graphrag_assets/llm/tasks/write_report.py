@@ -68,7 +68,11 @@ async def write_report(
         Exception: what `chat` raises.
     """
     messages = prompts.render(
-        options.task, context=material.context, max_words=options.max_words, language=options.language
+        options.task,
+        context=material.context,
+        max_words=options.max_words,
+        language=options.language,
+        dated=",document_date\n" in material.context,  # without dates, requests stay as they are
     )
     answer = await ask(chat, origin.request(options.task, messages, CommunityReport), CommunityReport)
     return report_record(answer, material.leading)

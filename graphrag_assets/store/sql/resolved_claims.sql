@@ -18,8 +18,9 @@ LEFT JOIN resolved o ON o.document_id = c.document_id AND o.key = c.object_key;
 
 -- Claims about entities, numbered: the input of community reports.
 CREATE OR REPLACE VIEW entity_claims AS
-SELECT c.*, n.human_readable_id, r.subject_entity_id
+SELECT c.*, n.human_readable_id, r.subject_entity_id, d.document_date
 FROM covariates c
-JOIN resolved_claims r USING (id)
+JOIN resolved_claims r ON r.id = c.id
+LEFT JOIN documents d ON d.id = c.document_id
 JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id
 WHERE r.subject_entity_id IS NOT NULL;

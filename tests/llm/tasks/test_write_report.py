@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+from dataclasses import replace
+
+import pytest
 
 from graphrag_assets.llm.prompts import Prompts, fence
 from graphrag_assets.llm.tasks.write_report import (
+    GRAPH,
     MIDDLE_RATING,
     TEXT,
     CommunityReport,
@@ -85,3 +89,16 @@ def test_reports_from_text_have_their_own_prompt():
     assert request.task == "community_report_text"
     assert "[Data: Sources (5, 7); Reports (2)]" in request.messages[0]["content"]
     assert "At most 77 words in all. Write in German." in request.messages[0]["content"]
+
+
+@pytest.mark.parametrize("task", [GRAPH, TEXT])
+def test_reports_on_dated_rows_follow_the_later_one_and_other_requests_do_not_speak_of_dates(task: str):
+    chat = ScriptedChat(['{"summary": "S."}'] * 2)
+    rows = "-----Claims-----\nid,subject,description,document_date\n7,Scrooge,He is rich.,1843-12-19"
+    for material in (MATERIAL, replace(MATERIAL, context=rows)):
+        asyncio.run(write_report(chat, Prompts(), material, ReportOptions(task=task)))
+    undated, dated = (request.messages[0]["content"] for request in chat.requests)
+    rule = " Of rows that contradict each other, follow the one with the later document_date"
+    assert rule not in undated
+    assert dated.partition(rule)[0] + undated[len(dated.partition(rule)[0]) :] == undated
+    assert rule in dated

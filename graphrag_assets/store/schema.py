@@ -324,7 +324,7 @@ CITATIONS = table(
 
 EMBEDDINGS = table(
     "embeddings",
-    "One row per embedded text: text units, entities (title and description), community reports.",
+    "One row per text unit, entity with a relationship, and community report.",
     "kind id",
     ("kind", "VARCHAR", "text_unit, entity or community_report."),
     ("id", "VARCHAR", "Id of the embedded row."),

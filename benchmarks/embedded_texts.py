@@ -31,8 +31,8 @@ from rich.table import Table
 
 from benchmarks.retrieval_quality import PROJECT, index
 from graphrag_assets.embedded.semantic.encoder import encoder_of
-from graphrag_assets.pipeline.embedding_texts import ENTITY_TOKENS, entity_texts
-from graphrag_assets.text import count_tokens, cut_text, title_key
+from graphrag_assets.pipeline.embedding_texts import ENTITY_TOKENS, beginning, entity_texts
+from graphrag_assets.text import count_tokens, title_key
 
 Queries = list[tuple[str, set[Any]]]
 """Texts, each with the keys of the rows that it has to find."""
@@ -42,7 +42,7 @@ _FOUND = 10
 ENTITIES: dict[str, Callable[[str, str, int], list[str]]] = {
     "whole description": lambda title, text, _: [f"{title}:{text}"],
     "as indexed": entity_texts,
-    f"{ENTITY_TOKENS} tokens": lambda title, text, _: [f"{title}:{cut_text(text, ENTITY_TOKENS)}"],
+    f"{ENTITY_TOKENS} tokens": lambda title, text, _: [beginning(title, text)],
     "title": lambda title, *_: [title],
 }
 _MENTIONS = """
@@ -141,9 +141,7 @@ def _report_table(title: str, folder: Path) -> Table:
     texts = {
         "full content": [[full] for _, _, full, _ in reports.values()],
         "as indexed": [
-            [text for member in members[number] for text in entity_texts(*entities[member])]
-            if size == 2
-            else [f"{name}\n\n{summary}"]
+            [beginning(*entities[member][:2]) for member in members[number]] if size == 2 else [f"{name}\n\n{summary}"]
             for number, (name, summary, _, size) in reports.items()
         ],
     }

@@ -37,9 +37,7 @@ TEXTS = {
     "entities": "SELECT id, title, description, frequency, degree FROM entities",
     "community_reports": """
         SELECT id, title, summary, pair FROM community_reports LEFT JOIN (
-            SELECT community, list(
-                {'title': e.title, 'description': e.description, 'frequency': e.frequency} ORDER BY e.id
-            ) AS pair
+            SELECT community, list({'title': e.title, 'description': e.description} ORDER BY e.id) AS pair
             FROM (SELECT community, unnest(entity_ids) AS id FROM communities WHERE size = 2) JOIN entities e USING (id)
             GROUP BY community
         ) USING (community)""",

@@ -16,7 +16,7 @@ def embedding_texts(
 
     Of a text unit its context and text, of an entity "title:" and the beginning of its description, of a report title
     and summary. The beginning says less of an entity named in several text units, so its title counts as a text of its
-    own. The report on a pair of entities only repeats what is known of them: its texts are those of the two.
+    own. The report on a pair of entities only repeats what is known of them: its texts are the beginnings of the two.
 
     An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units
     find what is said of it.
@@ -24,7 +24,7 @@ def embedding_texts(
     Args:
         text_units: id, context, text.
         entities: id, title, description, frequency, degree.
-        reports: id, title, summary, pair (title, description and frequency of both members; null for others).
+        reports: id, title, summary, pair (title and description of both members; null for others).
         model: name of the embedding model.
 
     Returns:
@@ -33,7 +33,7 @@ def embedding_texts(
     linked = entities.filter(pl.col("degree") > 0)
     described = [entity_texts(*row) for row in linked.select("title", "description", "frequency").iter_rows()]
     reported = [
-        [text for one in pair for text in entity_texts(**one)] if pair else [f"{title}\n\n{summary}"]
+        [beginning(**one) for one in pair] if pair else [f"{title}\n\n{summary}"]
         for title, summary, pair in reports.select("title", "summary", "pair").iter_rows()
     ]
     texts = pl.concat(
@@ -56,8 +56,12 @@ def fingerprint(model: str, *texts: str) -> str:
 
 def entity_texts(title: str, description: str, frequency: int) -> list[str]:
     """The texts whose vectors' mean is an entity's; `frequency`: the number of text units that name it."""
-    beginning = f"{title}:{cut_text(description, ENTITY_TOKENS)}"
-    return [title, beginning] if frequency > 1 else [beginning]
+    return [title] * (frequency > 1) + [beginning(title, description)]
+
+
+def beginning(title: str, description: str) -> str:
+    """An entity's title and the first sentences of its description, as GraphRAG joins them."""
+    return f"{title}:{cut_text(description, ENTITY_TOKENS)}"
 
 
 def in_context() -> pl.Expr:

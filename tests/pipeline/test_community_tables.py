@@ -86,8 +86,7 @@ def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_ha
 
 def test_entities_are_embedded_by_their_first_sentences_and_reports_on_pairs_by_their_members():
     long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
-    ada, engine = ({"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."})
-    pair = [ada | {"frequency": 2}, engine | {"frequency": 1}]
+    pair = [{"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."}]
     frame = embedding_texts(
         pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]}),
         pl.DataFrame({"id": ["a"], "title": ["Ada"], "description": [long], "frequency": [2], "degree": [1]}),
@@ -98,4 +97,4 @@ def test_entities_are_embedded_by_their_first_sentences_and_reports_on_pairs_by_
         "Ada",
         "Ada:Ada is a mathematician. She wrote notes on an engine." + " It was never built in her time." * 2,
     ]
-    assert frame["texts"].to_list() == [[*of_ada, "Engine:A machine."], of_ada, ["x"]]
+    assert frame["texts"].to_list() == [[of_ada[1], "Engine:A machine."], of_ada, ["x"]]

@@ -2,8 +2,8 @@
 
     python docs/make_query_examples.py
 
-Indexes the sample corpus into a temporary folder, then asks by four methods with the embedded default. The prices are
-estimates for a chat model; nothing is sent to it.
+Indexes the sample corpus into a temporary folder, then asks by four methods, and in steps, with the embedded default.
+The prices are estimates for a chat model; nothing is sent to it.
 """
 
 import os
@@ -26,8 +26,9 @@ QUESTIONS = {
     "drift": "How did Thomson and Whitehouse disagree?",
     "basic": "What did a message cost?",
 }
+PLANNED = "Who was the secretary of the company that was registered on 20 October 1856?"
 PRICED, MODEL = "What troubles did the cables meet at sea?", "openai/gpt-4.1-mini"
-_MARKS = r"(<!-- example: embedded -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
+_MARKS = r"(<!-- example: {} -->\n```pycon\n)(.*?)(```\n<!-- end -->)"
 _MAX_LINES = 5
 
 
@@ -36,12 +37,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "GRAPHRAG_DATA": folder, "GRAPHRAG_INPUT": str(ROOT / "data/input")}
         subprocess.run([sys.executable, "-m", "graphrag_assets", "index"], env=environment, check=True)
-        output = embedded(Path(folder) / "index")
+        outputs = {name: make(Path(folder) / "index") for name, make in EXAMPLES.items()}
         os.environ["GRAPHRAG_LEDGER_URL"] = f"sqlite:///{folder}/ledger.sqlite"
         text = with_prices(PAGE.read_text(encoding="utf-8"), Path(folder) / "index")
-    PAGE.write_text(
-        re.sub(_MARKS, lambda match: f"{match[1]}{output}{match[3]}", text, flags=re.DOTALL), encoding="utf-8"
-    )
+    for name, output in outputs.items():
+        text = re.sub(_MARKS.format(name), lambda match: f"{match[1]}{output}{match[3]}", text, flags=re.DOTALL)  # noqa: B023
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def with_prices(text: str, index: Path) -> str:
@@ -61,10 +62,10 @@ def _between(least: str, most: str) -> str:
     return least if least == most else f"{least}–{most}"
 
 
-def shown() -> str:
-    """The examples as the guide has them."""
-    match = re.search(_MARKS, PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert match, "docs/query.md has no examples."
+def shown(name: str) -> str:
+    """The examples of this name as the guide has them."""
+    match = re.search(_MARKS.format(name), PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert match, f"docs/query.md has no examples {name!r}."
     return match[2]
 
 
@@ -85,6 +86,30 @@ def _example(rag: GraphRAG, method: str, question: str) -> str:
     call = f'>>> for piece in rag.{method}.stream("{question}"): print(piece, end="")'
     return "\n".join([call, *paragraphs, summary, ""])
 
+
+def planned(index: Path) -> str:
+    """The plan of a question, its answer and its steps."""
+    rag = GraphRAG(index)
+    answer = rag.planned(PLANNED)
+    columns = ["step", "variable", "values", "found", "method", "citations"]
+    lines = [
+        f'>>> print(rag.plan("{PLANNED}"))',
+        str(rag.plan(PLANNED)),
+        f'>>> answer = rag.planned("{PLANNED}")',
+        ">>> print(answer.answer)",
+        *(
+            line
+            for part in answer.answer.split("\n")
+            for line in textwrap.wrap(part, 116, subsequent_indent="     ") or [""]
+        ),
+        f">>> columns = {columns}",
+        ">>> for row in answer.steps.select(columns).rows(): print(row)",
+        *map(str, answer.steps.select(columns).rows()),
+    ]
+    return "\n".join([*lines, ""])
+
+
+EXAMPLES = {"embedded": embedded, "planned": planned}
 
 if __name__ == "__main__":
     main()

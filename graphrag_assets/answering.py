@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graphrag_assets.plans import Plan, StepKind
 from graphrag_assets.text import count_tokens
 
 NO_ANSWER = "I am sorry but I am unable to answer this question given the provided data."
@@ -149,6 +150,46 @@ class Reranked:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of a question."""
+
+    plan: Plan
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A thing that a text unit names: the number of the text unit, the name as written, the thing's title and type."""
+
+    text_unit: int
+    written: str
+    title: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A value that answers a step, and the statement it rests on, which ends with its reference `[Data: …]`.
+
+    `value`: "" if the statement answers the step but states no value. `description` then stands for it in later steps:
+    "the committee", which means what the statement says about one.
+    """
+
+    value: str
+    statement: str
+    score: float = 1.0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found for a step, best first; nothing if the evidence does not answer it."""
+
+    findings: tuple[Finding, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
 Pieces = AsyncGenerator[str | Reply, None]
 """A streamed answer: pieces of its text, and lastly the complete `Reply`."""
 
@@ -223,6 +264,20 @@ class Answerer(Protocol):
 
         `rarity`: of terms of the question, in the whole index.
         """
+
+    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
+        """The steps of the question, which is understood in the conversation."""
+
+    async def afind(
+        self,
+        kind: StepKind,
+        question: str,
+        evidence: Evidence,
+        named: Sequence[Named] = (),
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Found:
+        """The values that answer a step of a plan; `named` are things that the text units of the evidence name."""
 
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN

@@ -336,10 +336,13 @@ class Settings(BaseSettings):
     )
     basic_options: SearchOptions = Field("", description='Defaults for options of basic search as JSON: {"k": 20}.')
     lazy_options: SearchOptions = Field("", description='Defaults for options of lazy search as JSON: {"budget": 50}.')
+    planned_options: SearchOptions = Field(
+        "", description='Defaults for options of planned search as JSON: {"max_values": 2}.'
+    )
     linking: Literal["names", "model"] = Field(
         "names",
-        description="How local, DRIFT and lazy search link a question to the graph. names: by its names and words; "
-        "model: a request to the chat model gives the names it means, and keywords.",
+        description="How local, DRIFT, lazy and planned search link a question to the graph. names: by its names and "
+        "words; model: a request to the chat model gives the names it means, and keywords.",
     )
     max_failed_units: float = Field(
         0.05, ge=0, le=1, description="Maximum share of failed text units; above it nothing is published."
@@ -580,6 +583,6 @@ class Settings(BaseSettings):
             "publish_to",
         }
         where |= {"local_options", "global_options", "drift_options", "basic_options", "lazy_options", "linking"}
-        where |= {"rerank_model", "rerank_base_url"}
+        where |= {"planned_options", "rerank_model", "rerank_base_url"}
         settings = self.model_dump(exclude={*where, *Choices._fields}) | {"chunk_size": self.max_unit_tokens}
         return self.choices._asdict() | {name: without_credentials(str(value)) for name, value in settings.items()}

@@ -16,7 +16,7 @@ from graphrag_assets.errors import GraphRAGError, masked_errors
 from graphrag_assets.received_signals import signals_noted
 
 EXPORTS = ("graphrag", "csv", "ducklake", "graphml", "gexf", "reports")
-METHODS = ("local", "global", "drift", "basic", "lazy", "ask")
+METHODS = ("local", "global", "drift", "basic", "lazy", "planned", "ask")
 RANKINGS = ("graph", "text", "words", "vectors")
 
 
@@ -169,7 +169,7 @@ def query(
     context: bool,
     **filters: Any,
 ) -> None:
-    """Ask QUESTION by METHOD: local, global, drift, basic or lazy; ask chooses the method by the question."""
+    """Ask QUESTION by METHOD: local, global, drift, basic, lazy or planned; ask chooses the method by the question."""
     from graphrag_assets.cli.query import Output, common_options, dynamic_option, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}

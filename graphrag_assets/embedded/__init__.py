@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from graphrag_assets.embedded.reporter import write_reports as write_reports
     from graphrag_assets.embedded.semantic import encoder_of as encoder_of
     from graphrag_assets.embedded.semantic import encoder_of_index as encoder_of_index
+    from graphrag_assets.embedded.written_dates import periods as periods
 
 EXTRACTOR = "embedded/nlp-3"
 """Extractor of facts by the embedded default; `EXTRACTOR+…` where claims are another's, or off, and `…+EXTRACTOR` where
@@ -43,6 +44,7 @@ _MODULES = {
     "write_reports": "reporter",
     "encoder_of": "semantic",
     "encoder_of_index": "semantic",
+    "periods": "written_dates",
 }
 
 

@@ -24,10 +24,13 @@ from graphrag_assets.answering import (
     Choice,
     Evidence,
     FollowUp,
+    Found,
     Linked,
     Mapped,
+    Named,
     Passage,
     Pieces,
+    Planned,
     Point,
     Relevance,
     Reply,
@@ -37,7 +40,9 @@ from graphrag_assets.answering import (
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.hashed_embeddings import embed
+from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
+from graphrag_assets.plans import StepKind
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
 
@@ -164,6 +169,24 @@ class EmbeddedAnswerer:
         """The passages with most of what the question names, by sentences."""
         return await asyncio.to_thread(relevance_of, question, passages, rarity or {})
 
+    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
+        """The steps by rules of English grammar; one step if none applies."""
+        return Planned(await asyncio.to_thread(plan_question, in_conversation(question, options.history)))
+
+    async def afind(
+        self,
+        kind: StepKind,
+        question: str,
+        evidence: Evidence,
+        named: Sequence[Named] = (),
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Found:
+        """The names, dates and numbers of the sentences that answer the question best."""
+        from graphrag_assets.embedded.step_findings import find  # which reads sentences as this module does
+
+        return await asyncio.to_thread(find, kind, question, evidence, named, main_question)
+
     async def aquestions(
         self, history: Sequence[str], evidence: Evidence, count: int = 5, options: AnswerOptions = PLAIN
     ) -> tuple[tuple[str, ...], Usage]:
@@ -204,7 +227,7 @@ def respond(question: str, evidence: Evidence, by_meaning: bool = False) -> Repl
     if found.direct:
         text = _in_reading_order([candidate for candidate, _ in found.chosen], pool, best_first=bool(asked.subject))
     elif found.chosen:
-        text = f"{CLOSEST}\n{_listed([_in_words(candidate, pool) for candidate, _ in found.chosen])}"
+        text = f"{CLOSEST}\n{_listed([in_words(candidate, pool) for candidate, _ in found.chosen])}"
     else:
         text = NO_ANSWER
     return Reply(text, Usage(seconds=time.perf_counter() - started))
@@ -224,7 +247,7 @@ def map_(question: str, evidence: Evidence, follow_ups: int = 0, by_meaning: boo
         found = _choose(asked, pool, MAX_POINTS, standalone=True, by_meaning=by_meaning)
         found = found or _closest_lines(asked, evidence.passages)
         points = [
-            Point(_in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
+            Point(in_words(candidate, pool), max(round(100 * score, 1), LEAST_DIRECT) if found.direct else score)
             for candidate, score in found.chosen
         ]
     answering = [point for point in points if point.score >= LEAST_DIRECT]
@@ -305,12 +328,12 @@ def _in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]
 def _in_reading_order(chosen: Sequence[Candidate], pool: Sequence[Candidate], best_first: bool) -> str:
     """The chosen sentences with those that they refer to, each once; `best_first`: the first, then the others."""
     shown = {each.order: each.cited for candidate in chosen for each in _in_full(candidate, pool)}
-    shown |= {each.order: _in_words(each, pool) for each in chosen if each.order not in shown}
+    shown |= {each.order: in_words(each, pool) for each in chosen if each.order not in shown}
     first = [each.order for each in _in_full(chosen[0], pool)] if best_first else []
     return " ".join(shown[order] for order in dict.fromkeys([*first, *sorted(shown)]))
 
 
-def _in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
+def in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
     """The sentence as shown: after those that it refers to, each with its citation."""
     return " ".join(each.cited for each in _in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"
 
@@ -343,7 +366,7 @@ def _choose(
         if defining:
             return _Selection(tuple(defining), direct=True)
     weights = asked.weights(has)
-    matches = _matches(asked, pool, own, has, headings)
+    matches = term_matches(asked, pool, own, has, headings)
     similarity = np.clip(vectors[1:] @ vectors[0], 0, 1)
     kinds = np.array([[asked.holds(kind, c.text) for kind in asked.kinds] for c in pool], float)
     if asked.asks_one_fact:  # all that is asked for stands in one sentence: it needs no other
@@ -477,7 +500,7 @@ def _rows_about(subject: str, candidate: Candidate, tables: Sequence[str]) -> in
     return sum(table in tables and names(subject, title) is not None for table, title in candidate.rows)
 
 
-def _matches(
+def term_matches(
     asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray, headings: np.ndarray
 ) -> np.ndarray:
     """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.

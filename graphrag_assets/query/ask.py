@@ -12,14 +12,15 @@ from graphrag_assets.answering import Choice
 from graphrag_assets.embedded import Asked, EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.question_budget import current_question, use_all
-from graphrag_assets.query import basic, drift, global_search, lazy, local
+from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.results import Answer, Chosen, Failure, MethodPrice, QuestionPrice
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 
 METHODS: Mapping[str, SearchMethod[...]] = {
-    method.name: method for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD, lazy.METHOD)
+    method.name: method
+    for method in (local.METHOD, global_search.METHOD, drift.METHOD, basic.METHOD, lazy.METHOD, planned.METHOD)
 }
 
 

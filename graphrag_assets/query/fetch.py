@@ -190,7 +190,7 @@ def claims_about(reader: Reader, entities: list[int], units: list[int], scope: S
         """,
         {"entities": entities, "units": units, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
     )
-    return _claims(reader, chosen)
+    return claim_rows(reader, chosen)
 
 
 def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
@@ -202,10 +202,11 @@ def claims_in(reader: Reader, units: list[int]) -> pl.DataFrame:
         """,
         {"units": units, "limit": MAX_CLAIMS},
     )
-    return _claims(reader, chosen)
+    return claim_rows(reader, chosen)
 
 
-def _claims(reader: Reader, numbers: list[int]) -> pl.DataFrame:
+def claim_rows(reader: Reader, numbers: list[int]) -> pl.DataFrame:
+    """The claims in the order given, with the dates of their documents."""
     details = reader.rows(  # a query of its own, which reads only the texts of these claims
         f"""
         SELECT c.human_readable_id, c.id, c.subject_id, c.object_id, c.type, c.status, c.start_date, c.end_date,

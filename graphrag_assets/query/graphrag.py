@@ -16,12 +16,13 @@ from graphrag_assets.query import drift as drift_search
 from graphrag_assets.query import global_search, passages, query_models
 from graphrag_assets.query import lazy as lazy_search
 from graphrag_assets.query import local as local_search
+from graphrag_assets.query import planned as planned_search
 from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
 from graphrag_assets.query.results import Answer, MethodPrice
-from graphrag_assets.query.search import Search, SearchMethod
+from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -48,13 +49,16 @@ class GraphRAG:
         drift: answers in steps: reports raise follow-up questions, local searches answer them.
         basic: answers from the most similar text units alone, without the graph.
         lazy: answers from the text units that a budget of relevance tests finds.
+        planned: answers in steps with variables, for questions with several links.
+        plan: these steps, without an answer.
         ask: answers by the method that suits the kind of the question.
         retrieve: the passages that match the question best, without an answer.
-        alocal, aglobal, adrift, abasic, alazy, aask, aretrieve: the same for asynchronous callers.
+        alocal, aglobal, adrift, abasic, alazy, aplanned, aplan, aask, aretrieve: the same for asynchronous callers.
 
     Each takes a question and keyword options, which `help(rag.local)` lists. Those that answer have `.stream`.
 
-    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_…, …_BASIC_… and …_LAZY_OPTIONS have defaults for options.
+    The settings GRAPHRAG_LOCAL_OPTIONS, …_GLOBAL_…, …_DRIFT_…, …_BASIC_…, …_LAZY_… and …_PLANNED_OPTIONS have defaults
+    for options.
 
     Raises:
         SettingsError: one of these is no option, or not allowed.
@@ -66,9 +70,12 @@ class GraphRAG:
     drift, adrift = answering("drift", drift_search.DriftSearchOptions, drift_search.answer)
     basic, abasic = answering("basic", basic_search.BasicSearchOptions, basic_search.answer)
     lazy, alazy = answering("lazy", lazy_search.LazySearchOptions, lazy_search.answer)
+    planned, aplanned = answering("planned", planned_search.PlannedSearchOptions, planned_search.answer)
     ask, aask = answering("ask", ask_search.AskOptions, ask_search.answer)
     retrieve = Method("retrieve", passages.RetrieveOptions, passages.retrieve)
     aretrieve = AsyncMethod("retrieve", passages.RetrieveOptions, passages.retrieve)
+    plan = Method("plan", CommonOptions, planned_search.plan)
+    aplan = AsyncMethod("plan", CommonOptions, planned_search.plan)
 
     def __init__(
         self,
@@ -96,7 +103,7 @@ class GraphRAG:
         self.index.close()
 
     def search(self, method: str, question: str, **options: Any) -> Answer:
-        """The answer by the method of that name: local, global, drift, basic, lazy or ask."""
+        """The answer by the method of that name: local, global, drift, basic, lazy, planned or ask."""
         answer: Answer = self._named(method)(question, **options)
         return answer
 
@@ -106,7 +113,7 @@ class GraphRAG:
         return answer
 
     def stream(self, method: str, question: str, **options: Any) -> AnswerStream[Answer]:
-        """The answer in pieces by the method of that name: local, global, drift, basic, lazy or ask."""
+        """The answer in pieces by the method of that name: local, global, drift, basic, lazy, planned or ask."""
         stream: AnswerStream[Answer] = self._named(method).stream(question, **options)
         return stream
 

@@ -107,7 +107,7 @@ async def _nothing_found(search: Search[LazySearchOptions], context: Context) ->
     tested = [] if tests is None else tests.drop_nulls("relevant")["human_readable_id"].to_list()
     if getattr(search.answerer, "min_direct_score", None) is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
-        return await search.answer(text, context.sections, {})
+        return await search.state(text, context.sections, {})
     layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
     rows = await search.in_thread(sources, search.reader, tested, search.scope)
     closest = await search.in_thread(fill, layout, rows, limit)

@@ -48,9 +48,11 @@ def default_options() -> dict[str, dict[str, Any]]:
     settings = Settings.load()
     given = {
         method: json.loads(getattr(settings, f"{method}_options") or "{}")
-        for method in ("local", "global", "drift", "basic", "lazy")
+        for method in ("local", "global", "drift", "basic", "lazy", "planned")
     }
-    return given | {method: {"linking": settings.linking} | given[method] for method in ("local", "drift", "lazy")}
+    return given | {
+        method: {"linking": settings.linking} | given[method] for method in ("local", "drift", "lazy", "planned")
+    }
 
 
 def embedder(index_model: str) -> Callable[[Sequence[str]], np.ndarray]:

@@ -5,6 +5,7 @@ The bounds are two searches: in one nothing is relevant, in the other everything
 
 import asyncio
 import copy
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,8 +24,10 @@ from graphrag_assets.llm.tasks.answer_questions import (
     ScoredQuestion,
 )
 from graphrag_assets.llm.tasks.chat_protocol import Chat, prompt_tokens
+from graphrag_assets.llm.tasks.plan_question import PlannedStep, PlannedSteps, StepValue, StepValues
 from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
+from graphrag_assets.plans import MAX_STEPS, StepKind
 from graphrag_assets.query.results import MethodPrice, QuestionPrice
 from graphrag_assets.query.search import DONE, FAILED, CommonOptions, Search, SearchMethod
 
@@ -71,9 +74,24 @@ class _CountingChat:
             DriftAnswer: lambda: DriftAnswer(points=points, follow_ups=asked),
             RelevantUnits: lambda: RelevantUnits(units=units),
             CommunityRatings: lambda: CommunityRatings(ratings=ratings),
+            PlannedSteps: lambda: _steps(request, MAX_STEPS if self.relevant else 1),
+            StepValues: lambda: StepValues(values=_values(request) * self.relevant),
         }
         form = request.response_model
         return None if form is None else answers.get(form, form)()
+
+
+def _steps(request: ChatRequest, count: int) -> PlannedSteps:
+    """A plan of so many steps, none of which waits for another."""
+    asked = request.messages[-1]["content"]
+    steps = [PlannedStep(variable=f"v{n}", kind=StepKind.FIND, question=asked) for n in range(count)]
+    return PlannedSteps(steps=steps)
+
+
+def _values(request: ChatRequest) -> list[StepValue]:
+    """A value that cites the first source of the request."""
+    sources = re.search(r"-----Sources-----\n[^\n]*\n(\d+)\|", request.messages[-1]["content"])
+    return [StepValue(value="value", statement=f"{_POINT}[Data: Sources ({sources[1]})]")] if sources else []
 
 
 class _Uncited(Search[Any]):

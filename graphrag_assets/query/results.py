@@ -119,7 +119,7 @@ class Answer:
         context: a frame per section (reports, entities, relationships, claims, sources) with the flags
             `in_context` (the row was given to the answerer) and `cited`.
         usage: by category: build_context, response, map, reduce, hypothesis, primer, action, rating, rewrite, test,
-            link, rerank, choice. The seconds of concurrent calls are added up.
+            link, rerank, plan, step, choice. The seconds of concurrent calls are added up.
         seconds: from question to answer.
         actions: DRIFT's graph of steps.
         errors: calls that failed while others succeeded; their results are missing.
@@ -127,6 +127,8 @@ class Answer:
         tests: the relevance tests of a lazy search in their order: order, human_readable_id and id of the text unit,
             community and level that led to it (null: the ranking, or a neighbor), relevant (null: the test failed),
             sentences (the relevant ones, from 1).
+        steps: the steps of a planned search: step, variable, kind, question (with its values), values, found (null: it
+            was skipped), method (local, sql or computed), citations (number of cited rows), problem.
     """
 
     method: str
@@ -145,6 +147,7 @@ class Answer:
     errors: list[Failure] = field(default_factory=list)
     choice: Chosen | None = None
     tests: pl.DataFrame | None = None
+    steps: pl.DataFrame | None = None
 
     @property
     def total_usage(self) -> Usage:
@@ -166,8 +169,9 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer with its citations, usage and steps as plain data for JSON; the context as numbers of rows."""
         read = {name: frame.filter("in_context")["human_readable_id"].to_list() for name, frame in self.context.items()}
-        tests = None if self.tests is None else self.tests.to_dicts()
-        return asdict(replace(self, context={}, tests=None)) | {"context": read, "tests": tests}
+        frames = {"tests": self.tests, "steps": self.steps}
+        rows = {name: None if frame is None else frame.to_dicts() for name, frame in frames.items()}
+        return asdict(replace(self, context={}, tests=None, steps=None)) | {"context": read} | rows
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows the answer."""

@@ -136,7 +136,7 @@ class Search(Generic[OptionsOf]):
 
     Attributes:
         rag: has the index and the models.
-        method: local, global, drift, basic, lazy, ask or retrieve.
+        method: local, global, drift, basic, lazy, planned, ask, plan or retrieve.
         steps: what `run` does once the publication is open, such as `local.answer`.
         text: the original question.
         streaming: whether the answer is requested from the model in pieces.
@@ -151,6 +151,7 @@ class Search(Generic[OptionsOf]):
         errors: calls that failed while others succeeded.
         unresolved: references to rows that were not given to the answerer.
         tests: a lazy search's relevance tests, see `Answer.tests`.
+        steps_taken: the steps of a planned search, see `Answer.steps`.
         progress_notes: what was done so far, for the message of a timeout.
         relevant: by number of the text unit, the span of the sentences that a lazy search found relevant.
         rankings: text units by question, best first, which searches for one question share.
@@ -176,6 +177,7 @@ class Search(Generic[OptionsOf]):
     tests: pl.DataFrame | None = None
     relevant: dict[int, tuple[int, int]] = field(default_factory=dict)
     rankings: dict[str, list[int]] = field(default_factory=dict)
+    steps_taken: pl.DataFrame | None = None
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     task: asyncio.Task[None] | None = None
     started: float = 0.0
@@ -368,18 +370,35 @@ class Search(Generic[OptionsOf]):
         sections: Sequence[Section],
         actions: Sequence[Action] = (),
         drift: bool = False,
+        category: str = "reduce",
+        ending: str = "",
     ) -> Answer:
-        """One answer from the best points within `max_tokens`; only what these cite can be cited."""
+        """One answer from the best points within `max_tokens`; only what these cite can be cited.
+
+        `ending`: follows the answer as a paragraph of its own.
+        """
         kept = await asyncio.to_thread(best_points, points, max_tokens)
         self.notify("on_reduce", kept)
         given = given_by(reference for point in kept for reference in references(point.text))
         text = await self._generate(
-            "reduce",
+            category,
             given,
             lambda: self.answerer.areduce(self.text, kept, self.form, drift),
             lambda: self.answerer.stream_reduction(self.text, kept, self.form, drift),
         )
+        if ending:
+            self._show(f"\n\n{ending}")
+            text = f"{text}\n\n{ending}"
         return await self.answer(text, sections, given, actions)
+
+    async def state(self, text: str, sections: Sequence[Section], given: Given) -> Answer:
+        """The answer of this text, which nobody has to write."""
+        self._show(text)
+        return await self.answer(text, sections, given)
+
+    def _show(self, text: str) -> None:
+        if self.streaming:
+            self.notify("on_token", text)
 
     async def _generate(
         self,
@@ -462,6 +481,7 @@ class Search(Generic[OptionsOf]):
             errors=self.errors,
             choice=self.choice,
             tests=self.tests,
+            steps=self.steps_taken,
         )
 
 

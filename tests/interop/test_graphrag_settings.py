@@ -287,7 +287,11 @@ def test_defaults_of_searches_become_options_that_the_methods_take():
         "basic_search": {"k": 20, "max_context_tokens": 8000},
     }
     found = translated(json.dumps({"models": {}, **sections}))
-    options = {method: json.loads(found.settings[f"{method}_options"]) for method in METHODS if method != "lazy"}
+    options = {
+        method: json.loads(found.settings[f"{method}_options"])
+        for method in METHODS
+        if method not in ("lazy", "planned")
+    }
     assert options == {
         "local": {"text_unit_prop": 0.6, "community_prop": 0.1, "top_k_relationships": 5},
         "global": {"max_reduce_tokens": 9000, "max_map_words": 800},

@@ -37,6 +37,8 @@ TINY = {
     "follow_ups": 3,
     "count": 4,
     "document_date": "1866-07-27",
+    "kind": "find",
+    "max_steps": 6,
     "kinds": "- fact: particular things",
     "language": None,
     "dated": True,

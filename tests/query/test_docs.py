@@ -29,8 +29,9 @@ def index(sample_index, monkeypatch):
 
 
 @pytest.mark.extended
-def test_streamed_answers_of_the_guide_are_real(index) -> None:
-    assert examples.embedded(index) == examples.shown(), AGAIN
+@pytest.mark.parametrize("name", examples.EXAMPLES)
+def test_answers_of_the_guide_are_real(index, name) -> None:
+    assert examples.EXAMPLES[name](index) == examples.shown(name), AGAIN
 
 
 @pytest.mark.extended

@@ -38,7 +38,7 @@ def test_every_method_answers_with_a_citation_found_in_a_document(rag: GraphRAG,
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_reports_missing_information(rag: GraphRAG, method: str) -> None:
     answer = rag.search(method, "What is the capital of Mongolia?")
-    assert answer.answer == NO_ANSWER
+    assert answer.answer.partition("\n\n")[0] == NO_ANSWER  # planned search names the step after it
     assert answer.citations == []
 
 
@@ -212,7 +212,7 @@ def test_an_index_without_rows_answers_that_it_cannot(tmp_path: Path, method: st
         for table in PUBLISHED:
             connection.execute(table.ddl().replace("{dimensions}", "4"))
     answer = GraphRAG(path).search(method, "Who commanded the Niagara?")
-    assert (answer.answer, answer.citations, answer.unresolved) == (NO_ANSWER, [], [])
+    assert (answer.answer.partition("\n\n")[0], answer.citations, answer.unresolved) == (NO_ANSWER, [], [])
     assert GraphRAG(path).context(method, "Who commanded the Niagara?").text == ""
 
 

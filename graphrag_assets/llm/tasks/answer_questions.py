@@ -15,10 +15,13 @@ from graphrag_assets.answering import (
     Choice,
     Evidence,
     FollowUp,
+    Found,
     Linked,
     Mapped,
+    Named,
     Passage,
     Pieces,
+    Planned,
     Point,
     Relevance,
     Reply,
@@ -33,9 +36,11 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import AnswerForm, Form, RecordsForm, Score, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Origin, usage_of
 from graphrag_assets.llm.tasks.link_question import links_of
+from graphrag_assets.llm.tasks.plan_question import PlannedSteps, StepValues
 from graphrag_assets.llm.tasks.rate_reports import ratings_of
 from graphrag_assets.llm.tasks.relevance import relevance_of
 from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.plans import MAX_STEPS, StepKind
 
 MIDDLE_SCORE = 50.0  # of a point or question that was not scored
 
@@ -195,6 +200,32 @@ class ChatAnswerer:
         started = time.perf_counter()
         found = await relevance_of(self.chat, self.prompts, question, passages, self.origin)
         return replace(found, usage=replace(found.usage, seconds=time.perf_counter() - started))
+
+    async def aplan(self, question: str, options: AnswerOptions = PLAIN) -> Planned:
+        """The steps of the question, understood in the conversation."""
+        messages = self.prompts.render(
+            "plan_question", question=question, max_steps=MAX_STEPS, history=_said_before(options)
+        )
+        completion, usage = await self._complete(self.origin.request("plan_question", messages, PlannedSteps))
+        return Planned(completion.parsed.plan(question, self.model), usage)
+
+    async def afind(
+        self,
+        kind: StepKind,
+        question: str,
+        evidence: Evidence,
+        named: Sequence[Named] = (),
+        main_question: str | None = None,
+        options: AnswerOptions = PLAIN,
+    ) -> Found:
+        """The values that answer a step, each with a statement that cites the evidence."""
+        if not evidence.text.strip():
+            return Found()
+        messages = self.prompts.render(
+            "answer_step", context=evidence.text, kind=kind.value, question=question, main_question=main_question
+        )
+        completion, usage = await self._complete(self.origin.request("answer_step", messages, StepValues))
+        return Found(tuple(completion.parsed.findings), usage)
 
     async def achoose(self, question: str, kinds: Mapping[str, str], options: AnswerOptions = PLAIN) -> Choice:
         """The kind of the question, one of `kinds`."""

@@ -462,7 +462,7 @@ class Search(Generic[OptionsOf]):
             citations,
             {(passage.table, passage.number): passage.text for passage in passages},
             sum(found.cited for found in contradictions),
-            _flaws(self.errors, unresolved, actions),
+            _flaws(self.errors, unresolved, actions, self.steps_taken),
         )
         return Answer(
             method=self.method,
@@ -495,9 +495,12 @@ class SearchMethod(Generic[Arguments]):
     answer: Callable[[Search[Any]], Awaitable[Answer]]
 
 
-def _flaws(errors: Sequence[Failure], unresolved: Sequence[str], actions: Sequence[Action]) -> list[str]:
+def _flaws(
+    errors: Sequence[Failure], unresolved: Sequence[str], actions: Sequence[Action], steps: pl.DataFrame | None
+) -> list[str]:
     """What lowers the confidence in an answer, whatever it says."""
     empty = sum(not action.answer and action.error is None for action in actions)
+    empty += 0 if steps is None else steps.height - int(steps["found"].sum())
     counted = {
         "calls failed": len(errors),
         "references are invalid": len(unresolved),

@@ -136,7 +136,8 @@ async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     missing = _missing(taken, planned.note)
     if not any(each.found for each in final) or search.answerer.min_direct_score is not None:
         text = "\n\n".join(filter(None, (_stated(taken, final), _listed(taken), missing)))
-        return await search.state(text, sections, given_by(references(text)))
+        said = "\n\n".join(each.found[0].finding.statement for each in final if each.found)
+        return await search.state(text, sections, given_by(references(text)), said)
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
     return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
 

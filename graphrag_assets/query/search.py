@@ -391,10 +391,10 @@ class Search(Generic[OptionsOf]):
             text = f"{text}\n\n{ending}"
         return await self.answer(text, sections, given, actions)
 
-    async def state(self, text: str, sections: Sequence[Section], given: Given) -> Answer:
-        """The answer of this text, which nobody has to write."""
+    async def state(self, text: str, sections: Sequence[Section], given: Given, said: str | None = None) -> Answer:
+        """The answer of this text, which nobody has to write; `said` are its statements, if it has other lines."""
         self._show(text)
-        return await self.answer(text, sections, given)
+        return await self.answer(text, sections, given, said=said)
 
     def _show(self, text: str) -> None:
         if self.streaming:
@@ -445,7 +445,12 @@ class Search(Generic[OptionsOf]):
         return "".join(shown)
 
     async def answer(
-        self, text: str, sections: Sequence[Section], given: Given, actions: Sequence[Action] = ()
+        self,
+        text: str,
+        sections: Sequence[Section],
+        given: Given,
+        actions: Sequence[Action] = (),
+        said: str | None = None,
     ) -> Answer:
         """The result: the text, its citations with their documents, and the rows that were read."""
         citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope, self.relevant)
@@ -458,7 +463,7 @@ class Search(Generic[OptionsOf]):
         confidence = await asyncio.to_thread(
             confidence_of,
             in_conversation(self.text, self.form.history),
-            text,
+            said or text,
             citations,
             {(passage.table, passage.number): passage.text for passage in passages},
             sum(found.cited for found in contradictions),

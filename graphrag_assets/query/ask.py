@@ -122,6 +122,12 @@ KINDS: Mapping[str, Kind] = {
         "drift",
         instead=("lazy", "local", "basic"),
     ),
+    "chain": Kind(
+        "a fact that is reached in steps, because the question describes a thing instead of naming it, as 'the ship "
+        "that laid the cable' does, or a count or comparison of facts that are looked up one by one",
+        "planned",
+        instead=("local", "basic"),
+    ),
     "list": Kind(
         "a complete list: all things, persons or events of some kind that the collection mentions",
         "lazy",
@@ -176,6 +182,7 @@ def kind_by_rules(question: str, named: int, earlier: Sequence[str] = (), named_
     """The kind of a question, and why.
 
     The rules cover English wording; in other languages, only questions for themes, summaries, lists and "who was …".
+    They name no question a chain, because plans by rules know few forms of questions.
 
     Args:
         named: number of entities of the index that the question names by title or alias.

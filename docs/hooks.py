@@ -19,7 +19,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
     "data/README.md": "sample-corpus.md",
-    "prompts/README.md": "prompts.md",
+    "prompts/README.md": "prompt-templates.md",
 }
 INSIDE = {page: source for source, page in OUTSIDE.items()}
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")

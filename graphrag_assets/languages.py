@@ -22,6 +22,17 @@ _WITHOUT_STEMMER = ("bg", "cs", "fa", "he", "ja", "ko", "sk", "th", "uk", "vi", 
 LANGUAGES = tuple(sorted((*_WITH_STEMMER, *_WITHOUT_STEMMER)))
 """The languages that are identified. With all 140 of the model, short English passages are taken for dialects."""
 
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish",
+    "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "ne": "Nepali",
+    "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+    "sk": "Slovak", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+"""Their names in English."""
+
 _CHARACTERS = 1_000
 _CONFIDENCE = 0.5
 ENDINGS = {
@@ -39,10 +50,7 @@ ENDINGS = {
 }
 """Common endings of words: with them the rules that a corpus shows too rarely are learned from the stemmer."""
 
-CASELESS = {
-    "ar": "Arabic", "fa": "Persian", "he": "Hebrew", "hi": "Hindi", "ja": "Japanese", "ko": "Korean", "ne": "Nepali",
-    "ta": "Tamil", "th": "Thai", "zh": "Chinese",
-}  # fmt: skip
+CASELESS = frozenset({"ar", "fa", "he", "hi", "ja", "ko", "ne", "ta", "th", "zh"})
 """Languages without capital letters, in which the embedded default finds no names."""
 _ENGLISH = """
 a about above across after again against all almost along already also although always am among an and another any
@@ -121,6 +129,6 @@ def without_names(languages: Iterable[str | None]) -> str:
     counts = Counter(language for language in languages if language in CASELESS)
     if not counts:
         return ""
-    found = ((n, CASELESS[str(language)]) for language, n in sorted(counts.items()))
+    found = ((n, NAMES[str(language)]) for language, n in sorted(counts.items()))
     listed = ", ".join(f"{n} document{'s' if n > 1 else ''} in {language}" for n, language in found)
     return f"{listed}: the embedded default finds no names there; set GRAPHRAG_CHAT_MODEL, see docs/models.md"

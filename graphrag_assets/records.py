@@ -55,7 +55,7 @@ GLEAN = "glean"
 """Stage of the index_errors rows of text units with a failed gleaning, which the next run tries again."""
 UNLISTED_TYPES = "unlisted_types"
 """Stage of the index_errors rows of text units with records whose types a closed list lacks."""
-LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", UNLISTED_TYPES)
+LOSS_STAGES = (GLEAN, "dropped_records", "guessed_repairs", "invented_claims", "leaked_names", UNLISTED_TYPES)
 """Stages of the index_errors rows of text units that were extracted with losses."""
 
 
@@ -66,7 +66,8 @@ class Losses:
     `failed_gleaning`: the error of a gleaning without a usable answer, or "". `dropped_records`: of the wrong form.
     `guessed_repairs`: answers in broken JSON whose repair may have lost something. `invented_claims`: claims whose
     quotation is not in the text. `unlisted_entities`, `unlisted_relationships`: the types, not in a closed list, of
-    records left out; a type occurs as often as records had it.
+    records left out; a type occurs as often as records had it. `leaked_names`: entities of an example of the prompt
+    that the text does not name.
     """
 
     failed_gleaning: str = ""
@@ -75,6 +76,7 @@ class Losses:
     invented_claims: int = 0
     unlisted_entities: tuple[str, ...] = ()
     unlisted_relationships: tuple[str, ...] = ()
+    leaked_names: int = 0
 
 
 NO_LOSSES = Losses()

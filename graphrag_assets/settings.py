@@ -99,6 +99,7 @@ Parameters = Annotated[str, _json_object('{"temperature": 0}', _is_parameter)]
 # The query module checks the options.
 SearchOptions = Annotated[str, _json_object('{"timeout": 60}')]
 Tags = Annotated[str, _json_object('{"team": "archive"}')]
+PromptFiles = Annotated[str, _json_object('{"local_search": "mine.jinja"}')]
 _ADDED = "added to GRAPHRAG_CHAT_PARAMETERS; null removes one."
 
 
@@ -258,6 +259,17 @@ class Settings(BaseSettings):
         "auto", description="How JSON is requested: auto starts with a schema and falls back when it is rejected."
     )
     prompts_dir: str = Field("", description="Folder of prompt templates that replace the built-in ones.")
+    prompt_files: PromptFiles = Field(
+        "",
+        description="Prompt templates by path, before those of the folder, as JSON by task or stage key: "
+        '{"local_search": "mine.jinja", "index/extract_graph/system": "system.txt"}.',
+    )
+    prompt_profile: str = Field(
+        "",
+        pattern=r"^\d*$",
+        description="Version of the prompt profile in force, a number of the table prompt_profile; 0: the built-in "
+        "prompts; unset: the version that was adopted.",
+    )
     entity_types: str = Field(
         "organization, person, geo, event", description="Entity types requested from the chat model."
     )

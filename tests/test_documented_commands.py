@@ -61,6 +61,7 @@ COVERED = {
         "python",
     ): "tests/store/test_remote_publications.py::test_a_reader_elsewhere_answers_from_the_storage_and_follows_it",
     ("docs/interop.md", "console"): "tests/interop/test_docs.py::test_commands_of_the_guide_print_the_output_it_shows",
+    ("docs/prompts.md", "console"): "tests/test_prompts_guide.py::test_commands_of_the_guide_print_the_output_it_shows",
 }
 # Blocks by page and first line: what is not run here, why not, and the test that runs the like of it.
 ELSEWHERE = {

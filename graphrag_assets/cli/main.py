@@ -269,6 +269,49 @@ def doctor(texts: int) -> None:
         sys.exit(1)
 
 
+@main.command()
+@click.option("--sample", default=30, show_default=True, type=click.IntRange(min=1), help="Text units to tune on.")
+@click.option("--types", default="", help='Entity types: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".')
+@click.option("--examples", default=4, show_default=True, type=click.IntRange(min=0), help="Worked examples.")
+@click.option(
+    "--language",
+    default="auto",
+    show_default=True,
+    help="Language to write in, ISO 639-1. auto: that of nearly all documents; none: that of each document.",
+)
+@click.option("--plan", "only_plan", is_flag=True, help="Only estimate the cost of the tuning.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
+@click.option("--apply", is_flag=True, help="Put the profile in force.")
+@click.option("--new-batches", is_flag=True, help="With --apply or --rollback: indexed batches keep their prompts.")
+@click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
+@click.option("--rollback", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
+def tune(
+    sample: int,
+    types: str,
+    examples: int,
+    language: str,
+    only_plan: bool,
+    show_diff: bool,
+    apply: bool,
+    new_batches: bool,
+    only_list: bool,
+    rollback: int | None,
+) -> None:
+    """Tune the prompts to the documents of the index, and compare extraction with and without it."""
+    from graphrag_assets.cli import tune as command
+    from graphrag_assets.indexing.prompt_tuning import TuningOptions
+
+    options = TuningOptions(sample, types, examples, language)
+    if only_list:
+        command.show_profiles()
+    elif rollback is not None:
+        command.run_rollback(rollback, new_batches)
+    elif only_plan:
+        command.plan_tune(options)
+    else:
+        command.run_tune(options, apply, new_batches, show_diff)
+
+
 @main.command("cluster-check")
 def cluster_check() -> None:
     """Say what this machine lacks to be one of several that index together; status 1 if it lacks anything."""

@@ -1,9 +1,10 @@
 """`plan`: what the next `index`, or a question, would cost before anything is paid."""
 
+import polars as pl
 from rich.table import Table
 
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.indexing.cost_preview import CostPlan, plan_index
+from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 
@@ -19,7 +20,7 @@ def show_plan() -> None:
         plan = plan_index(Index.from_environment())
     names = f" ({', '.join(plan.batches)})" if plan.batches else ""
     console.say(f"Batches to index: {len(plan.batches)}{names}")
-    console.print(_table(plan))
+    console.print(cost_table(plan.by_task))
     for note in plan.notes:
         console.say(note)
 
@@ -51,16 +52,17 @@ def _between(least: str, most: str) -> str:
     return least if least == most else f"{least} – {most}"
 
 
-def _table(plan: CostPlan) -> Table:
+def cost_table(rows: pl.DataFrame) -> Table:
+    """A table of costs by task, with their sums."""
     table = Table(title="requests to be paid for; ~ marks estimated prompts")
     table.add_column("task", no_wrap=True)
     for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$"):
         table.add_column(heading, justify="right")
-    rows = plan.by_task
-    for task, calls, known, prompt, completion, cost, exact in rows.iter_rows():
+    columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
+    for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
         counted = f"{prompt:,}" if exact else f"~ {prompt:,}"
         table.add_row(task, f"{calls:,}", f"{known:,}", counted, f"{completion:,}", f"{cost:,.4f}")
-    calls, known, prompt, completion, cost = (rows[name].sum() for name in rows.columns[1:6])
+    calls, known, prompt, completion, cost = (rows[name].sum() for name in columns)
     table.add_section()
     table.add_row("in all", f"{calls:,}", f"{known:,}", f"{prompt:,}", f"{completion:,}", f"{cost:,.4f}")
     return table

@@ -14,9 +14,11 @@ from graphrag_assets.defs.index_names import (
     EXTRACT_BATCHES,
     GLOBAL_ASSETS,
     INDEX_BATCHES,
+    PROMPT_PROFILE,
     RECLUSTER,
     REFRESH_GRAPH,
     STAGED_BATCHES,
+    TUNE_PROMPTS,
     UPDATE_INDEX,
     IndexNames,
 )
@@ -55,6 +57,11 @@ def asset_jobs(names: IndexNames, extract_tags: Mapping[str, Any] | None = None)
             from_communities | checks,
             "Communities from scratch instead of from the previous ones; their reports; publish.",
             from_scratch,
+        ),
+        TUNE_PROMPTS: (
+            dg.AssetSelection.assets(names.key(PROMPT_PROFILE)).without_checks(),
+            "Make a prompt profile from a sample of the text units, and try it; adopt it if the run says so.",
+            None,
         ),
         CHECK_INDEX: (checks, "Run all checks on the present working database; recompute nothing.", None),
     }

@@ -9,6 +9,7 @@ import dagster as dg
 from graphrag_assets.store import schema
 
 PUBLICATION = "publication"
+PROMPT_PROFILE = schema.PROMPT_PROFILE.name
 SOURCE_FILES = "source_files"
 STAGED_BATCHES = "staged_batches"
 BATCH_ASSETS = tuple(table.name for table in schema.BATCH_TABLES)
@@ -17,11 +18,12 @@ RECLUSTER, CHECK_INDEX = "recluster", "check_index"
 EXTRACT_BATCHES, MAKE_SHARDS = "extract_batches", "make_shards"
 REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS = "refresh_changed", "index_everything", "retry_failed_units"
 SCAN_INPUT, PREVIEW_COST, ROLLBACK = "scan_input", "preview_cost", "rollback"
+TUNE_PROMPTS = "tune_prompts"
 LAUNCHING_JOBS = (REFRESH_CHANGED, INDEX_EVERYTHING, RETRY_FAILED_UNITS)
 JOBS = (
     *(EXTRACT_BATCHES, MAKE_SHARDS, INDEX_BATCHES, REFRESH_GRAPH, UPDATE_INDEX, RECLUSTER, CHECK_INDEX),
     *LAUNCHING_JOBS,
-    *(SCAN_INPUT, PREVIEW_COST, ROLLBACK),
+    *(SCAN_INPUT, PREVIEW_COST, ROLLBACK, TUNE_PROMPTS),
 )
 REGISTER_BATCHES_SENSOR, DOCUMENT_BATCHES_SENSOR = "register_batches_sensor", "document_batches_sensor"
 NIGHTLY_REFRESH = "nightly_refresh"
@@ -63,7 +65,7 @@ class IndexNames:
     @cached_property
     def all_keys(self) -> frozenset[dg.AssetKey]:
         """The keys of all assets that are materialized."""
-        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS)))
+        return frozenset(self.keys((STAGED_BATCHES, *BATCH_ASSETS, *GLOBAL_ASSETS, PROMPT_PROFILE)))
 
     @cached_property
     def batches(self) -> dg.DynamicPartitionsDefinition:

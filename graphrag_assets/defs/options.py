@@ -117,6 +117,9 @@ class BatchOptions(RerunOptions):
         default=None,
         description=f"HEADINGS, NONE or MODEL: context searched with a text unit. MODEL costs a call each. {_BATCH}",
     )
+    prompt_profile: str | None = Field(
+        default=None, description=f"Version of the prompt profile; 0: the built-in prompts. {_BATCH}"
+    )
     rerun: Rerun = Field(
         default=Rerun.FAILED_UNITS,
         description="NOTHING: new and edited text units only. FAILED_UNITS: those that failed too. EXTRACTION or "
@@ -195,6 +198,26 @@ class ReportOptions(RerunOptions):
 
 class RefreshOptions(CommunityOptions, ReportOptions):
     """How this run detects communities and writes reports."""
+
+
+class TuningConfig(dg.Config):
+    """How this run makes a prompt profile, and whether it is adopted."""
+
+    sample: int = Field(default=30, ge=1, description="Maximum number of text units to tune on.")
+    types: str = Field(
+        default="",
+        description='Entity types in place of those found: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".',
+    )
+    examples: int = Field(default=4, ge=0, description="Maximum number of worked examples.")
+    language: str = Field(
+        default="auto", description="Language to write in, ISO 639-1; auto: of nearly all documents; none: of each."
+    )
+    adopt: bool = Field(
+        default=False, description="true: put the profile in force. The next run extracts ALL BATCHES again, AND PAYS."
+    )
+    new_batches: bool = Field(
+        default=False, description="true, with adopt: batches that are indexed keep the prompts they were made with."
+    )
 
 
 def run_config_of(options: type[RunOptions], given: RunOptions) -> dict[str, Any]:

@@ -35,6 +35,7 @@ _MADE_BY_MODELS = {
     "relationships",
     "community_reports",
     "embeddings",
+    "prompt_profile",
 }
 _PARTITIONED = {table.name for table in BATCH_TABLES}
 _USAGE = Usage().as_dict()  # 0 without a model, so that the UI's plots have no gaps

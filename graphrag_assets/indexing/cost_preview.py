@@ -64,9 +64,9 @@ def plan_index(index: Index) -> CostPlan:
         index.working.copy_to(copy.working.path)
         for batch in todo:
             own = copy.with_run_options(batch)
-            index_batch(own, batch, dry_run.counting_models(own.settings, batch, tally), _RUN)
+            index_batch(own, batch, dry_run.counting_models(own.settings, batch, tally, own.profile), _RUN)
         own = copy.with_run_options(None)
-        models = dry_run.counting_models(own.settings, None, tally)
+        models = dry_run.counting_models(own.settings, None, tally, own.profile)
         merge_graph(own, models, _RUN)
         update_communities(own, _RUN)
         update_reports(own, models, _RUN)

@@ -1,6 +1,7 @@
 """An index as its stages see it: the working database, the settings in force, and the models they select."""
 
 import functools
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,14 +10,19 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from graphrag_assets.errors import full_disk_in
 from graphrag_assets.indexing.models import models_for
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.batches import stored_options
 from graphrag_assets.store.connections import Limits
 from graphrag_assets.store.input_folder import InputFolder
+from graphrag_assets.store.prompt_profiles import profile_in_force, profile_of
+from graphrag_assets.store.staging import Staging
 from graphrag_assets.store.working import WorkingDatabase
 
 P = ParamSpec("P")
 R = TypeVar("R")
+STAGED_PROFILE = "prompt_profile.json"
+"""The file of the staging area with the prompt profile in force."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,20 @@ class Index:
     def settings(self) -> Settings:
         """The settings in force, read once."""
         return Settings.load(**self.overrides, **self.run_options)
+
+    @functools.cached_property
+    def profile(self) -> PromptProfile | None:
+        """The prompt profile in force, read once; None for the built-in prompts.
+
+        A machine without the working database has it from the staging area.
+        """
+        if not self.settings.asks_chat_model:
+            return None
+        if not self.database.exists():
+            staged = self.settings.staging and Staging(self.settings.staging).get(STAGED_PROFILE)
+            found = json.loads(staged or "null")
+            return profile_of(found) if found and self.settings.prompt_profile != str(BUILT_IN) else None
+        return profile_in_force(self.working.read, self.settings.prompt_profile)
 
     @property
     def working(self) -> WorkingDatabase:
@@ -80,7 +100,7 @@ class Index:
         self, batch: str | None = None, run_id: str | None = None, cache_not_before: str | None = None
     ) -> IndexingModels:
         """The models that the settings select, see `models_for`."""
-        return models_for(self.settings, batch, run_id, self.keys, cache_not_before)
+        return models_for(self.settings, batch, run_id, self.keys, cache_not_before, self.profile)
 
 
 def exclusive(stage: str) -> Callable[[Callable[Concatenate[Index, P], R]], Callable[Concatenate[Index, P], R]]:

@@ -6,6 +6,7 @@ import polars as pl
 
 from graphrag_assets.embedded import embedded_models
 from graphrag_assets.indexing_models import NO_KEYS, IndexingModels, Keys
+from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,15 +19,17 @@ def models_for(
     run_id: str | None = None,
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
+    profile: PromptProfile | None = None,
 ) -> IndexingModels:
     """The models that the settings select; `batch` and `run_id` are recorded in the ledger.
 
-    `cache_not_before`: answers in the ledger older than this time (ISO, UTC) are requested again.
+    `cache_not_before`: answers in the ledger older than this time (ISO, UTC) are requested again. `profile`: is added
+    to the built-in prompts.
 
     Raises:
         SettingsError: a file in the folder of prompts is no prompt, also while no model uses it.
     """
-    if settings.prompts_dir or (settings.data / "prompts").exists():
+    if settings.prompts_dir or settings.prompt_files or (settings.data / "prompts").exists():
         from graphrag_assets.llm.prompts import prompts_of  # imports Jinja
 
         prompts_of(settings)
@@ -34,7 +37,7 @@ def models_for(
     if settings.calls_models:
         from graphrag_assets.llm.backend import with_models  # imports litellm
 
-        return with_models(models, settings, batch, run_id, keys, cache_not_before)
+        return with_models(models, settings, batch, run_id, keys, cache_not_before, profile)
     return models
 
 

@@ -81,6 +81,7 @@ def made_with(index: Index) -> dict[str, str]:
         "summarizer": models.summarizer,
         "reporter": models.reporter,
         "embedding_model": models.embedding_model,
+        "prompt_profile": index.profile.id if index.profile else "",
     }
 
 

@@ -156,16 +156,17 @@ def needed_answers(index: Index) -> set[str]:
         index.working.copy_to(copy.working.path)
         documents, units = copy.working.read_tables("documents", "text_units")
         for (batch,), of_batch in units.group_by("batch", maintain_order=True):
-            own = copy.with_run_options(str(batch)).settings
-            models = ledger_only_models(own, keys)
-            columns = own.metadata_column_list
-            if own.text_unit_context == "model":
+            own = copy.with_run_options(str(batch))
+            models = ledger_only_models(own.settings, keys, own.profile)
+            columns = own.settings.metadata_column_list
+            if own.settings.text_unit_context == "model":
                 for _ in models.write_contexts(_placed_units(documents.filter(batch=batch), of_batch, columns)):
                     pass
             read = in_documents(of_batch, documents, columns).select(TextUnit._fields)
             for _ in models.extract(starmap(TextUnit, read.iter_rows())):
                 pass  # the mentions are in the database; looking their answers up is the point
-        models = ledger_only_models(copy.with_run_options(None).settings, keys)
+        own = copy.with_run_options(None)
+        models = ledger_only_models(own.settings, keys, own.profile)
         with copy.working.transaction() as connection:
             for derived in ("entities", "relationships", "embeddings"):
                 connection.execute(f"DELETE FROM {derived}")

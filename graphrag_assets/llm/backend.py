@@ -18,7 +18,7 @@ from graphrag_assets.llm.budget import Budget
 from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import with_tasks
+from graphrag_assets.llm.indexing_tasks import IndexingTasks, with_tasks
 from graphrag_assets.llm.ledger import Ledger, canonical
 from graphrag_assets.llm.model_checks import Check, Preflight, chat_check, embedding_check
 from graphrag_assets.llm.model_options import ChatOptions, EmbeddingOptions, LimitOptions, ModelOptions, PriceOptions
@@ -29,6 +29,7 @@ from graphrag_assets.llm.rerank_client import RerankModel
 from graphrag_assets.llm.tasks.answer_questions import ChatAnswerer
 from graphrag_assets.llm.tasks.chat_protocol import Chat
 from graphrag_assets.llm.usage import UsageMeter
+from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings, Use
 
 
@@ -39,10 +40,32 @@ def with_models(
     run_id: str | None,
     keys: Keys = NO_KEYS,
     cache_not_before: str | None = None,
+    profile: PromptProfile | None = None,
 ) -> IndexingModels:
-    """`models` with the tasks and vectors that the settings give to models of a provider.
+    """`models` with the tasks and vectors that the settings give to models of a provider."""
+    tasks = indexing_tasks(settings, profile, batch, run_id, keys, cache_not_before)
+    models = with_tasks(models, tasks)
+    if settings.embeds_remotely:
+        model = embedding_model(settings, run_id, keys)
 
-    All of them are checked before the first paid chat request; see `Preflight`.
+        def embed(texts: Sequence[str]) -> np.ndarray:
+            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
+
+        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
+    return replace(models, meters=(tasks.meter, *models.meters))
+
+
+def indexing_tasks(
+    settings: Settings,
+    profile: PromptProfile | None = None,
+    batch: str | None = None,
+    run_id: str | None = None,
+    keys: Keys = NO_KEYS,
+    cache_not_before: str | None = None,
+) -> IndexingTasks:
+    """The tasks of indexing by the chat models of the settings.
+
+    All models are checked before the first paid chat request; see `Preflight`.
     """
     meter = UsageMeter()
     preflight = Preflight(lambda: model_checks(settings, settings.tasks_by_use, batch, run_id, keys, meter))
@@ -53,16 +76,7 @@ def with_models(
         chat.usage, chat.before_paying = meter, preflight
         return chat
 
-    if settings.asks_chat_model:
-        models = with_tasks(models, settings, prompts_of(settings), chats, batch, run_id, meter)
-    if settings.embeds_remotely:
-        model = embedding_model(settings, run_id, keys)
-
-        def embed(texts: Sequence[str]) -> np.ndarray:
-            return wait_for(model.embed(texts, batch=batch, run_id=run_id))
-
-        models = replace(models, embedding_model=settings.embedding_name, embed=embed, meters=(model.usage,))
-    return replace(models, meters=(meter, *models.meters))
+    return IndexingTasks(settings, prompts_of(settings, profile), chats, batch, run_id, meter)
 
 
 def model_checks(
@@ -93,6 +107,7 @@ def without_sending(
     chats: Callable[[Use], Chat],
     count: Callable[[EmbeddingModel, Sequence[str]], None],
     batch: str | None = None,
+    profile: PromptProfile | None = None,
 ) -> IndexingModels:
     """The models of the settings, which send nothing; their rows carry the fingerprints of the real models' rows.
 
@@ -102,7 +117,7 @@ def without_sending(
     """
     models = embedded_models(settings, dry_run=True)
     if settings.asks_chat_model:
-        models = with_tasks(models, settings, prompts_of(settings), chats, batch)
+        models = with_tasks(models, IndexingTasks(settings, prompts_of(settings, profile), chats, batch))
     if settings.embeds_remotely:
         model = embedding_model(settings)
 
@@ -114,9 +129,9 @@ def without_sending(
     return models
 
 
-def chat_answerer(settings: Settings) -> ChatAnswerer:
+def chat_answerer(settings: Settings, profile: PromptProfile | None = None) -> ChatAnswerer:
     """Answers questions by the chat model of the settings for questions."""
-    return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings), settings.model_of("query"))
+    return ChatAnswerer(chat_model(settings, use="query"), prompts_of(settings, profile), settings.model_of("query"))
 
 
 def rerank_model(settings: Settings) -> RerankModel:

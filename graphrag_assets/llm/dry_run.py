@@ -2,7 +2,7 @@
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -13,7 +13,9 @@ from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
+from graphrag_assets.llm.indexing_tasks import IndexingTasks
 from graphrag_assets.llm.prices import Prices
+from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
 from graphrag_assets.llm.tasks.extract_graph import PROMPT
 from graphrag_assets.llm.tasks.summarize_descriptions import TASK as SUMMARIES
@@ -26,7 +28,9 @@ from graphrag_assets.llm.tasks.token_estimates import (
     PlanningChat,
     Tally,
 )
+from graphrag_assets.llm.tasks.tune_prompts import TASK as TUNING
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT
+from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.records import TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
 
@@ -46,6 +50,7 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(EXTRACTION_TASKS, "extraction"),
     SUMMARIES: "summary",
     **dict.fromkeys((GRAPH, TEXT), "report"),
+    TUNING: "extraction",
 }
 
 
@@ -62,7 +67,9 @@ def tally_of(settings: Settings) -> Tally:
     return Tally(known, without_claims=Tally(known) if settings.choices.claims == "model" else None)
 
 
-def counting_models(settings: Settings, batch: str | None, tally: Tally) -> IndexingModels:
+def counting_models(
+    settings: Settings, batch: str | None, tally: Tally, profile: PromptProfile | None = None
+) -> IndexingModels:
     """The models of the settings, whose calls are counted in `tally` instead of sent."""
 
     def count(model: EmbeddingModel, texts: Sequence[str]) -> None:
@@ -70,11 +77,8 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
         for place, tokens in enumerate(wait_for(model.unpaid(texts))):
             tally.planned[stable_id(EMBED, place, tokens)] = Planned(EMBED, None, tokens, 0, exact)
 
-    @functools.cache
-    def chats(use: Use) -> PlanningChat:
-        return PlanningChat(chat_model(settings, use=use), tally, _extract, settings.tokenizer)
-
-    models = without_sending(settings, chats, count, batch)
+    chats = _planning_chats(settings, tally)
+    models = without_sending(settings, chats, count, batch, profile)
     if settings.choices.extraction != "model":
         return models
 
@@ -84,10 +88,26 @@ def counting_models(settings: Settings, batch: str | None, tally: Tally) -> Inde
             part = units[start : start + _UNITS]
             if tally.without_claims:
                 bare = settings.model_copy(update={"claims": "off"})
-                deque(counting_models(bare, batch, tally.without_claims).extract(part), maxlen=0)
+                deque(counting_models(bare, batch, tally.without_claims, profile).extract(part), maxlen=0)
             yield from models.extract(chats("extraction").remembering(part))
 
     return replace(models, extract=extract)
+
+
+def counting_tasks(
+    settings: Settings, tally: Tally, profile: PromptProfile | None
+) -> tuple[IndexingTasks, Callable[[Iterable[TextUnit]], Iterator[TextUnit]]]:
+    """The tasks of indexing, whose calls are counted in `tally`, and what is to be told the text units before."""
+    chats = _planning_chats(settings, tally)
+    return IndexingTasks(settings, prompts_of(settings, profile), chats), chats("extraction").remembering
+
+
+def _planning_chats(settings: Settings, tally: Tally) -> Callable[[Use], PlanningChat]:
+    @functools.cache
+    def chats(use: Use) -> PlanningChat:
+        return PlanningChat(chat_model(settings, use=use), tally, _extract, settings.tokenizer)
+
+    return chats
 
 
 _UNITS = 500

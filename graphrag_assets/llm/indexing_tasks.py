@@ -6,7 +6,8 @@ The stages of the index are synchronous; each method here makes its calls concur
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import polars as pl
 
@@ -44,6 +45,7 @@ from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import ContextOptions, write_context
 from graphrag_assets.llm.tasks.write_report import GRAPH, TEXT, ReportOptions, write_report
 from graphrag_assets.llm.usage import Usage, UsageMeter
+from graphrag_assets.pipeline.prompt_examples import without_leaks
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 from graphrag_assets.settings import Settings, Use
 
@@ -52,20 +54,9 @@ _SMALL = 2
 """Communities of at most so many members are reported from their own rows, without a call."""
 
 
-def with_tasks(
-    models: IndexingModels,
-    settings: Settings,
-    prompts: Prompts,
-    chats: Callable[[Use], Chat],
-    batch: str | None = None,
-    run_id: str | None = None,
-    meter: UsageMeter | None = None,
-) -> IndexingModels:
-    """`models` with the tasks that the settings give to a chat model by `chats`, with the options of the settings.
-
-    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chats`, for lines on progress.
-    """
-    tasks, choices = IndexingTasks(settings, prompts, chats, batch, run_id, meter), settings.choices
+def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels:
+    """`models` with those of the tasks that the settings give to a chat model."""
+    settings, choices = tasks.settings, tasks.settings.choices
     if choices.extraction == "model":
         models = replace(models, extractor=tasks.extractor, extract=tasks.extract)
     if choices.summaries == "model":
@@ -79,14 +70,19 @@ def with_tasks(
 
 @dataclass(frozen=True)
 class IndexingTasks:
-    """The tasks that indexing gives to a chat model; the methods are those of `IndexingModels`."""
+    """The tasks that indexing gives to a chat model; the methods are those of `IndexingModels`.
+
+    `batch` and `run_id` are recorded in the ledger; `meter` counts the usage of `chats`, for lines on progress.
+    `options`: of the extraction, in place of those that follow from the settings.
+    """
 
     settings: Settings
     prompts: Prompts
     chats: Callable[[Use], Chat]
     batch: str | None = None
     run_id: str | None = None
-    meter: UsageMeter | None = None
+    meter: UsageMeter = field(default_factory=UsageMeter)
+    options: ExtractionOptions | None = None
 
     @property
     def extractor(self) -> str:
@@ -121,12 +117,14 @@ class IndexingTasks:
     @property
     def extraction(self) -> ExtractionOptions:
         """Options of the extraction."""
+        if self.options:
+            return self.options
         settings = self.settings
         claims = settings.claim_description.strip() or CLAIM_DESCRIPTION
         return ExtractionOptions(
-            entity_types=settings.entity_type_list,
+            entity_types=self._types("entity_types", settings.entity_type_list),
             other_types=not settings.strict_entity_types,
-            relationship_types=settings.relationship_type_list,
+            relationship_types=self._types("relationship_types", settings.relationship_type_list),
             other_relationship_types=not settings.strict_relationship_types,
             claim_description=claims if settings.choices.claims == "model" else None,
             max_gleanings=settings.max_gleanings,
@@ -153,11 +151,18 @@ class IndexingTasks:
     @property
     def contexts(self) -> ContextOptions:
         """Options of the contexts of text units."""
-        return ContextOptions(language=self._language, encoding=self.settings.tokenizer)
+        return ContextOptions(language=self.settings.language or None, encoding=self.settings.tokenizer)
 
     @property
     def _language(self) -> str | None:
-        return self.settings.language or None
+        profile = self.prompts.profile
+        return self.settings.language or (profile.language_name if profile else None)
+
+    def _types(self, name: Literal["entity_types", "relationship_types"], given: tuple[str, ...]) -> tuple[str, ...]:
+        """The types of the profile, unless the setting names some."""
+        profile = self.prompts.profile
+        found = () if profile is None or name in self.settings.model_fields_set else getattr(profile, name)
+        return tuple(kind.type for kind in found) or given
 
     def extract(self, units: Iterable[TextUnit]) -> Iterator[Extracted]:
         """Extractions of text units, as they complete."""
@@ -168,11 +173,13 @@ class IndexingTasks:
             found = await extract_text_unit(
                 chat, self.prompts, unit.text, options, origin, unit.document_date, unit.metadata
             )
+            if profile := self.prompts.profile:
+                found = without_leaks(found, f"{unit.metadata}\n{unit.text}", profile.examples)
             return replace(found, claims=(await _embedded(unit)).claims) if claims == "embedded" else found
 
         task = WITH_CLAIMS if options.claim_description else PROMPT
         for unit, found in run_concurrently(extract_one, units, "text units", self.meter):
-            if self.meter and isinstance(found, UnitExtraction):
+            if isinstance(found, UnitExtraction):
                 gleanings, invented = int(bool(found.losses.failed_gleaning)), found.losses.invented_claims
                 self.meter.add(task, Usage(failed_gleanings=gleanings, invented_claims=invented))
             yield unit.id, found

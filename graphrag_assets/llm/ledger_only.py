@@ -8,7 +8,8 @@ from graphrag_assets.llm.chat_client import ChatModel
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.model_options import ChatRequest, Completion
-from graphrag_assets.settings import Settings
+from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.settings import Settings, Use
 
 
 class NotStoredError(Exception):
@@ -37,10 +38,13 @@ class LedgerOnlyChat:
         raise NotStoredError(f"no answer to this {request.task} is stored")
 
 
-def ledger_only_models(settings: Settings, keys: set[str]) -> IndexingModels:
+def ledger_only_models(settings: Settings, keys: set[str], profile: PromptProfile | None = None) -> IndexingModels:
     """The models of the settings, which send nothing and add the keys of the answers they find to `keys`."""
 
     def look_up(model: EmbeddingModel, texts: Sequence[str]) -> None:
         keys.update(wait_for(model.stored_keys(texts)))
 
-    return without_sending(settings, lambda use: LedgerOnlyChat(chat_model(settings, use=use), keys), look_up)
+    def chats(use: Use) -> LedgerOnlyChat:
+        return LedgerOnlyChat(chat_model(settings, use=use), keys)
+
+    return without_sending(settings, chats, look_up, profile=profile)

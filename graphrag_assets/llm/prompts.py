@@ -7,7 +7,9 @@ template cannot omit the fence.
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Set
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,9 +23,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.ids import stable_id
 from graphrag_assets.llm.model_options import Message
+from graphrag_assets.llm.prompt_files import SUFFIX, prompt_sources
+from graphrag_assets.prompt_profile import ProfileType, PromptProfile, WorkedExample
 from graphrag_assets.settings import Settings
 
-_SUFFIX = ".jinja"
 _FORMAT = "1"  # of fences and messages; part of every fingerprint
 
 
@@ -93,7 +96,23 @@ TASKS: Mapping[str, Placeholders] = {
     "plan_question": Placeholders(required=_names("question max_steps"), optional=_names("history")),
     "answer_step": Placeholders({"context": "data"}, _names("question kind"), _names("main_question")),
     "question_kind": Placeholders(required=_names("question kinds"), optional=_names("history")),
+    "tune_prompts": Placeholders({"sample": "sample", "types": "types"}, optional=_names("language")),
+    "profile": Placeholders(
+        required=_names("persona domain written_in rating_scale entity_types examples claims"),
+        blocks=frozenset({"system"}),
+    ),
 }
+PROFILE = "profile"
+"""The template of what the prompt profile adds to built-in prompts."""
+_QUERY = _names("persona domain written_in")
+PROFILED: Mapping[str, Set[str]] = {
+    "extract_graph": _names("persona domain entity_types examples claims"),
+    "summarize_descriptions": _names("persona"),
+    **dict.fromkeys(("community_report", "community_report_text"), _names("persona rating_scale")),
+    **dict.fromkeys(("local_search", "basic_search", "global_map", "global_reduce"), _QUERY),
+    **dict.fromkeys(("drift_primer", "drift_local", "drift_reduce", "question_generation"), _QUERY),
+}
+"""What of the prompt profile is added, by task."""
 
 
 def fence(text: str, name: str = "document") -> str:
@@ -124,26 +143,27 @@ class Prompts:
     """The templates in use: for each task the first one found, in order of precedence.
 
     Args:
-        folder: GRAPHRAG_PROMPTS_DIR: files named as the task with the ending .jinja; it may lack some.
-        tuned: the folder that auto-tuning writes to; it may be missing.
-
-    The templates of the package come last.
+        folder: GRAPHRAG_PROMPTS_DIR, see `prompt_files`; it may lack some.
+        files: GRAPHRAG_PROMPT_FILES: files by task or stage key; they come before those of the folder.
+        profile: is added to the templates of the package, which come last.
 
     Raises:
         SettingsError: a file belongs to no task, is not a valid template, refers to an unknown
             placeholder, or lacks a required one.
     """
 
-    def __init__(self, folder: Path | None = None, tuned: Path | None = None) -> None:
-        self._files: dict[str, Path] = {}
-        if tuned is not None and tuned.is_dir():
-            self._files |= _templates_in(tuned)
-        if folder is not None:
-            if not folder.is_dir():
-                raise SettingsError(f"GRAPHRAG_PROMPTS_DIR={folder} is not a folder. Correct or unset it.")
-            self._files |= _templates_in(folder)
+    def __init__(
+        self,
+        folder: Path | None = None,
+        files: Mapping[str, Path] | None = None,
+        profile: PromptProfile | None = None,
+    ) -> None:
+        self.profile = profile
+        self._own, self._parts = prompt_sources(tuple(TASKS), folder, files or {})
         self._loaded: dict[str, _Template] = {}
-        for task in self._files:  # those of the package are checked by its tests
+        for (task, kind), part in self._parts.items():
+            _check(TASKS[task], _block(kind, part.text), part.origin)
+        for task in {*self._own, *(task for task, _ in self._parts)}:  # those of the package are checked by its tests
             self._template(task)
 
     def render(self, task: str, **values: object) -> tuple[Message, ...]:
@@ -160,21 +180,46 @@ class Prompts:
         if odd := placeholders.all ^ values.keys():
             raise TypeError(f"The prompt {task} takes {_listed(placeholders.all)}; check {_listed(odd)}.")
         fenced = {name: fence(str(values[name]), label) for name, label in placeholders.data.items()}
-        return tuple(_messages(template, values | fenced))
+        messages = tuple(_messages(template, values | fenced))
+        if not (profile := self._profile_of(task)):
+            return messages
+        return with_rules(messages, self.render(PROFILE, **_told(profile, task, values)))
+
+    def preview(self, task: str) -> str:
+        """The prompt of `task` with the names of its placeholders in place of values."""
+        values: dict[str, object] = {name: f"{{{{ {name} }}}}" for name in TASKS[task].all}
+        if self.profile and "entity_types" in values:
+            values["entity_types"] = ", ".join(kind.type for kind in self.profile.entity_types)
+        return prompt_text(self.render(task, **values))
 
     def fingerprint(self, task: str) -> str:
-        """Hash of the template in use; rows made with another one are out of date."""
-        return self._template(task).fingerprint
+        """Hash of the template in use, and of the profile where it is added; rows made with others are out of date."""
+        own = self._template(task).fingerprint
+        profile = self._profile_of(task)
+        return stable_id(own, self._template(PROFILE).fingerprint, profile.id) if profile else own
 
     def source(self, task: str) -> str:
         """The text of the template in use."""
-        _known(task, "a prompt")
-        return _read(self._files.get(task) or _built_in() / f"{task}{_SUFFIX}")
+        if task not in TASKS:
+            raise SettingsError(f"Unknown task {task!r} for a prompt. The tasks are: {', '.join(sorted(TASKS))}.")
+        text = self._own[task].text if task in self._own else _read(_built_in() / f"{task}{SUFFIX}")
+        for kind in ("system", "user"):
+            if part := self._parts.get((task, kind)):
+                text = _with_block(text, kind, part.text)
+        return text
+
+    def _profile_of(self, task: str) -> PromptProfile | None:
+        """The profile, where it tells the prompt of a task something; the user's own prompts are told nothing."""
+        own = task in self._own or any(name == task for name, _ in self._parts)
+        told = PROFILED.get(task, frozenset()) - {"claims"}
+        return self.profile if not own and any(getattr(self.profile, name, None) for name in told) else None
 
     def _template(self, task: str) -> _Template:
         if task not in self._loaded:
             source = self.source(task)
-            origin = str(self._files.get(task) or f"{task}{_SUFFIX} of the package")
+            parts = [part.origin for (name, _), part in self._parts.items() if name == task]
+            base = self._own[task].origin if task in self._own else f"{task}{SUFFIX} of the package"
+            origin = " with ".join([base, *parts])
             self._loaded[task] = _Template(
                 origin, _compiled(task, source, origin), stable_id("prompt", _FORMAT, task, source)
             )
@@ -182,9 +227,64 @@ class Prompts:
 
 
 @functools.lru_cache(maxsize=8)
-def prompts_of(settings: Settings) -> Prompts:
-    """The prompt templates of these settings."""
-    return Prompts(folder=Path(settings.prompts_dir) if settings.prompts_dir else None, tuned=settings.data / "prompts")
+def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prompts:
+    """The prompt templates of these settings, with the prompt profile in force.
+
+    Raises:
+        SettingsError: a file is no prompt, or is where prompts are not looked for.
+    """
+    unread = settings.data / "prompts"
+    if unread.exists():
+        raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
+    folder = Path(settings.prompts_dir) if settings.prompts_dir else None
+    files = {name: Path(path) for name, path in json.loads(settings.prompt_files or "{}").items()}
+    return Prompts(folder, files, profile)
+
+
+def with_rules(messages: Sequence[Message], rules: Sequence[Message]) -> tuple[Message, ...]:
+    """`messages` with further rules at the end of the system message: all of it is the same for each document."""
+    system = [
+        message["content"] for message in (*messages, *rules) if message["role"] == "system" and message["content"]
+    ]
+    others = (message for message in messages if message["role"] != "system")
+    return (Message(role="system", content="\n\n".join(system)), *others)
+
+
+def _told(profile: PromptProfile, task: str, values: Mapping[str, object]) -> dict[str, object]:
+    """What the profile tells a task. Types that are given in place of the profile's have no definitions in it."""
+    types = [kind.type for kind in profile.entity_types]
+    typed = values.get("entity_types") == ", ".join(types)
+    told: dict[str, object] = {
+        "persona": profile.persona,
+        "domain": profile.domain,
+        "written_in": profile.language_name,
+        "rating_scale": profile.rating_scale,
+        "entity_types": "\n".join(map(_defined, profile.entity_types)) if typed else None,
+        "examples": "\n\n".join(map(_shown, profile.examples)) if typed else None,
+        "claims": values.get("claim_description"),
+    }
+    return {name: value if name in PROFILED[task] else None for name, value in told.items()}
+
+
+def _defined(kind: ProfileType) -> str:
+    return f"- {kind.type}: {kind.definition}" if kind.definition else f"- {kind.type}"
+
+
+def _shown(example: WorkedExample) -> str:
+    """An example as a prompt shows it: the fenced passage, then the answer."""
+    entities = [{"name": e.title, "type": e.type, "description": e.description} for e in example.entities]
+    relationships = [
+        {
+            "source": r.source,
+            "target": r.target,
+            "type": r.type,
+            "description": r.description,
+            "strength": round(r.strength),
+        }
+        for r in example.relationships
+    ]
+    answer = {"entities": entities, "relationships": relationships}
+    return f"{fence(example.text)}\n{json.dumps(answer, ensure_ascii=False)}"
 
 
 def prompt_text(messages: tuple[Message, ...]) -> str:
@@ -199,28 +299,23 @@ def _built_in() -> Traversable:
     return installed if installed.is_dir() else Path(__file__).resolve().parents[2] / "prompts"
 
 
-def _read(file: Traversable | Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The prompt file {file} cannot be read: {error}.") from None
+def _read(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8")
 
 
-def _templates_in(folder: Path) -> dict[str, Path]:
-    files = {path.stem: path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))}
-    for task, path in files.items():
-        if path.suffix != _SUFFIX:
-            raise SettingsError(
-                f"{path} is not a prompt: prompts are named as their task and end in {_SUFFIX}. Rename it, or move it "
-                "out of the folder."
-            )
-        _known(task, f"the prompt file {path}")
-    return files
+_BLOCK = r"\{%-?\s*block\s+KIND\s*-?%\}.*?\{%-?\s*endblock(?:\s+KIND)?\s*-?%\}"
 
 
-def _known(task: str, what: str) -> None:
-    if task not in TASKS:
-        raise SettingsError(f"Unknown task {task!r} for {what}. The tasks are: {', '.join(sorted(TASKS))}.")
+def _block(kind: str, text: str) -> str:
+    """A block on the lines of its text, so that errors name its lines."""
+    return f"{{% block {kind} %}}{text}{{% endblock %}}"
+
+
+def _with_block(source: str, kind: str, text: str) -> str:
+    """`source` with a block in place of its own, or added to it."""
+    block = _block(kind, text)
+    replaced, n = re.subn(_BLOCK.replace("KIND", kind), lambda _: block, source, count=1, flags=re.DOTALL)
+    return replaced if n else f"{source}\n{block}"
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
@@ -229,23 +324,33 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
 
 
-def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
-    environment, placeholders = _environment(), TASKS[task]
+def _check(placeholders: Placeholders, source: str, origin: str) -> tuple[jinja2.Template, Set[str]]:
+    """The compiled source, and the placeholders that it uses; raises SettingsError for unknown ones."""
+    environment = _environment()
     try:
         tree = environment.parse(source, filename=origin)
         compiled = environment.from_string(source)
     except jinja2.TemplateSyntaxError as error:
         raise SettingsError(f"{origin}, line {error.lineno}: {error.message}") from None
-    available = f"Available: {_listed(placeholders.all)}."
     for other in tree.find_all((nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)):
         raise SettingsError(f"{origin}, line {other.lineno}: a prompt stands alone, it cannot load other templates.")
     used: Set[str] = meta.find_undeclared_variables(tree) - environment.globals.keys()
     unknown = used - placeholders.all
     if unknown:
         line = min(node.lineno for node in tree.find_all(nodes.Name) if node.name in unknown)
-        raise SettingsError(f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. {available}")
+        raise SettingsError(
+            f"{origin}, line {line}: unknown placeholder {_listed(unknown)}. Available: {_listed(placeholders.all)}."
+        )
+    return compiled, used
+
+
+def _compiled(task: str, source: str, origin: str) -> jinja2.Template:
+    placeholders = TASKS[task]
+    compiled, used = _check(placeholders, source, origin)
     if missing := placeholders.needed - used:
-        raise SettingsError(f"{origin}: the placeholder {_listed(missing)} is missing. {available}")
+        raise SettingsError(
+            f"{origin}: the placeholder {_listed(missing)} is missing. Available: {_listed(placeholders.all)}."
+        )
     blocks = compiled.blocks.keys()
     if blocks - placeholders.blocks or not blocks or ("user" in placeholders.blocks and "user" not in blocks):
         wanted = " and ".join(f"{{% block {name} %}}…{{% endblock %}}" for name in sorted(placeholders.blocks))

@@ -84,13 +84,15 @@ class GraphRAG:
         rating_model: str | Answerer | None = None,
     ) -> None:
         self.index = CurrentPublication(index)
-        self.answerer: Answerer = answerer or query_models.answerer()
+        reader = self.index.reader()
+        self.answerer: Answerer = answerer or query_models.answerer(reader)
         self.rater = (
-            query_models.answerer(rating_model) if isinstance(rating_model, str) else rating_model or self.answerer
+            query_models.answerer(reader, rating_model)
+            if isinstance(rating_model, str)
+            else rating_model or self.answerer
         )
         self.reranker = query_models.reranker()
         self.defaults = _checked_defaults()
-        self.index.reader()
 
     def __enter__(self) -> "GraphRAG":
         return self

@@ -6,17 +6,26 @@ Clients of providers are imported only if a setting needs them.
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphrag_assets import embedded
 from graphrag_assets.answering import Answerer, Reranker, Usage
 from graphrag_assets.errors import QueryError
+from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.store.prompt_profiles import profile_in_force
+from graphrag_assets.store.publication_reader import Reader
+
+if TYPE_CHECKING:
+    from graphrag_assets.settings import Settings
 
 
-def answerer(chat_model: str | None = None) -> Answerer:
-    """The answerer: the chat model of that name, or of the settings for questions, or the embedded default."""
+def answerer(reader: Reader, chat_model: str | None = None) -> Answerer:
+    """The answerer: the chat model of that name, or of the settings for questions, or the embedded default.
+
+    Its prompts are tuned by the prompt profile that was in force at publication, or the one that the settings name.
+    """
     from graphrag_assets.settings import Settings
 
     settings = Settings.load()
@@ -26,7 +35,14 @@ def answerer(chat_model: str | None = None) -> Answerer:
         return embedded.EmbeddedAnswerer()
     from graphrag_assets.llm.backend import chat_answerer
 
-    return chat_answerer(settings)
+    return chat_answerer(settings, published_profile(reader, settings))
+
+
+def published_profile(reader: Reader, settings: "Settings") -> PromptProfile | None:
+    """The prompt profile of a publication that is in force; None: the built-in prompts, or an older publication."""
+    if not reader.query("SELECT 1 FROM duckdb_tables() WHERE table_name = 'prompt_profile'").height:
+        return None
+    return profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
 
 
 def reranker() -> Reranker | None:

@@ -151,6 +151,25 @@ INVARIANTS = (
         _REINDEX,
     ),
     Invariant(
+        "at_most_one_profile_is_adopted",
+        "prompt_profile",
+        True,
+        "At most one version of the prompt profile is adopted.",
+        "SELECT version FROM prompt_profile WHERE adopted AND (SELECT count(*) FROM prompt_profile WHERE adopted) > 1",
+        "Run `graphrag-assets tune --rollback N` with the version that is to be in force.",
+    ),
+    Invariant(
+        "names_of_examples_stand_in_their_texts",
+        "prompt_profile",
+        True,
+        "Every name in a worked example stands literally in its text.",
+        "SELECT version, example.text_unit_id, title FROM "
+        "(SELECT version, example, unnest(example.entities).title AS title FROM "
+        "(SELECT version, unnest(examples) AS example FROM prompt_profile)) "
+        "WHERE NOT contains(regexp_replace(example.text, '\\s+', ' ', 'g'), title)",
+        "Adopt another version: `graphrag-assets tune --apply`.",
+    ),
+    Invariant(
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,

@@ -326,7 +326,15 @@ MAIN = (
 )
 OPERATIONS = tuple(
     replace(each, schema="operations")
-    for each in (s.BATCH_STATE, s.INDEX_RUNS, s.INDEX_SETTINGS, s.IMPORTS, s.IMPORT_COUNTS, s.IMPORTED_IDS)
+    for each in (
+        s.BATCH_STATE,
+        s.INDEX_RUNS,
+        s.INDEX_SETTINGS,
+        s.PROMPT_PROFILE,
+        s.IMPORTS,
+        s.IMPORT_COUNTS,
+        s.IMPORTED_IDS,
+    )
 )
 SEARCH = (
     EDGES,

@@ -333,6 +333,43 @@ EMBEDDINGS = table(
     ("vector", "FLOAT[]", "The unit vector."),
 )
 
+_PROFILE_TYPES = 'STRUCT("type" VARCHAR, n BIGINT, definition VARCHAR, examples VARCHAR[])[]'
+PROMPT_PROFILE = table(
+    "prompt_profile",
+    "One row per version of the prompt profile: what prompts are told about the documents, and its proof.",
+    "version",
+    ("version", "BIGINT", "Number of the version, from 1."),
+    ("id", "VARCHAR", "Hash of the profile when it was made; part of the fingerprints of what it concerns."),
+    ("adopted", "BOOLEAN", "Whether it is in force, where no setting names another version."),
+    ("domain", "VARCHAR", "What the documents are about."),
+    ("language", "VARCHAR", "Language to write in, ISO 639-1; empty: that of the documents."),
+    ("persona", "VARCHAR", "Who the model is to be."),
+    ("rating_scale", "VARCHAR", "What makes a community important, for the ratings of reports."),
+    ("entity_types", _PROFILE_TYPES, "Entity types with their mentions in the sample, meaning, and names."),
+    ("relationship_types", _PROFILE_TYPES, "Relationship types that are preferred, with their mentions in the sample."),
+    (
+        "examples",
+        'STRUCT(text_unit_id VARCHAR, "text" VARCHAR, '
+        'entities STRUCT(title VARCHAR, "type" VARCHAR, description VARCHAR)[], relationships STRUCT(source VARCHAR, '
+        'target VARCHAR, description VARCHAR, strength DOUBLE, "type" VARCHAR)[])[]',
+        "Passages with the records that were found in them twice.",
+    ),
+    ("model", "VARCHAR", "What made it: the chat model, or the embedded default."),
+    ("sample_ids", "VARCHAR[]", "The text units it was made from, in the order of their selection."),
+    ("held_out_ids", "VARCHAR[]", "The text units it was tried on."),
+    (
+        "proof",
+        "STRUCT(prompts VARCHAR, text_units BIGINT, entities DOUBLE, relationships DOUBLE, literal DOUBLE, "
+        "other DOUBLE, agreement DOUBLE, tokens DOUBLE)[]",
+        "Extraction of the held-out text units with the prompts in force and with these: entities, relationships and "
+        "tokens per text unit; shares of names that stand literally in the text and of entities whose type is not "
+        "listed; agreement (F1) of two readings.",
+    ),
+    ("calls", "BIGINT", "Model calls paid for when it was made."),
+    ("cost_usd", "DOUBLE", "US dollars of these calls."),
+    ("made_at", "TIMESTAMP", "When, UTC."),
+)
+
 INDEX_ERRORS = table(
     "index_errors",
     "One row per thing that could not be indexed, with a hint. Rows of solved problems are deleted.",
@@ -534,6 +571,7 @@ OPERATION_TABLES = (
     INDEX_RUNS,
     INDEX_SETTINGS,
     INDEX_OPTIONS,
+    PROMPT_PROFILE,
     PUBLICATIONS,
     REFRESH_STATE,
     NUMBERS,

@@ -25,6 +25,7 @@ LINEAGE = {
     "community_reports": {"communities", "community_members", "entities", "relationships", "covariates"},
     "citations": {"community_reports"},
     "embeddings": {"text_units", "entities", "community_reports"},
+    "prompt_profile": {"text_units", "embeddings"},
     "publication": {"embeddings", "citations", "community_history", "entity_positions"},
 }
 
@@ -51,7 +52,7 @@ def test_assets_have_descriptions_groups_and_column_schemas():
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.description, key
-        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "publication"}, key
+        assert node.group_name in {"corpus", "graph", "communities", "retrieval", "prompts", "publication"}, key
         if key.to_user_string() not in {"source_files", "publication"}:
             assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema), key
 

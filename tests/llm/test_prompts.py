@@ -16,6 +16,7 @@ from graphrag_assets.indexing.models import models_for
 from graphrag_assets.llm import prompts as prompts_module
 from graphrag_assets.llm.prompts import TASKS, Prompts, fence, prompt_text, prompts_of
 from graphrag_assets.llm.tasks.claims import CLAIM_DESCRIPTION
+from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.settings import Settings
 from graphrag_assets.text import count_tokens
 
@@ -42,6 +43,12 @@ TINY = {
     "kinds": "- fact: particular things",
     "language": None,
     "dated": True,
+    "persona": "You are a historian.",
+    "domain": "Submarine telegraphy.",
+    "written_in": "English",
+    "rating_scale": "0: a name in passing; 10: the laying of a cable.",
+    "examples": "One.",
+    "claims": "Dated facts.",
 }
 DATA = "The Agamemnon laid the cable."
 
@@ -174,22 +181,63 @@ GRAPH = (
 )
 
 
-def test_the_folder_wins_over_the_tuned_one_and_the_package(tmp_path: Path):
+PROFILE = PromptProfile(domain="Submarine telegraphy.", persona="You are a historian.").identified()
+
+
+def test_a_path_wins_over_the_folder_the_folder_over_the_profile_and_that_over_the_package(tmp_path: Path):
+    path = write(tmp_path / "elsewhere", "mine", GRAPH.replace("__", "path"))
     write(tmp_path / "folder", "extract_graph", GRAPH.replace("__", "folder"))
-    write(tmp_path / "tuned", "extract_graph", GRAPH.replace("__", "tuned"))
-    given = {"folder": tmp_path / "folder", "tuned": tmp_path / "tuned"}
-    begins = []
-    for _ in range(3):
+    given = {"files": {"extract_graph": path}, "folder": tmp_path / "folder", "profile": PROFILE}
+    found = []
+    for _ in range(4):
         prompts = Prompts(**given)
-        begins.append(prompts.render("extract_graph", **values("extract_graph"))[0]["content"].split()[0])
-        assert prompts.render("local_search", **values("local_search"))  # from the package all the time
+        system = prompts.render("extract_graph", **values("extract_graph"))[0]["content"]
+        found.append((system.split()[0], "You are a historian." in system))
+        other = prompts.render("local_search", **values("local_search"))[0]["content"]
+        assert ("You are a historian." in other) == ("profile" in given)
         given.pop(next(iter(given), ""), None)
-    assert begins == ["folder", "tuned", "You"]
+    assert found == [("path", False), ("folder", False), ("You", True), ("You", False)]
 
 
-@pytest.mark.parametrize(
-    "name", ["extract_graph.txt", "local_search.jinja2", "extract_graph.jinja.bak", "notes", "old"]
-)
+@pytest.mark.parametrize("suffix", [".jinja", ".txt"])
+def test_one_message_is_replaced_by_its_stage_key(tmp_path: Path, suffix: str):
+    """In a folder as GraphRAG for .NET names it, or by path; a path comes first."""
+    folder, path = tmp_path / "folder/index/extract_graph", tmp_path / "elsewhere.txt"
+    folder.mkdir(parents=True)
+    (folder / f"system{suffix}").write_text("Find {{ entity_types }} and {{ claim_description }}, {braces} too.")
+    path.write_text("Read this.\n{{ text }}")
+    prompts = Prompts(folder.parents[1], {"index/extract_graph/user": path})
+    system, user = prompts.render("extract_graph", **values("extract_graph"))
+    assert system["content"] == "Find person, ship and Dated facts., {braces} too."
+    assert user["content"] == f"Read this.\n{fence(DATA)}"
+    assert prompts.fingerprint("extract_graph") != Prompts().fingerprint("extract_graph")
+
+
+def test_an_error_in_a_part_names_its_file_and_line(tmp_path: Path):
+    file = tmp_path / "index/community_reports/user.txt"  # the name of the workflow in GraphRAG for .NET
+    file.parent.mkdir(parents=True)
+    file.write_text("Write at most {{ max_words }} words on\n{{ entities }}")
+    with pytest.raises(SettingsError, match=r"community_reports/user\.txt, line 2: unknown placeholder \{\{ entities"):
+        Prompts(tmp_path)
+
+
+def test_two_files_for_one_prompt_are_an_error(tmp_path: Path):
+    write(tmp_path, "local_search", "{% block user %}{{ context }} {{ question }}{% endblock %}")
+    (tmp_path / "local_search_system_prompt.txt").write_text("{context_data}")
+    with pytest.raises(SettingsError, match=r"local_search\.jinja and .*prompt\.txt are the same prompt"):
+        Prompts(tmp_path)
+
+
+def test_prompts_of_graphrag_are_translated_or_refused_by_name(tmp_path: Path):
+    (tmp_path / "local_search_system_prompt.txt").write_text("Answer as {response_type} from {context_data}.")
+    system, _ = Prompts(tmp_path).render("local_search", **values("local_search"))
+    assert "Answer as one paragraph from <data " in system["content"]
+    (tmp_path / "extract_graph.txt").write_text("-Goal- {entity_types} {input_text}")
+    with pytest.raises(SettingsError, match=r"extract_graph\.txt cannot be used: entities and .* extract_graph\.jinja"):
+        Prompts(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["local_search.jinja2", "extract_graph.jinja.bak", "notes", "notes.txt", "old"])
 def test_file_that_is_no_prompt_is_an_error(tmp_path: Path, name: str):
     write(tmp_path, "extract_graph", GRAPH.replace("__", "folder"))
     for allowed in ("README.md", ".gitignore"):
@@ -199,16 +247,15 @@ def test_file_that_is_no_prompt_is_an_error(tmp_path: Path, name: str):
         (tmp_path / name).mkdir()
     else:
         (tmp_path / name).touch()
-    with pytest.raises(SettingsError, match=rf"{name} is not a prompt: .* end in \.jinja\. Rename it"):
+    with pytest.raises(SettingsError, match=rf"{name} is not a prompt\. The nearest is \w+\.jinja; .* Rename it"):
         Prompts(folder=tmp_path)
 
 
-@pytest.mark.parametrize("folder", ["chosen", "data/prompts"])
 @pytest.mark.parametrize("model", ["", "openai/test-model"])
-def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path, monkeypatch, folder: str, model: str):
-    place = tmp_path / folder
+def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path, monkeypatch, model: str):
+    place = tmp_path / "chosen"
     monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("GRAPHRAG_PROMPTS_DIR", str(place) if folder == "chosen" else "")
+    monkeypatch.setenv("GRAPHRAG_PROMPTS_DIR", str(place))
     monkeypatch.setenv("GRAPHRAG_CHAT_MODEL", model)
     write(place, "extract_graph", GRAPH)
     assert models_for(Settings.load())
@@ -218,15 +265,23 @@ def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path,
         models_for(Settings.load())
 
 
-def test_a_tuned_folder_need_not_exist_but_a_chosen_one_must(tmp_path: Path):
-    assert Prompts(tuned=tmp_path / "none").fingerprint("extract_graph") == Prompts().fingerprint("extract_graph")
+def test_a_folder_that_is_not_read_is_named(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_DATA", str(tmp_path))
+    write(tmp_path / "prompts", "extract_graph", GRAPH)
+    with pytest.raises(SettingsError, match=r"prompts is not read\. Set GRAPHRAG_PROMPTS_DIR="):
+        models_for(Settings.load())
+
+
+def test_a_chosen_folder_must_exist(tmp_path: Path):
     with pytest.raises(SettingsError, match=r"GRAPHRAG_PROMPTS_DIR=.*none is not a folder"):
         Prompts(folder=tmp_path / "none")
 
 
 def test_a_file_that_belongs_to_no_task_is_not_ignored(tmp_path: Path):
     write(tmp_path, "extract_grph", GRAPH)
-    with pytest.raises(SettingsError, match=r"Unknown task 'extract_grph' for .*extract_grph\.jinja.*extract_graph,"):
+    with pytest.raises(
+        SettingsError, match=r"extract_grph\.jinja is not a prompt\. The nearest is extract_graph\.jinja"
+    ):
         Prompts(folder=tmp_path)
 
 

@@ -7,14 +7,14 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
+from graphrag_assets.listed_types import by_words, words
 from graphrag_assets.llm.model_options import Message
-from graphrag_assets.llm.prompts import Prompts
+from graphrag_assets.llm.prompts import Prompts, with_rules
 from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm, Strength, Text
 from graphrag_assets.llm.tasks.chat_protocol import NOWHERE, Chat, Origin
 from graphrag_assets.llm.tasks.claims import ExtractedClaim, claim_records
 from graphrag_assets.llm.tasks.gleaning import request_rounds
-from graphrag_assets.llm.tasks.listed_types import by_words, words
 from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from graphrag_assets.text import title_key
 
@@ -151,16 +151,14 @@ async def extract_text_unit(
 
 
 def _with_types(messages: Sequence[Message], prompts: Prompts, options: ExtractionOptions) -> tuple[Message, ...]:
-    """`messages` with the template `TYPES` at the end of the system message: all of it is the same for each text."""
-    (types,) = prompts.render(
+    """`messages` with the template `TYPES`."""
+    types = prompts.render(
         TYPES,
         relationship_types=", ".join(options.relationship_types),
         strict_relationship_types=not options.other_relationship_types,
         strict_entity_types=not options.other_types,
     )
-    rules = [message["content"] for message in (*messages, types) if message["role"] == "system"]
-    others = (message for message in messages if message["role"] != "system")
-    return (Message(role="system", content="\n\n".join(rules)), *others)
+    return with_rules(messages, types)
 
 
 def listed(answers: Sequence[ExtractGraph]) -> str:

@@ -25,6 +25,8 @@ from graphrag_assets.llm.tasks.extract_graph import (
     ExtractGraphWithClaims,
 )
 from graphrag_assets.llm.tasks.summarize_descriptions import NumberedSummary, Summaries, Summary
+from graphrag_assets.llm.tasks.tune_prompts import TASK as TUNING
+from graphrag_assets.llm.tasks.tune_prompts import CorpusDescription
 from graphrag_assets.llm.tasks.write_context import TASK as CONTEXT_TASK
 from graphrag_assets.llm.tasks.write_context import UnitContext
 from graphrag_assets.llm.tasks.write_report import CommunityReport, ReportFinding
@@ -57,6 +59,7 @@ RULES = {
     "summarize_descriptions": AnswerRule(0.0, 120),
     "community_report": AnswerRule(0.0, 700),
     "community_report_text": AnswerRule(0.0, 700),
+    TUNING: AnswerRule(0.0, 500),
 }
 
 
@@ -155,6 +158,8 @@ class PlanningChat:
             )
         if request.response_model is UnitContext:
             return UnitContext(context=_filler(length))
+        if request.response_model is CorpusDescription:
+            return CorpusDescription(domain=_filler(30), persona=_filler(40), rating_scale=_filler(40))
         if request.response_model is CommunityReport:
             finding = ReportFinding(summary="finding", explanation=_filler(length // 5))
             return CommunityReport(title="report", summary=_filler(length // 5), findings=[finding] * 4)

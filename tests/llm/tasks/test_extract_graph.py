@@ -8,6 +8,7 @@ from datetime import date
 
 import pytest
 
+from graphrag_assets.listed_types import words
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, InvalidAnswer, RetriesExhausted
 from graphrag_assets.llm.model_options import ChatRequest
 from graphrag_assets.llm.prompts import Prompts, fence, prompt_text
@@ -20,7 +21,6 @@ from graphrag_assets.llm.tasks.extract_graph import (
     extract_text_unit,
     graph_records,
 )
-from graphrag_assets.llm.tasks.listed_types import words
 from graphrag_assets.records import EntityRecord, Losses, RelationshipRecord, UnitExtraction
 from tests.llm.tasks.scripted_chat import Said, ScriptedChat
 

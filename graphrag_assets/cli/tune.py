@@ -1,0 +1,134 @@
+"""`tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
+
+import difflib
+
+from rich.text import Text
+
+from graphrag_assets.cli.plan import cost_table
+from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.terminal import Console
+from graphrag_assets.errors import StoreError
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.prompt_tuning import Tuned, TuningOptions, adopt_profile, plan_tuning, tune_prompts
+from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
+from graphrag_assets.store.prompt_profiles import adopted_version, profile_in_force
+
+_NEXT = "`graphrag-assets plan` prices what the next `graphrag-assets index` extracts again."
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
+    """Make a profile, print it and its proof; with `apply` adopt it.
+
+    Raises:
+        InputError: nothing is indexed.
+    """
+    console, index = Console(), _existing_index()
+    before = profile_in_force(index.working.read, index.settings.prompt_profile)
+    with console.status("Reading the sample"):
+        tuned = tune_prompts(index, options, "tune")
+    _print_profile(console, tuned)
+    for name in ("entity_types", "relationship_types"):
+        if name in index.settings.model_fields_set:
+            console.say(f"GRAPHRAG_{name.upper()} comes before the types of a profile: unset it to use these.")
+    if diff:
+        _print_diff(console, index, before, tuned.profile)
+    if apply:
+        run_rollback(tuned.version, new_batches)
+    else:
+        console.say(
+            f"Version {tuned.version} is not adopted: the prompts in force stay. "
+            "`graphrag-assets tune --apply` adopts it; it pays for nothing again."
+        )
+
+
+def plan_tune(options: TuningOptions) -> None:
+    """Print what `tune` would cost; nothing is sent.
+
+    Raises:
+        InputError: nothing is indexed.
+    """
+    console, index = Console(), _existing_index()
+    with console.status("Dry run: reading the sample"):
+        costs, notes = plan_tuning(index, options)
+    console.print(cost_table(costs))
+    for note in notes:
+        console.say(note)
+
+
+def run_rollback(version: int, new_batches: bool) -> None:
+    """Put a version of the profile in force; 0: the built-in prompts."""
+    console, index = Console(), _existing_index()
+    adopt_profile(index, version, new_batches)
+    what = "The built-in prompts are" if version == BUILT_IN else f"Version {version} of the prompt profile is"
+    kept = " for new batches; those that are indexed keep the prompts they were made with" if new_batches else ""
+    console.say(f"{what} in force{kept}. {_NEXT}")
+
+
+def show_profiles() -> None:
+    """List the versions of the profile."""
+    console, index = Console(), _existing_index()
+    table = table_of("version", "in force", "made", "made by", "entity types")
+    for version, adopted, made_at, model, kinds in index.working.read(
+        "SELECT version, adopted, made_at, model, list_transform(entity_types, lambda t: t.type) FROM prompt_profile "
+        "ORDER BY version"
+    ).iter_rows():
+        types = Text(", ".join(kinds))
+        table.add_row(str(version), "yes" if adopted else "", f"{made_at:%Y-%m-%d %H:%M}", model, types)
+    print_table(console, table)
+    if adopted_version(index.working) == BUILT_IN:
+        console.say("The built-in prompts are in force.")
+
+
+def _existing_index() -> Index:
+    index = Index.from_environment()
+    if not index.working.path.exists():
+        raise StoreError("Nothing is indexed yet, so there are no text units to tune on. Run `graphrag-assets index`.")
+    return index
+
+
+def _print_profile(console: Console, tuned: Tuned) -> None:
+    profile, read = tuned.profile, len(tuned.sample.ids)
+    console.say(f"Version {tuned.version}, from {read} text units.")
+    lines = {
+        "Domain": profile.domain,
+        "Persona": profile.persona,
+        "Language": profile.language_name or "that of each document",
+        "Ratings": profile.rating_scale,
+    }
+    for name, line in lines.items():
+        if line:
+            console.say(f"{name}: {line}")
+    for name, kinds in (("entity type", profile.entity_types), ("relationship type", profile.relationship_types)):
+        table = table_of(name)
+        add_numbers(table, "mentions")
+        for heading in ("such as", "meaning")[: 1 + any(kind.definition for kind in kinds)]:
+            table.add_column(heading)
+        for kind in kinds:
+            row = (kind.type, f"{kind.n:,}", ", ".join(kind.examples), kind.definition)
+            table.add_row(*map(Text, row[: len(table.columns)]))
+        if kinds:
+            console.print(table)
+    sizes = [f"{len(one.entities)} entities, {len(one.relationships)} relationships" for one in profile.examples]
+    console.say(f"Worked examples: {'; '.join(sizes) or 'none'}.")
+    if not tuned.proof:
+        console.say("No chat model extracts, so there are no prompts to compare.")
+        return
+    table = table_of("prompts", title=f"extraction of {len(tuned.sample.held_out)} other text units")
+    add_numbers(table, "entities", "relationships", "names in text", "other types", "agreement", "tokens")
+    for prompts, found in tuned.proof.items():
+        shares = (f"{100 * share:.1f} %" for share in (found.literal, found.other, found.agreement))
+        table.add_row(prompts, f"{found.entities:.1f}", f"{found.relationships:.1f}", *shares, f"{found.tokens:,.0f}")
+    print_table(console, table)
+
+
+def _print_diff(console: Console, index: Index, before: PromptProfile | None, after: PromptProfile) -> None:
+    """The prompts of all tasks that the profile concerns, as a unified diff."""
+    from graphrag_assets.llm.prompts import PROFILED, prompts_of
+
+    old, new = prompts_of(index.settings, before), prompts_of(index.settings, after)
+    for task in PROFILED:
+        prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())
+        lines = difflib.unified_diff(*prompts, f"{task} in force", f"{task} tuned", n=1, lineterm="")
+        for line in lines:
+            console.print(Text(line, style=_STYLES.get(line[0], "")), soft_wrap=True)

@@ -1,0 +1,48 @@
+"""The prompt profile: what prompts are told about the documents, made from a sample and tried before it is adopted."""
+
+import dagster as dg
+import polars as pl
+
+from graphrag_assets.defs.index_names import PROMPT_PROFILE, IndexNames
+from graphrag_assets.defs.masked import masked
+from graphrag_assets.defs.options import TuningConfig
+from graphrag_assets.defs.reporting import asset_spec, markdown_table, table_metadata, usage_metadata
+from graphrag_assets.defs.resources import MODELS, needs, open_index
+from graphrag_assets.indexing import prompt_tuning as stage
+from graphrag_assets.indexing.stage import usage_sums
+from graphrag_assets.store import schema
+from graphrag_assets.store.content_versions import content_versions
+from graphrag_assets.store.working import Changes
+
+
+def prompt_profile(names: IndexNames) -> dg.AssetsDefinition:
+    """The asset of the prompt profile's versions."""
+    spec = asset_spec(names, schema.PROMPT_PROFILE, "prompts", ["text_units", "embeddings"], stage.CODE_VERSION)
+
+    @dg.multi_asset(name=names.name("tune"), specs=[spec], required_resource_keys=needs(names, MODELS))
+    @masked
+    def tune(context: dg.AssetExecutionContext, config: TuningConfig) -> dg.MaterializeResult:
+        """A profile of the text units, tried on others."""
+        index = open_index(names, context.resources)
+        options = stage.TuningOptions(config.sample, config.types, config.examples, config.language)
+        tuned = stage.tune_prompts(index, options, context.run.run_id)
+        if config.adopt:
+            stage.adopt_profile(index, tuned.version, config.new_batches)
+        kinds = pl.DataFrame({"type": k.type, "n": k.n, "meaning": k.definition} for k in tuned.profile.entity_types)
+        proof = pl.DataFrame({"prompts": name, **measures._asdict()} for name, measures in tuned.proof.items())
+        rows = index.working.read("SELECT count(*) FROM prompt_profile").item()
+        metadata = table_metadata(
+            names,
+            PROMPT_PROFILE,
+            Changes(rows, int(tuned.is_new), 0),
+            tuned.seconds,
+            version=tuned.version,
+            adopted=config.adopt,
+            entity_types=dg.MetadataValue.md(markdown_table(kinds, kinds.height)),
+            proof=dg.MetadataValue.md(markdown_table(proof)),
+            **usage_metadata(usage_sums(tuned.usage)),
+        )
+        version = content_versions(index.working, [PROMPT_PROFILE])[PROMPT_PROFILE]
+        return dg.MaterializeResult(spec.key, metadata=metadata, data_version=dg.DataVersion(version))
+
+    return tune

@@ -1,0 +1,49 @@
+"""Prompt tuning without a chat model: the embedded default's extraction, and what its types mean."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from graphrag_assets.embedded import EXTRACTOR
+from graphrag_assets.pipeline.prompt_examples import Measures, Readings
+from graphrag_assets.pipeline.prompt_types import defined
+from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.records import TextUnit
+
+if TYPE_CHECKING:
+    from graphrag_assets.llm import Usage
+
+_TYPES = {
+    "PERSON": "a human being by name",
+    "ORGANIZATION": "a company, institution, party or other group that acts as one",
+    "GEO": "a place: country, region, town, body of water, building",
+    "EVENT": "something that happened, by its name",
+    "CONCEPT": "a thing or idea that several passages speak of by a common noun",
+    "NAME": "a name of another or unknown kind",
+}
+
+
+class EmbeddedTuner:
+    """A `PromptTuner` by the embedded default."""
+
+    model = EXTRACTOR
+    usage: ClassVar["Mapping[str, Usage]"] = {}
+
+    def untyped(self, units: Iterable[TextUnit]) -> Readings:
+        """Extractions by unit."""
+        from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
+
+        return {unit.id: extract_unit(unit.text, unit.title, unit.language) for unit in units}
+
+    def described(self, draft: PromptProfile, texts: Sequence[str]) -> PromptProfile:
+        """The draft with definitions of its types."""
+        return replace(draft, entity_types=defined(draft.entity_types, _TYPES))
+
+    def readings(self, draft: PromptProfile, units: Sequence[TextUnit]) -> tuple[Readings, Readings]:
+        """The same extraction twice: it is deterministic."""
+        found = self.untyped(units)
+        return found, found
+
+    def proof(self, profile: PromptProfile, units: Sequence[TextUnit]) -> dict[str, Measures]:
+        """Nothing: there are no prompts to compare."""
+        return {}

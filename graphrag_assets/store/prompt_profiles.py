@@ -1,0 +1,114 @@
+"""The versions of the prompt profile: rows of the table prompt_profile."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import polars as pl
+
+from graphrag_assets.errors import SettingsError
+from graphrag_assets.prompt_profile import BUILT_IN, ProfileType, PromptProfile, WorkedExample
+from graphrag_assets.records import EntityRecord, RelationshipRecord
+from graphrag_assets.store.batches import utc_now
+from graphrag_assets.store.schema import PROMPT_PROFILE
+from graphrag_assets.store.working import WorkingDatabase
+
+Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
+"""Runs a query with parameters."""
+_ROW = f"FROM {PROMPT_PROFILE.name} WHERE CASE WHEN $version = '' THEN adopted ELSE version = $version END"
+_OPTION = PROMPT_PROFILE.name  # the setting GRAPHRAG_PROMPT_PROFILE
+
+
+def profile_in_force(query: Query, version: str, table: str = PROMPT_PROFILE.name) -> PromptProfile | None:
+    """The profile of a version; of an empty one the adopted profile. None: the built-in prompts.
+
+    Raises:
+        SettingsError: there is no such version.
+    """
+    if version == str(BUILT_IN):
+        return None
+    rows = query(_ROW.replace(PROMPT_PROFILE.name, table, 1), {"version": version})
+    if rows.is_empty() and version:
+        raise SettingsError(f"There is no prompt profile {version}. `graphrag-assets tune --list` shows all.")
+    return profile_of(rows.row(0, named=True)) if rows.height else None
+
+
+def profile_of(row: Mapping[str, Any]) -> PromptProfile:
+    """The profile in a row of the table."""
+    examples = (
+        WorkedExample(
+            found["text_unit_id"],
+            found["text"],
+            tuple(EntityRecord(**entity) for entity in found["entities"]),
+            tuple(RelationshipRecord(**relationship) for relationship in found["relationships"]),
+        )
+        for found in row["examples"]
+    )
+    lists = {"examples": tuple(examples)} | {name: _types(row[name]) for name in ("entity_types", "relationship_types")}
+    return PromptProfile(**{f.name: lists.get(f.name, row[f.name]) for f in fields(PromptProfile)})
+
+
+def _types(rows: list[dict[str, Any]]) -> tuple[ProfileType, ...]:
+    return tuple(ProfileType(**row | {"examples": tuple(row["examples"])}) for row in rows)
+
+
+def adopted_version(working: WorkingDatabase) -> int:
+    """The version that was adopted; 0: the built-in prompts."""
+    found = working.read("SELECT version FROM prompt_profile WHERE adopted")
+    return found.item() if found.height else BUILT_IN
+
+
+def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> tuple[int, bool]:
+    """Add a version, unless one has the same content: then that one, with the new proof.
+
+    Args:
+        record: the columns of the table that are no part of the profile: model, sample_ids, proof, …
+
+    Returns:
+        Its number, and whether it is new.
+    """
+    with working.transaction() as connection:
+        ((same, last),) = connection.execute(
+            "SELECT max(version) FILTER (WHERE id = $id), coalesce(max(version), 0) FROM prompt_profile",
+            {"id": profile.id},
+        ).fetchall()
+        if same is not None:
+            connection.execute(
+                f"UPDATE prompt_profile SET proof = $proof::{_PROOF} WHERE version = $version",
+                {"proof": record["proof"], "version": same},
+            )
+            return int(same), False
+        values = {"version": last + 1, "adopted": False, "made_at": utc_now(), **asdict(profile), **record}
+        for example in values["examples"]:
+            for entity in example["entities"]:
+                del entity["n_sentences"]
+        typed = ", ".join(f'${c.name}::{c.type} AS "{c.name}"' for c in PROMPT_PROFILE.columns)
+        connection.execute(f"INSERT INTO prompt_profile BY NAME SELECT {typed}", values)
+        return int(last) + 1, True
+
+
+_PROOF = next(column.type for column in PROMPT_PROFILE.columns if column.name == "proof")
+
+
+def adopt(working: WorkingDatabase, version: int, new_batches: bool = False) -> None:
+    """Put a version in force, 0 being the built-in prompts; with `new_batches` not for the batches that are indexed.
+
+    These keep the version that they were extracted with, as their setting `prompt_profile`.
+
+    Raises:
+        SettingsError: there is no such version.
+    """
+    if version != BUILT_IN:
+        profile_in_force(working.read, str(version))
+    with working.transaction() as connection:
+        parameters = {"name": _OPTION}
+        if new_batches:
+            connection.execute(
+                "INSERT INTO index_options BY NAME SELECT batch, $name AS name, "
+                "coalesce((SELECT max(version) FROM prompt_profile WHERE adopted), 0)::VARCHAR AS value "
+                "FROM batch_state WHERE batch NOT IN (SELECT batch FROM index_options WHERE name = $name)",
+                parameters,
+            )
+        else:
+            connection.execute("DELETE FROM index_options WHERE name = $name", parameters)
+        connection.execute("UPDATE prompt_profile SET adopted = (version = $version)", {"version": version})

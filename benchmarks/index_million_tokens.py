@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -75,7 +76,9 @@ def rename(name: str, repetition: int) -> str:
     consonants = "".join(c for c in string.ascii_lowercase if c not in "aeiou")
     places = repetition % len(consonants)
     table = str.maketrans(consonants, consonants[places:] + consonants[:places])
-    mark = "".join("aeiou"[int(digit)] for digit in str(repetition // len(consonants))) if repetition else ""
+    mark = (
+        "".join("aeiou"[int(digit)] for digit in np.base_repr(repetition // len(consonants), 5)) if repetition else ""
+    )
     return name[0] + name[1:].translate(table) + mark
 
 

@@ -571,6 +571,27 @@ class Settings(BaseSettings):
         return self.data / "index"
 
     @property
+    def own_dagster_home(self) -> Path:
+        """Where the Dagster home of the index is, once it has one."""
+        return self.data.absolute() / "dagster"
+
+    @property
+    def dagster_home(self) -> Path | None:
+        """DAGSTER_HOME, or else the home of the index; None if it has none yet.
+
+        Raises:
+            SettingsError: DAGSTER_HOME is not the absolute path of a folder.
+        """
+        if chosen := os.environ.get("DAGSTER_HOME"):
+            if not (Path(chosen).is_absolute() and Path(chosen).is_dir()):
+                raise SettingsError(
+                    f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder. Create it, or unset "
+                    "DAGSTER_HOME to use the home of the index."
+                )
+            return Path(chosen)
+        return self.own_dagster_home if (self.own_dagster_home / "dagster.yaml").exists() else None
+
+    @property
     def ledger_file(self) -> Path:
         """The ledger of an index that has one of its own."""
         return self.index_folder / "ledger.sqlite"

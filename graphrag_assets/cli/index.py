@@ -1,6 +1,6 @@
 """`index`: scan the input folder, index what changed, publish, and print a summary.
 
-Dagster is imported only when something is due: without a change, its import would be most of the work.
+Dagster is imported only when something is due and the index has a Dagster home: its import would be most of the work.
 """
 
 import os
@@ -29,6 +29,7 @@ from graphrag_assets.store.publications import state_in_words
 
 if TYPE_CHECKING:
     from graphrag_assets.defs.runs import IndexRun
+    from graphrag_assets.indexing.stage_runner import StageRun
 
 _HITS = """
 SELECT used.task AS task, sum(used.ledger_hits)::BIGINT AS ledger_hits
@@ -62,20 +63,20 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
         folder = index.settings.input_folder
         console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
     todo = _choose(index, found, batches, everything)
-    runs: list[IndexRun] = []
+    runs: Sequence[StageRun | IndexRun] = ()
     if not todo and not everything and (publication := up_to_date(index, found)):
         published: tuple[int, bool] | None = (publication.number, publication.is_new)
         publish_records(index)
     else:
-        from graphrag_assets.cli.index_runs import execute, published_by
+        from graphrag_assets.cli.index_runs import execute
 
         runs = execute(index, found, todo, console)
-        published = published_by(runs[-1])
+        published = runs[-1].published
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.print(Text(state_in_words(index.settings.index_folder, *published)), soft_wrap=True)
-    return all(run.result.success for run in runs)
+    return all(run.success for run in runs)
 
 
 def _refuse_unfinished_imports(index: Index) -> None:
@@ -101,14 +102,14 @@ def _choose(index: Index, found: Scan, batches: tuple[str, ...], everything: boo
 def _summarize(
     console: Console,
     index: Index,
-    runs: "Sequence[IndexRun]",
+    runs: "Sequence[StageRun | IndexRun]",
     todo: list[str],
     n_kept: int,
     n_deleted: int,
     seconds: float,
 ) -> None:
     """Print the result: tables if anything changed, then a summary line, then the failures."""
-    run_ids = [run.result.run_id for run in runs]
+    run_ids = [run.run_id for run in runs]
     if todo:
         print_rows(console, index.working)
         _print_stages(console, index, run_ids)
@@ -116,7 +117,7 @@ def _summarize(
         print_table(console, bill)
     skipped = index.working.read("SELECT count(*) FROM index_errors").item()
     removed = f" ({n_deleted} of them deleted)" if n_deleted else ""
-    failed = [run for run in runs if not run.result.success]
+    failed = [run for run in runs if not run.success]
     n_failed = sum(run.batch is not None for run in failed)
     n_indexed = sum(run.batch is not None for run in runs) - n_failed
     left = f", {n_failed} failed" if n_failed else ""

@@ -1,8 +1,9 @@
-"""Dagster runs of `index`: one per changed batch, then one for the global assets, with progress."""
+"""Runs of `index`: one per changed batch, then one for everything after the batches, with progress."""
 
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.progress import (
@@ -16,29 +17,27 @@ from rich.progress import (
 from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
-from graphrag_assets.definitions import defs
-from graphrag_assets.defs.dagster_home import dagster_instance
-from graphrag_assets.defs.index_names import PUBLICATION, IndexNames
-from graphrag_assets.defs.runs import IndexRun, Runner, register_batches
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.indexing.stage_runner import StageRun, StageRunner
 from graphrag_assets.outgoing import printable
 from graphrag_assets.store.publication_files import current_number
+
+if TYPE_CHECKING:
+    from graphrag_assets.defs.runs import IndexRun, Runner
 
 REFRESH = "graph, communities, reports, embeddings, publication"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) -> list[IndexRun]:
+def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) -> "Sequence[StageRun | IndexRun]":
     """Index the batches `todo`, then refresh; a failed batch does not stop the others.
 
-    The runs are recorded where the Dagster UI of this index shows them, once it has a Dagster home.
+    In an index with a Dagster home these are Dagster runs, which its UI shows.
     """
-    names = IndexNames()
-    with dagster_instance(index.settings) as instance, _progress(console) as progress, _progress_log(progress):
-        register_batches(names, instance, found)
-        runner, runs = Runner(names, defs().get_repository_def().get_job, instance, _QUIET), list[IndexRun]()
+    with _runner(index, found) as runner, _progress(console) as progress, _progress_log(progress):
+        runs = list["StageRun | IndexRun"]()
         before = current_number(index.settings.index_folder)
         try:
             for run in _execute(runner, index, todo, progress):
@@ -46,23 +45,35 @@ def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) ->
         except KeyboardInterrupt:
             published = current_number(index.settings.index_folder) != before
             what = "the publication is new" if published else "nothing new is published"
-            n_done = sum(run.batch is not None and run.result.success for run in runs)
+            n_done = sum(run.batch is not None and run.success for run in runs)
             console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
             raise
         finally:
-            if not any(run.batch is None and run.result.success for run in runs):
+            if not any(run.batch is None and run.success for run in runs):
                 publish_records(index)
     return runs
 
 
-def published_by(run: IndexRun) -> tuple[int, bool] | None:
-    """The number of the publication that a refresh has made or found, and whether it is new; None if it failed."""
-    for event in run.result.asset_materializations_for_node(PUBLICATION) if run.result.success else []:
-        return int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
-    return None
+@contextlib.contextmanager
+def _runner(index: Index, found: Scan) -> "Iterator[StageRunner | Runner]":
+    home = index.settings.dagster_home
+    if home is None:
+        yield StageRunner(index)
+        return
+    from graphrag_assets.definitions import defs
+    from graphrag_assets.defs.dagster_home import dagster_instance
+    from graphrag_assets.defs.index_names import IndexNames
+    from graphrag_assets.defs.runs import Runner, register_batches
+
+    names = IndexNames()
+    with dagster_instance(home) as instance:
+        register_batches(names, instance, found)
+        yield Runner(names, defs().get_repository_def().get_job, instance, _QUIET)
 
 
-def _execute(runner: Runner, index: Index, batches: Sequence[str], progress: Progress) -> Iterator[IndexRun]:
+def _execute(
+    runner: "StageRunner | Runner", index: Index, batches: Sequence[str], progress: Progress
+) -> "Iterator[StageRun | IndexRun]":
     """One run per batch, then one for everything global; a failed batch does not stop the others."""
     task = progress.add_task("", total=len(batches) + 1)
     for batch in batches:

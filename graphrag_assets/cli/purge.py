@@ -5,7 +5,7 @@ from rich.text import Text
 
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.defs.dagster_cleanup import purge_with_history
-from graphrag_assets.defs.dagster_home import dagster_instance, home_of
+from graphrag_assets.defs.dagster_home import dagster_instance
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.purge import Removed, ledger_note
 from graphrag_assets.indexing.purge_proof import places_of, removed_words
@@ -21,8 +21,8 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     if note := ledger_note(index.settings, shared_ledger):
         console.print(Text(note), soft_wrap=True)
     words = [] if dry_run or not index.working.path.exists() else removed_words(index)
-    if home_of(index.settings):
-        with dagster_instance(index.settings) as instance:
+    if home := index.settings.dagster_home:
+        with dagster_instance(home) as instance:
             removed = purge_with_history(index, instance, dry_run, shared_ledger)
     else:
         removed = purge_with_history(index, None, dry_run, shared_ledger)

@@ -10,9 +10,7 @@ import dagster as dg
 import yaml
 
 from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS, PUBLICATION, IndexNames
-from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.settings import Settings
 from graphrag_assets.store.content_versions import content_versions
 
 _LIVE_BATCHES = """
@@ -24,31 +22,14 @@ load_from:
 """
 
 
-def home_of(settings: Settings) -> Path | None:
-    """DAGSTER_HOME, or else the home of the index; None if it has none yet.
-
-    Raises:
-        SettingsError: DAGSTER_HOME is not the absolute path of a folder.
-    """
-    if chosen := os.environ.get("DAGSTER_HOME"):
-        if not (Path(chosen).is_absolute() and Path(chosen).is_dir()):
-            raise SettingsError(
-                f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder. Create it, or unset "
-                "DAGSTER_HOME to use the home of the index."
-            )
-        return Path(chosen)
-    home = _own_home(settings)
-    return home if (home / "dagster.yaml").exists() else None
-
-
 def make_home(index: Index) -> Path:
     """The home of the index, written if it has none, with what the index already contains.
 
     DAGSTER_HOME, where it is set, is used as it is.
     """
-    if found := home_of(index.settings):
+    if found := index.settings.dagster_home:
         return found
-    home = _own_home(index.settings)
+    home = index.settings.own_dagster_home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / "workspace.yaml").write_text(_WORKSPACE, encoding="utf-8")
     configuration = yaml.safe_load(_template())
@@ -57,19 +38,14 @@ def make_home(index: Index) -> Path:
     configuration["local_artifact_storage"]["config"]["base_dir"] = str(home)
     (home / "dagster.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False), encoding="utf-8")
     if index.database.exists():
-        with dagster_instance(index.settings) as instance:
+        with dagster_instance(home) as instance:
             report_contents(instance, IndexNames(), index)
     return home
 
 
 @contextlib.contextmanager
-def dagster_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance that records runs of the index: that of its home, or an ephemeral one."""
-    home = home_of(settings)
-    if home is None:
-        with dg.DagsterInstance.ephemeral() as instance:
-            yield instance
-        return
+def dagster_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """The Dagster instance that records runs of the index: that of its home, `Settings.dagster_home`."""
     os.environ["DAGSTER_HOME"] = str(home)  # where Dagster looks for it, in this process and those it starts
     with dg.DagsterInstance.get() as instance:
         yield instance
@@ -93,10 +69,6 @@ def report_contents(instance: dg.DagsterInstance, names: IndexNames, index: Inde
 def _report(instance: dg.DagsterInstance, key: dg.AssetKey, version: str, batch: str | None = None) -> None:
     tags = {"dagster/data_version": version}
     instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=batch, tags=tags))
-
-
-def _own_home(settings: Settings) -> Path:
-    return settings.data.absolute() / "dagster"
 
 
 def _template() -> str:

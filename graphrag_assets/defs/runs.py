@@ -8,21 +8,13 @@ import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
 from graphrag_assets.defs.checks import failed_check_messages
-from graphrag_assets.defs.index_names import INDEX_BATCHES, REFRESH_GRAPH, SOURCE_FILES, IndexNames
+from graphrag_assets.defs.index_names import INDEX_BATCHES, PUBLICATION, REFRESH_GRAPH, SOURCE_FILES, IndexNames
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.scan import Scan, present_inputs
-from graphrag_assets.indexing.up_to_date import record_refreshed, refresh_digest
+from graphrag_assets.indexing.scan import Scan
+from graphrag_assets.indexing.stage_runner import NOT_PUBLISHED, OUT_OF_BUDGET
+from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen, ModelUnusable
 from graphrag_assets.received_signals import raise_if_interrupted, signals_noted
-
-_NOT_PUBLISHED = (
-    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
-    "launch the job refresh_graph."
-)
-_OUT_OF_BUDGET = (
-    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
-    "for. To publish what there is, launch the job refresh_graph."
-)
 
 
 class IndexRun(NamedTuple):
@@ -32,15 +24,32 @@ class IndexRun(NamedTuple):
     result: dg.ExecuteInProcessResult
 
     @property
+    def run_id(self) -> str:
+        return self.result.run_id
+
+    @property
+    def success(self) -> bool:
+        return self.result.success
+
+    @property
+    def published(self) -> tuple[int, bool] | None:
+        """The number of the publication that a refresh has made or found, and whether it is new; None if it failed."""
+        for event in self.result.asset_materializations_for_node(PUBLICATION) if self.success else []:
+            return int(str(event.metadata["publication"].value)), bool(event.metadata["new"].value)
+        return None
+
+    @property
     def not_published(self) -> str | None:
         """What to say if it failed for a reason for which all others would fail, too: then nothing is published."""
         if failed_by(self.result.all_events, BudgetExceeded.__name__):
-            return _OUT_OF_BUDGET
-        return _NOT_PUBLISHED if is_unpaid(self.result.all_events) else None
+            return OUT_OF_BUDGET
+        return NOT_PUBLISHED if is_unpaid(self.result.all_events) else None
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> str | None:
         """Why it failed: the blocking checks that did not pass, with their remedies, or the errors of its steps."""
+        if self.success:
+            return None
         if checks := failed_check_messages(self.result.get_asset_check_evaluations()):
             return " ".join(checks)
         errors = (e.step_failure_data.error for e in self.result.all_events if e.is_step_failure)
@@ -72,18 +81,8 @@ class Runner:
         return IndexRun(batch, self._run(INDEX_BATCHES, batch, ops or {}))
 
     def refresh(self, index: Index, ops: Mapping[str, Any] | None = None, job: str = REFRESH_GRAPH) -> IndexRun:
-        """Refresh everything after the batches.
-
-        Checks may refuse a refresh during which another process has committed a batch: it is made again.
-        """
-        with index.working.exclusive("refresh"):
-            while True:
-                inputs, digest = present_inputs(index), refresh_digest(index)
-                result = self._run(job, None, ops or {})
-                if result.success:
-                    record_refreshed(index, digest, result.run_id)
-                if result.success or present_inputs(index) == inputs:
-                    return IndexRun(None, result)
+        """Refresh everything after the batches."""
+        return refreshed(index, lambda: IndexRun(None, self._run(job, None, ops or {})))
 
     def _run(self, job: str, batch: str | None, ops: Mapping[str, Any]) -> dg.ExecuteInProcessResult:
         with signals_noted():

@@ -4,6 +4,9 @@ A refresh that has succeeded records the digest of what it was made from. Every 
 its own transaction, so it stands only while nothing has been written since.
 """
 
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
 from graphrag_assets import __version__
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing import communities, embeddings, merge_graph, publish, report_inputs
@@ -56,6 +59,33 @@ def record_refreshed(index: Index, digest: str, run_id: str) -> None:
         ((troubled,),) = connection.execute(_TROUBLED, {"run": run_id}).fetchall()
         if not troubled:
             record_inputs(connection, REFRESHED, digest, run_id)
+
+
+class Finished(Protocol):
+    """A finished run."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def success(self) -> bool: ...
+
+
+R = TypeVar("R", bound=Finished)
+
+
+def refreshed(index: Index, run: Callable[[], R]) -> R:
+    """The result of `run`, a refresh, which is recorded if it succeeds.
+
+    Checks may refuse a refresh during which another process has committed a batch: it is made again.
+    """
+    with index.working.exclusive("refresh"):
+        while True:
+            inputs, digest = present_inputs(index), refresh_digest(index)
+            done = run()
+            if done.success:
+                record_refreshed(index, digest, done.run_id)
+            if done.success or present_inputs(index) == inputs:
+                return done
 
 
 def up_to_date(index: Index, found: Scan) -> Publication | None:

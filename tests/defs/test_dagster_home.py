@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from graphrag_assets.defs import dagster_home
-from graphrag_assets.defs.dagster_home import dagster_instance, home_of, make_home
+from graphrag_assets.defs.dagster_home import dagster_instance, make_home
 from graphrag_assets.defs.index_names import BATCH_ASSETS, GLOBAL_ASSETS
 from graphrag_assets.errors import SettingsError
 from graphrag_assets.indexing.index import Index
@@ -27,9 +27,8 @@ def homeless(start_with, monkeypatch):
 
 @pytest.mark.extended
 def test_an_index_has_no_home_until_its_ui_is_started(homeless):
-    assert home_of(homeless.index.settings) is None
-    with dagster_instance(homeless.index.settings) as instance:
-        assert instance.is_ephemeral
+    assert homeless.index.settings.dagster_home is None
+    run_command("index")
     assert not (homeless.root / "dagster").exists()
 
 
@@ -37,7 +36,7 @@ def test_an_index_has_no_home_until_its_ui_is_started(homeless):
 def test_the_home_shows_what_the_index_already_contains(homeless):
     home = make_home(homeless.index)
     assert home == homeless.root / "dagster"
-    with dagster_instance(homeless.index.settings) as instance:
+    with dagster_instance(homeless.index.settings.dagster_home) as instance:
         assert instance.get_dynamic_partitions("document_batches") == ["a", "b"]
         for asset in BATCH_ASSETS:
             assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {"a", "b"}
@@ -64,7 +63,7 @@ def test_two_indexes_have_separate_runs(homeless, tmp_path_factory, monkeypatch)
     for root in (homeless.root, other):
         monkeypatch.setenv("GRAPHRAG_DATA", str(root))
         monkeypatch.setenv("DAGSTER_HOME", "")
-        with dagster_instance(Index.from_environment().settings) as instance:
+        with dagster_instance(Index.from_environment().settings.dagster_home) as instance:
             partitions[root] = {run.tags.get("dagster/partition") for run in instance.get_runs()}
             assert instance.get_runs_count() == 2
     assert partitions == {homeless.root: {"a", None}, other: {"c", None}}
@@ -93,4 +92,4 @@ def test_the_home_s_configuration_is_the_project_s_with_its_own_folders(homeless
 def test_a_home_that_is_no_folder_is_one_sentence(project, monkeypatch, chosen):
     monkeypatch.setenv("DAGSTER_HOME", chosen)
     with pytest.raises(SettingsError, match=f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder"):
-        home_of(project.index.settings)
+        project.index.settings.dagster_home

@@ -1,0 +1,117 @@
+"""Runs the stages in this process, without Dagster: what `index` does for an index without a Dagster home.
+
+There is no instance that could show such runs, and importing Dagster and running a job in it takes longer than all
+stages do after a small change. `defs.runs.Runner` makes the same runs as Dagster's.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
+from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
+from graphrag_assets.indexing.checks import Check, failed_blocking_checks
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.staged_batches import commit_staged
+from graphrag_assets.indexing.up_to_date import refreshed
+from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
+from graphrag_assets.received_signals import raise_if_interrupted
+from graphrag_assets.store.schema import BATCH_TABLES
+
+log = logging.getLogger(__name__)
+
+NOT_PUBLISHED = (
+    "Nothing was published. Run again when the cause is removed: only the rest is paid for. To publish what there is, "
+    "launch the job refresh_graph."
+)
+OUT_OF_BUDGET = (
+    "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
+    "for. To publish what there is, launch the job refresh_graph."
+)
+_BATCH = tuple(table.name for table in BATCH_TABLES)
+
+
+class StageRun(NamedTuple):
+    """A finished run: of the batch `batch`, or, for None, of everything after the batches.
+
+    Attributes:
+        published: the number of the publication that a refresh has made or found, and whether it is new.
+        reason: why the run failed; None if it succeeded.
+        not_published: what to say if it failed for a reason for which all others would fail, too.
+    """
+
+    batch: str | None
+    run_id: str
+    published: tuple[int, bool] | None = None
+    reason: str | None = None
+    not_published: str | None = None
+
+    @property
+    def success(self) -> bool:
+        return self.reason is None
+
+
+class StageRunner:
+    """Runs the stages of one index."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def index(self, batch: str) -> StageRun:
+        """Index one batch, from the staging area if it is there."""
+        own = self._index.with_run_options(batch)
+
+        def work(run_id: str) -> None:
+            if commit_staged(own, batch, run_id) is None:
+                index_batch.index_batch(own, batch, own.models(batch, run_id), run_id)
+
+        return _run(batch, work)
+
+    def refresh(self, index: Index) -> StageRun:
+        """Refresh everything after the batches. A failed blocking check stops it before the next stage."""
+        return refreshed(index, lambda: _run(None, lambda run_id: _refresh(index, run_id)))
+
+
+def _run(batch: str | None, work: Callable[[str], tuple[int, bool] | None]) -> StageRun:
+    run_id = str(uuid.uuid4())
+    try:
+        with masked_errors():
+            return StageRun(batch, run_id, work(run_id))
+    except Exception as error:
+        raise_if_interrupted()
+        log.debug("the run %s failed", run_id, exc_info=True)
+        said = str(error) if isinstance(error, GraphRAGError) else f"{type(error).__name__}: {error}"
+        return StageRun(batch, run_id, None, said.strip().partition("\n")[0], _not_published(error))
+
+
+def _not_published(error: Exception) -> str | None:
+    chain = tuple(chain_of(error))
+    if any(isinstance(one, BudgetExceeded) for one in chain):
+        return OUT_OF_BUDGET
+    return NOT_PUBLISHED if any(isinstance(one, CircuitOpen) for one in chain) else None
+
+
+def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
+    merge_graph.merge_graph(index, index.models(run_id=run_id), run_id)
+    _verify(index, *_BATCH, "entity_aliases", "entities", "relationships")
+    own = index.with_run_options(None)
+    communities.update_communities(own, run_id)
+    _verify(index, "communities", "community_members", "community_history", "entity_positions")
+    reports.update_reports(own, own.models(run_id=run_id), run_id)
+    _verify(index, "community_reports", "citations")
+    embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
+    _verify(index, "embeddings")
+    published = publish.update_publication(index, run_id, checked=True)
+    return published.number, published.is_new
+
+
+def _verify(index: Index, *assets: str) -> None:
+    """Raise CheckError if a blocking check of these assets fails: what follows may be paid for."""
+    if failed := failed_blocking_checks(index, assets):
+        raise CheckError(in_words(failed))
+
+
+def in_words(failed: Sequence[Check]) -> str:
+    """A sentence for each failed check: what must hold, and the remedy."""
+    return " ".join(f"Check failed: {check.statement} {check.remedy}" for check in failed)

@@ -108,6 +108,7 @@ def write_community_reports(names: IndexNames) -> dg.AssetsDefinition:
         models = own.models(run_id=run.run_id, cache_not_before=not_before)
         with sharing_models(names, context, own, models, REPORTS, not_before) as sharing:
             written = reports.update_reports(own, sharing, run.run_id, config.rerun is not Rerun.NOTHING)
+        reports.record_state(own, models)
         yield from selected_results(context, own, report_metadata(names, *written))
 
     return write_community_reports

@@ -7,14 +7,20 @@ import polars as pl
 
 from graphrag_assets.errors import InputError
 from graphrag_assets.indexing.index import Index
-from graphrag_assets.indexing.report_inputs import read_inputs, state_of_reports
+from graphrag_assets.indexing.report_inputs import (
+    LOGGED_INPUTS,
+    READER,
+    made_with,
+    read_inputs,
+    state_of_reports,
+)
 from graphrag_assets.indexing.reports import CHECKED
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
-from graphrag_assets.store.change_log import has_mark, remove_marks
-from graphrag_assets.store.invariants import INVARIANTS
+from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_marks
+from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
 
 
 @dataclass(frozen=True)
@@ -32,46 +38,70 @@ class Check:
     blocking: bool
     statement: str
     remedy: str
-    find: Callable[[Index], pl.DataFrame] | str
+    find: Callable[[Index, Changed | None], pl.DataFrame] | str
 
 
-def offending_rows(checks: Sequence[Check], index: Index) -> list[pl.DataFrame]:
-    """The offending rows of each check, in order. All queries share one connection.
+def offending_rows(checks: Sequence[Check], index: Index, changed: Changed | None = None) -> list[pl.DataFrame]:
+    """The offending rows of each check, in order, among all rows or those that `changed` touches.
 
     When a blocking check fails, rows are wrong that the change log does not name: the next refresh derives everything.
     """
-    queries = {c.name: f"SELECT * FROM ({c.find}) ORDER BY ALL" for c in checks if isinstance(c.find, str)}
-    rows = dict(zip(queries, index.working.read_all(*queries.values()) if queries else (), strict=True))
-    found = [rows[c.name] if isinstance(c.find, str) else c.find(index) for c in checks]
-    if any(check.blocking and offending.height for check, offending in zip(checks, found, strict=True)):
+    over = over_all if changed is None else over_touched
+    with index.working.connect() as connection:
+        if changed is not None:
+            find_touched(connection, changed)
+        by_query = {
+            check.name: connection.sql(f"SELECT * FROM ({over(check.find)}) ORDER BY ALL").pl()
+            for check in checks
+            if isinstance(check.find, str)
+        }
+    found = [by_query[c.name] if isinstance(c.find, str) else c.find(index, changed) for c in checks]
+    if any(check.blocking and rows.height for check, rows in zip(checks, found, strict=True)):
         with index.working.transaction() as connection:
             remove_marks(connection)
     return found
 
 
-def failed_blocking_checks(index: Index, assets: Collection[str] | None = None) -> list[Check]:
-    """The blocking checks, of these assets or of all, that the working database fails."""
+def failed_blocking_checks(
+    index: Index, assets: Collection[str] | None = None, changed: Changed | None = None
+) -> list[Check]:
+    """The blocking checks, of these assets or of all, that the working database fails, see `offending_rows`."""
     blocking = [check for check in CHECKS if check.blocking and (assets is None or check.asset in assets)]
-    return [check for check, rows in zip(blocking, offending_rows(blocking, index), strict=True) if rows.height]
+    return [c for c, rows in zip(blocking, offending_rows(blocking, index, changed), strict=True) if rows.height]
 
 
-def _disconnected(index: Index) -> pl.DataFrame:
-    return disconnected_communities(*index.working.read_tables("community_members", "relationships")).to_frame()
+_MEMBERS = "FROM community_members WHERE community IN (SELECT community FROM {communities})"
+_INSIDE = f"SELECT entity_id FROM ({_MEMBERS})"
+_WITHIN = f"FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
 
 
-def _stale(index: Index) -> pl.DataFrame:
+def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
+    over = over_all if changed is None else over_touched
+    with index.working.connect() as connection:
+        if changed is not None:
+            find_touched(connection, changed)
+        members, relationships = (connection.sql(f"{over(query)} ORDER BY ALL").pl() for query in (_MEMBERS, _WITHIN))
+    return disconnected_communities(members, relationships).to_frame()
+
+
+def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:
     """The communities whose report is out of date. Reports and inputs that are known to agree are not read again."""
     own = index.with_run_options(None)
     settings, models = own.settings, own.models()
     with own.working.connect() as connection:
-        if has_mark(connection, CHECKED, state_of_reports(connection, own, models)):
-            return pl.DataFrame(schema={"community": pl.Int64})
+        if changed is not None:
+            later = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, own, models))
+            is_known = later is not None and later.rows.is_empty()
+        else:
+            is_known = has_mark(connection, CHECKED, state_of_reports(connection, own, models))
+    if is_known:
+        return pl.DataFrame(schema={"community": pl.Int64})
     inputs, stored = read_inputs(own)
     stale = stale_reports(inputs, stored, models.reporter, settings.report_input_tokens, settings.tokenizer)
     return stale.to_frame()
 
 
-def _too_many_failed(index: Index) -> pl.DataFrame:
+def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:
     return index.working.read(
         "SELECT source AS text_unit, error FROM index_errors WHERE stage = 'extract' AND "
         "(SELECT count(*) FROM index_errors WHERE stage = 'extract') > $share * (SELECT count(*) FROM text_units)",
@@ -79,7 +109,7 @@ def _too_many_failed(index: Index) -> pl.DataFrame:
     )
 
 
-def _out_of_date(index: Index) -> pl.DataFrame:
+def _out_of_date(index: Index, _: Changed | None) -> pl.DataFrame:
     try:
         found = scan(index)
     except InputError as error:  # an unreadable folder says nothing about the publication

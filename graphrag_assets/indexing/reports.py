@@ -21,7 +21,7 @@ from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
-from graphrag_assets.store.change_log import set_mark
+from graphrag_assets.store.change_log import last_revision, set_mark
 from graphrag_assets.store.working import Changes, replace_rows, replace_table
 
 CHECKED = "reports_are_current"
@@ -71,12 +71,18 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
         record_options(connection, None, index.run_options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
         set_mark(connection, READER, LOGGED_INPUTS, found.revision, made_with(connection, index, models))
-        set_mark(connection, CHECKED, (), found.revision, state_of_reports(connection, index, models))
         ((unresolved,),) = connection.execute("SELECT count(*) FROM citations WHERE cited_id IS NULL").fetchall()
     frames = {"community_reports": reports, "citations": citations}
     updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
     n_written = reports.join(previous, on="fingerprint", how="anti").height
     return UpdatedReports(updated, changes["community_reports"].rows - n_written, unresolved)
+
+
+def record_state(index: Index, models: IndexingModels) -> None:
+    """Record the present state as that of reports that are up to date, for checks of all rows: none is read again."""
+    with index.working.transaction() as connection:
+        state = state_of_reports(connection, index, models)
+        set_mark(connection, CHECKED, (), last_revision(connection), state)
 
 
 def _replace_reports(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate) -> Changes:

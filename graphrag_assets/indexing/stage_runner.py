@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
 from graphrag_assets.indexing.checks import Check, failed_blocking_checks
@@ -17,6 +18,7 @@ from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
 from graphrag_assets.llm.model_errors import BudgetExceeded, CircuitOpen
 from graphrag_assets.received_signals import raise_if_interrupted
+from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.schema import BATCH_TABLES
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ OUT_OF_BUDGET = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
     "for. To publish what there is, launch the job refresh_graph."
 )
+_VERIFIER = "checks"
+"""The reader of the change log whose mark is where the last verified refresh was."""
 _BATCH = tuple(table.name for table in BATCH_TABLES)
 
 
@@ -101,15 +105,27 @@ def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
     reports.update_reports(own, own.models(run_id=run_id), run_id)
     _verify(index, "community_reports", "citations")
     embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
-    _verify(index, "embeddings")
+    revision = _verify(index, "embeddings")
     published = publish.update_publication(index, run_id, checked=True)
+    with index.working.transaction() as connection:
+        set_mark(connection, _VERIFIER, LOGGED, revision, __version__)
     return published.number, published.is_new
 
 
-def _verify(index: Index, *assets: str) -> None:
-    """Raise CheckError if a blocking check of these assets fails: what follows may be paid for."""
-    if failed := failed_blocking_checks(index, assets):
+def _verify(index: Index, *assets: str) -> int:
+    """Verify the blocking checks of these assets for the rows that changed since a refresh has verified all.
+
+    Returns the revision of the change log up to which they hold.
+
+    Raises:
+        CheckError: one fails. The next stage is not begun: it may cost money.
+    """
+    with index.working.connect() as connection:
+        changed = changes_since_mark(connection, _VERIFIER, LOGGED, __version__)
+        revision = changed.revision if changed else last_revision(connection)
+    if failed := failed_blocking_checks(index, assets, changed):
         raise CheckError(in_words(failed))
+    return revision
 
 
 def in_words(failed: Sequence[Check]) -> str:

@@ -1,16 +1,65 @@
 """Invariants of the working database, as queries for violating rows.
 
 Each invariant names the asset it belongs to, whether it blocks publication, and what to do when it fails.
+
+A check looks at all rows, or only at those that logged changes touch: rows that were written, and rows that refer to
+one that was written or deleted. In a query `{entities}` stands for the rows of `entities` to look at.
 """
 
+import re
 from dataclasses import dataclass
 
+import duckdb
+import polars as pl
+
+from graphrag_assets.store.change_log import Changed
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import WORKING
+
+# By table: what identifies a row in the change log, and what it refers to.
+_TOUCHED_BY = {
+    "documents": ("id",),
+    "text_units": ("id", "document_id"),
+    "entity_mentions": ("id", "text_unit_id"),
+    "relationship_mentions": ("id", "text_unit_id"),
+    "covariates": ("id", "text_unit_id"),
+    "entities": ("id", "title_key"),
+    "relationships": ("id", "source_id", "target_id"),
+    "clustered_edges": ("source_id", "target_id"),
+    "entity_positions": ("id",),
+    "communities": ("id", "community::VARCHAR", "parent::VARCHAR"),
+    "community_members": ("entity_id", "community::VARCHAR"),
+    "community_reports": ("id", "community::VARCHAR"),
+    "citations": ("report_id",),
+    "embeddings": ("id",),
+    "numbers": ("id",),
+}
+_ROWS = re.compile(r"\{([a-z_]+)\}")
+
+
+def over_all(query: str) -> str:
+    """The query of an invariant, over all rows."""
+    return _ROWS.sub(r"\1", query)
+
+
+def over_touched(query: str) -> str:
+    """The query of an invariant, over the rows of `find_touched`."""
+    return _ROWS.sub(lambda match: f"touched_{match[1]}" if match[1] in _TOUCHED_BY else match[1], query)
+
+
+def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed) -> None:
+    """Create the views of the rows that `changed` touches."""
+    ids = pl.concat([changed.rows["id"], changed.rows["concerns"].explode()]).drop_nulls().unique()
+    create = "CREATE OR REPLACE TEMP TABLE touched_ids AS SELECT id FROM given"
+    execute_with(connection, create, given=pl.DataFrame({"id": ids}))
+    for table, columns in _TOUCHED_BY.items():
+        is_touched = " OR ".join(f"{column} IN (FROM touched_ids)" for column in columns)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW touched_{table} AS FROM {table} WHERE {is_touched}")
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """`query` returns the violating rows; no rows: the check passes.
+    """`query` returns the violating rows, see `over_all`; no rows: the check passes.
 
     It is checked right after `asset` is written, so it must not look at tables that come later.
     """
@@ -32,13 +81,13 @@ def _duplicates(name: str, key: tuple[str, ...]) -> str:
     shown = ", ".join(f'"{column}"::VARCHAR' for column in key)
     return (
         f"SELECT '{name}' AS table_name, concat_ws(' · ', {shown}) AS key, count(*) AS n "
-        f'FROM "{name}" GROUP BY {columns} HAVING n > 1'
+        f"FROM {{{name}}} GROUP BY {columns} HAVING n > 1"
     )
 
 
 _LISTED = """
-SELECT '{table}' AS table_name, t.id, u.ref AS missing FROM (SELECT id, unnest({column}) AS ref FROM {table}) u
-JOIN {table} t USING (id) WHERE u.ref NOT IN (SELECT id FROM {target})
+SELECT '{table}' AS table_name, u.id, u.ref AS missing FROM (SELECT id, unnest({column}) AS ref FROM {{{table}}}) u
+WHERE u.ref NOT IN (SELECT id FROM {target})
 """
 
 INVARIANTS = (
@@ -55,7 +104,7 @@ INVARIANTS = (
         "relationships",
         True,
         "Source and target of every relationship are entities.",
-        "SELECT r.id, r.source, r.target FROM relationships r "
+        "SELECT r.id, r.source, r.target FROM {relationships} r "
         "WHERE NOT EXISTS (FROM entities e WHERE e.id = r.source_id AND e.title = r.source) "
         "OR NOT EXISTS (FROM entities e WHERE e.id = r.target_id AND e.title = r.target)",
         _REFRESH,
@@ -82,8 +131,8 @@ INVARIANTS = (
         "relationships",
         True,
         "Every entity and every relationship is mentioned in at least one text unit.",
-        "SELECT 'entities' AS table_name, id, title FROM entities WHERE len(coalesce(text_unit_ids, [])) = 0 "
-        "UNION ALL SELECT 'relationships', id, source || ' – ' || target FROM relationships "
+        "SELECT 'entities' AS table_name, id, title FROM {entities} WHERE len(coalesce(text_unit_ids, [])) = 0 "
+        "UNION ALL SELECT 'relationships', id, source || ' – ' || target FROM {relationships} "
         "WHERE len(coalesce(text_unit_ids, [])) = 0",
         _REFRESH,
     ),
@@ -92,10 +141,10 @@ INVARIANTS = (
         "community_members",
         True,
         "Every entity is in exactly one community at each level.",
-        "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM entities e "
+        "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM {entities} e "
         "CROSS JOIN (SELECT DISTINCT level FROM community_members) l "
         "LEFT JOIN community_members m ON m.entity_id = e.id AND m.level = l.level GROUP BY ALL HAVING n <> 1 "
-        "UNION ALL SELECT entity_id, level, 0 FROM community_members "
+        "UNION ALL SELECT entity_id, level, 0 FROM {community_members} "
         "WHERE entity_id NOT IN (SELECT id FROM entities) "
         "UNION ALL SELECT id, 0, 0 FROM entities WHERE NOT EXISTS (FROM community_members)",
         _REFRESH,
@@ -105,13 +154,13 @@ INVARIANTS = (
         "communities",
         True,
         "Members of a child are members of its parent; parents and children name each other.",
-        "SELECT c.community, c.parent, 'member is not in the parent' AS problem FROM communities c "
+        "SELECT c.community, c.parent, 'member is not in the parent' AS problem FROM {communities} c "
         "JOIN communities p ON p.community = c.parent WHERE NOT list_has_all(p.entity_ids, c.entity_ids) "
-        "UNION ALL SELECT c.community, c.parent, 'parent does not list it' FROM communities c "
+        "UNION ALL SELECT c.community, c.parent, 'parent does not list it' FROM {communities} c "
         "LEFT JOIN communities p ON p.community = c.parent "
         "WHERE c.parent <> -1 AND NOT coalesce(list_contains(p.children, c.community), false) "
         "UNION ALL SELECT k.child, k.community, 'child names another parent' "
-        "FROM (SELECT community, unnest(children) AS child FROM communities) k "
+        "FROM (SELECT community, unnest(children) AS child FROM {communities}) k "
         "LEFT JOIN communities c ON c.community = k.child WHERE c.parent IS DISTINCT FROM k.community",
         _REFRESH,
     ),
@@ -121,11 +170,11 @@ INVARIANTS = (
         True,
         "A community's entity_ids are its rows in community_members.",
         "SELECT community, entity_id, 'not in community_members' AS problem FROM "
-        "((SELECT community, level, unnest(entity_ids) AS entity_id FROM communities) "
+        "((SELECT community, level, unnest(entity_ids) AS entity_id FROM {communities}) "
         "EXCEPT (SELECT community, level, entity_id FROM community_members)) "
         "UNION ALL SELECT community, entity_id, 'not in entity_ids' FROM "
-        "((SELECT community, entity_id FROM community_members) "
-        "EXCEPT (SELECT community, unnest(entity_ids) FROM communities))",
+        "((SELECT community, entity_id FROM {community_members}) EXCEPT (SELECT community, unnest(entity_ids) "
+        "FROM communities WHERE community IN (SELECT community FROM {community_members})))",
         _REFRESH,
     ),
     Invariant(
@@ -133,20 +182,20 @@ INVARIANTS = (
         "embeddings",
         True,
         "Every row belongs to an existing document.",
-        "SELECT 'documents' AS table_name, id FROM documents WHERE batch NOT IN (SELECT batch FROM batch_state) "
-        "UNION ALL SELECT 'text_units', id FROM text_units WHERE document_id NOT IN (SELECT id FROM documents) "
+        "SELECT 'documents' AS table_name, id FROM {documents} WHERE batch NOT IN (SELECT batch FROM batch_state) "
+        "UNION ALL SELECT 'text_units', id FROM {text_units} WHERE document_id NOT IN (SELECT id FROM documents) "
         + "".join(
-            f"UNION ALL SELECT '{name}', id FROM {name} WHERE text_unit_id NOT IN (SELECT id FROM text_units) "
+            f"UNION ALL SELECT '{name}', id FROM {{{name}}} WHERE text_unit_id NOT IN (SELECT id FROM text_units) "
             for name in ("entity_mentions", "relationship_mentions", "covariates")
         )
-        + "UNION ALL SELECT 'community_reports', id FROM community_reports "
+        + "UNION ALL SELECT 'community_reports', id FROM {community_reports} "
         "WHERE community NOT IN (SELECT community FROM communities) "
-        "UNION ALL SELECT 'citations', report_id FROM citations "
+        "UNION ALL SELECT 'citations', report_id FROM {citations} "
         "WHERE report_id NOT IN (SELECT id FROM community_reports) "
-        "UNION ALL SELECT 'entity_positions', id FROM entity_positions WHERE id NOT IN (SELECT id FROM entities) "
+        "UNION ALL SELECT 'entity_positions', id FROM {entity_positions} WHERE id NOT IN (SELECT id FROM entities) "
         "UNION ALL SELECT 'index_errors', source FROM index_errors "
         "WHERE stage <> 'scan' AND batch NOT IN (SELECT batch FROM batch_state) "
-        "UNION ALL SELECT 'embeddings', id FROM embeddings WHERE id NOT IN (SELECT id FROM text_units "
+        "UNION ALL SELECT 'embeddings', id FROM {embeddings} WHERE id NOT IN (SELECT id FROM text_units "
         "UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports)",
         _REINDEX,
     ),
@@ -174,9 +223,9 @@ INVARIANTS = (
         "embeddings",
         True,
         "Every text unit, every entity with a relationship and every community report has a vector.",
-        "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM text_units "
-        "UNION ALL SELECT 'entity', id FROM entities WHERE degree > 0 "
-        "UNION ALL SELECT 'community_report', id FROM community_reports) ANTI JOIN embeddings USING (kind, id)",
+        "SELECT kind, id FROM (SELECT 'text_unit' AS kind, id FROM {text_units} "
+        "UNION ALL SELECT 'entity', id FROM {entities} WHERE degree > 0 "
+        "UNION ALL SELECT 'community_report', id FROM {community_reports}) ANTI JOIN embeddings USING (kind, id)",
         _REFRESH,
     ),
     Invariant(
@@ -184,8 +233,10 @@ INVARIANTS = (
         "embeddings",
         True,
         "All vectors are of one model and one length.",
-        "SELECT model, len(vector) AS dimensions, count(*) AS vectors, min(id) AS example FROM embeddings GROUP BY ALL "
-        "HAVING (SELECT count(DISTINCT (model, len(vector))) FROM embeddings) > 1",
+        "WITH vectors AS (SELECT model, len(vector) AS dimensions, id FROM {embeddings} "
+        "UNION ALL SELECT * FROM (SELECT model, len(vector), id FROM embeddings LIMIT 1)) "
+        "SELECT model, dimensions, count(DISTINCT id) AS vectors, min(id) AS example FROM vectors GROUP BY ALL "
+        "HAVING (SELECT count(DISTINCT (model, dimensions)) FROM vectors) > 1",
         "Launch the job refresh_graph. If the check still fails, delete these rows from embeddings in working.duckdb "
         "first: the next refresh makes them again.",
     ),
@@ -202,7 +253,8 @@ INVARIANTS = (
         "community_reports",
         True,
         "There is exactly one report per community of two or more members.",
-        "SELECT c.community, count(r.id) AS reports FROM communities c LEFT JOIN community_reports r USING (community) "
+        "SELECT c.community, count(r.id) AS reports FROM {communities} c "
+        "LEFT JOIN community_reports r USING (community) "
         "WHERE c.size > 1 OR r.id IS NOT NULL GROUP BY ALL HAVING reports <> 1",
         "Launch the job refresh_graph.",
     ),

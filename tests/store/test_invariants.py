@@ -4,8 +4,12 @@ import shutil
 
 import pytest
 
-from graphrag_assets.store.invariants import INVARIANTS
+from graphrag_assets.store.change_log import LOGGED, changes_since_mark, last_revision, log_changes, set_mark
+from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
+from graphrag_assets.store.schema import WORKING
 from graphrag_assets.store.working import WorkingDatabase
+
+BLOCKING = {invariant.name for invariant in INVARIANTS if invariant.blocking}
 
 
 @pytest.fixture
@@ -44,7 +48,7 @@ BREAKS = [
 
 def offending(working: WorkingDatabase, name: str) -> int:
     (query,) = (invariant.query for invariant in INVARIANTS if invariant.name == name)
-    return working.read(query).height
+    return working.read(over_all(query)).height
 
 
 def test_every_blocking_invariant_holds_of_the_sample_corpus(copy):
@@ -57,6 +61,24 @@ def test_invariant_finds_violating_rows(copy, name, corruption):
     with copy.transaction() as connection:
         connection.execute(corruption)
     assert offending(copy, name) > before
+
+
+@pytest.mark.parametrize(("name", "corruption"), [b for b in BREAKS if b[0] in BLOCKING])
+def test_the_rows_that_a_change_touches_are_enough_to_find_what_it_breaks(copy, name, corruption):
+    (query,) = (invariant.query for invariant in INVARIANTS if invariant.name == name)
+    with copy.transaction() as connection:
+        set_mark(connection, "checks", LOGGED, last_revision(connection))
+        logged = [table for table in WORKING if table.name in LOGGED]
+        for table in logged:
+            connection.execute(f"CREATE TEMP TABLE before_{table.name} AS FROM {table.name}")
+        connection.execute(corruption)
+        for table in logged:
+            differing = "((FROM {0} EXCEPT FROM {1}) UNION ALL (FROM {1} EXCEPT FROM {0}))"
+            log_changes(connection, table, differing.format(f"before_{table.name}", table.name))
+        changed = changes_since_mark(connection, "checks", LOGGED)
+        assert changed is not None
+        find_touched(connection, changed)
+        assert connection.sql(over_touched(query)).fetchall()
 
 
 @pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda i: i.name)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -16,11 +16,11 @@ from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.resolution import propose_aliases
-from graphrag_assets.pipeline.touched import part_of, replacement, touched_keys
+from graphrag_assets.pipeline.touched import part_of, replacement, replacement_in_range, touched_keys
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, set_mark
-from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table, replace_tables
+from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,18 @@ _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE extractor <> '{schema.IMPORTED}'"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+MENTIONS_AT_ONCE = 200_000
+"""More mentions are merged range by range of their names."""
+_NAMES = """
+WITH named AS (
+    SELECT title_key AS key, count(*) AS n FROM entity_mentions GROUP BY title_key
+    UNION ALL SELECT source_key, 0 FROM relationship_mentions
+    UNION ALL SELECT target_key, 0 FROM relationship_mentions
+    UNION ALL SELECT title_key, 0 FROM new_aliases
+    UNION ALL SELECT title_key, 0 FROM entities
+)
+SELECT key, (sum(sum(n)) OVER (ORDER BY key) // $at_once)::BIGINT AS place FROM named GROUP BY key ORDER BY key
+"""
 _BATCHES = "SELECT batch, revision FROM batch_state"
 
 
@@ -83,20 +95,18 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     aliases = inputs.stored_aliases
     if inputs.own is not None:
         aliases = with_decisions(propose_aliases(inputs.own), aliases)
-    merged = _merge(index, models, aliases, inputs)
+    *ranges, last = _ranges(index, aliases, inputs)
+    earlier = [_write_range(index, models, aliases, names) for names in ranges if names]
+    merged = _merge(index, models, aliases, inputs, last)
     graph = merged.graph
     pruned = {"entities": graph.n_pruned_entities, "relationships": graph.n_pruned_relationships}
     if any(pruned.values()):
         log.info("%(entities)d entities and %(relationships)d relationships are pruned", pruned)
     used = usage_sums(models.usage)
     with index.working.transaction() as connection:
-        _assign_numbers(connection, graph, inputs.changed)
-        frames = {
-            schema.ENTITY_ALIASES: aliases,
-            schema.ENTITIES: numbered(connection, "entities", graph.entities),
-            schema.RELATIONSHIPS: numbered(connection, "relationships", graph.relationships),
-        }
-        changes = _write(connection, frames, merged)
+        _assign_numbers(connection, inputs.changed)
+        frames = {schema.ENTITY_ALIASES: aliases, **_numbered(connection, graph)}
+        changes = _sums([*earlier, _write(connection, frames, merged)])
         record_inputs(connection, "graph", inputs_of(inputs.batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
@@ -129,13 +139,57 @@ def _pruning(index: Index) -> PruningOptions:
     return PruningOptions(settings.prune_min_frequency, settings.prune_min_degree, settings.prune_min_weight_percentile)
 
 
-def _merge(index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: _Inputs) -> _Merged:
-    minimum = index.settings.min_concept_mentions
+class _Range(NamedTuple):
+    """The keys of one range of names, and where the next begins (None: it is the last)."""
+
+    keys: set[str]
+    end: str | None
+
+
+def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range | None]:
+    """The ranges of names to merge one after the other, so that memory is bounded; None stands for everything at once.
+
+    Only a whole graph of many mentions has several. Pruning compares all relationships, so it takes them all.
+    """
+    if inputs.changed is not None or _pruning(index) != PruningOptions():
+        return [None]
+    with index.working.connect() as connection:
+        ((mentions,),) = connection.execute("SELECT count(*) FROM entity_mentions").fetchall()
+        if mentions <= MENTIONS_AT_ONCE:
+            return [None]
+        connection.register("new_aliases", aliases)
+        named = connection.sql(_NAMES, params={"at_once": MENTIONS_AT_ONCE}).pl()
+        connection.unregister("new_aliases")
+    parts = [part["key"].to_list() for part in named.partition_by("place", maintain_order=True)]
+    ends = [keys[0] for keys in parts[1:]]
+    return [_Range(set(keys) - {""}, end) for keys, end in zip(parts, [*ends, None], strict=True)]
+
+
+def _write_range(index: Index, models: IndexingModels, aliases: pl.DataFrame, names: _Range) -> dict[str, Changes]:
+    """Write the part of the graph in a range. After a crash there is no mark, so the next run begins again."""
+    merged = _merge_keys(index, models, aliases, names.keys, names)
+    log.info("%d entities merged", merged.graph.entities.height)
+    with index.working.transaction() as connection:
+        return _write(connection, _numbered(connection, merged.graph), merged)
+
+
+def _merge(
+    index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: _Inputs, names: _Range | None
+) -> _Merged:
+    if names is not None:
+        return _merge_keys(index, models, aliases, names.keys, names)
     if inputs.changed is None:
         mentions, pairs = index.working.read_tables(*_MENTIONS)
+        minimum = index.settings.min_concept_mentions
         return _Merged(merge(mentions, pairs, aliases, minimum, models.summarize, _pruning(index)))
     changed = pl.concat([inputs.changed.concerns(table)["key"] for table in _MENTIONS]).drop_nulls().to_list()
-    keys = touched_keys(changed, inputs.stored_aliases, aliases)
+    return _merge_keys(index, models, aliases, touched_keys(changed, inputs.stored_aliases, aliases))
+
+
+def _merge_keys(
+    index: Index, models: IndexingModels, aliases: pl.DataFrame, keys: set[str], within: _Range | None = None
+) -> _Merged:
+    """The rows of the names `keys`; in a range, without relationships to names of later ranges."""
     with index.working.connect() as connection:
         part = part_of(
             keys,
@@ -149,14 +203,19 @@ def _merge(index: Index, models: IndexingModels, aliases: pl.DataFrame, inputs: 
         ends = pl.col("key").str.split(PAIR_SEPARATOR)
         return models.summarize(descriptions.filter(ends.list.eval(pl.element().is_in(list(part.keys))).list.any()))
 
-    graph = merge(part.mentions, part.pairs, aliases, minimum, summarize)
+    graph = merge(part.mentions, part.pairs, aliases, index.settings.min_concept_mentions, summarize)
     with index.working.connect() as connection:
-        replaced = replacement(
-            part,
-            graph,
-            lambda given: _rows(connection, "entities", given, "id"),
-            lambda given: _rows(connection, "relationships", given, "source_id", "target_id"),
-        )
+
+        def read_entities(given: pl.Series) -> pl.DataFrame:
+            return _rows(connection, "entities", given, "id")
+
+        def read_relationships(given: pl.Series) -> pl.DataFrame:
+            return _rows(connection, "relationships", given, "source_id", "target_id")
+
+        if within is None:
+            replaced = replacement(part, graph, read_entities, read_relationships)
+        else:
+            replaced = replacement_in_range(part, graph, within.end, read_entities, read_relationships)
     return _Merged(
         Graph(replaced.entities.sort("id"), replaced.relationships.sort("id")),
         replaced.entity_ids,
@@ -170,7 +229,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: pl.Series, *
     return connection.sql(f"FROM {table} WHERE {where} ORDER BY ALL", params={"given": given.to_list()}).pl()
 
 
-def _assign_numbers(connection: duckdb.DuckDBPyConnection, graph: Graph, changed: Changed | None) -> None:
+def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:
     for table, query in NUMBERED.items():
         if changed is None:
             assign_numbers(connection, table, connection.sql(query).pl())
@@ -179,17 +238,38 @@ def _assign_numbers(connection: duckdb.DuckDBPyConnection, graph: Graph, changed
                 f"FROM ({query}) WHERE id IN (SELECT unnest($ids::VARCHAR[]))", params={"ids": ids.to_list()}
             )
             assign_numbers(connection, table, new.pl(), present=table)
+
+
+def _numbered(connection: duckdb.DuckDBPyConnection, graph: Graph) -> dict[schema.Table, pl.DataFrame]:
+    """Entities and relationships with their numbers; new ones get the next."""
     assign_numbers(connection, "entities", graph.entities.select("id", "title_key"))
     assign_numbers(connection, "relationships", graph.relationships.select("id", "source", "target"))
+    return {
+        schema.ENTITIES: numbered(connection, "entities", graph.entities),
+        schema.RELATIONSHIPS: numbered(connection, "relationships", graph.relationships),
+    }
 
 
 def _write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[schema.Table, pl.DataFrame], merged: _Merged
 ) -> dict[str, Changes]:
-    if merged.entity_ids is None or merged.relationship_ids is None:
-        return replace_tables(connection, frames)
-    given = {schema.ENTITIES: merged.entity_ids, schema.RELATIONSHIPS: merged.relationship_ids}
-    changes = {"entity_aliases": replace_table(connection, schema.ENTITY_ALIASES, frames[schema.ENTITY_ALIASES])}
-    for table, ids in given.items():
-        changes[table.name] = replace_rows(connection, table, frames[table], "id", ids)
-    return changes
+    ids = {schema.ENTITIES: merged.entity_ids, schema.RELATIONSHIPS: merged.relationship_ids}
+    return {
+        table.name: replace_table(connection, table, frame)
+        if (given := ids.get(table)) is None
+        else replace_rows(connection, table, frame, "id", given)
+        for table, frame in frames.items()
+    }
+
+
+def _sums(parts: Sequence[Mapping[str, Changes]]) -> dict[str, Changes]:
+    """The changes of several writes of the same tables."""
+    names = {name: None for part in parts for name in part}
+    return {
+        name: Changes(
+            parts[-1][name].rows,
+            sum(part[name].inserted for part in parts if name in part),
+            sum(part[name].deleted for part in parts if name in part),
+        )
+        for name in names
+    }

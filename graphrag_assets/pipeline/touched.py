@@ -146,6 +146,35 @@ def replacement(part: Part, merged: Graph, read_entities: Read, read_relationshi
     )
 
 
+def replacement_in_range(
+    part: Part, merged: Graph, end: str | None, read_entities: Read, read_relationships: Read
+) -> Replacement:
+    """The rows to write when all names are merged range by range, in order: those of the part.
+
+    A relationship belongs to the range of its later name: then the degrees of both ends are known.
+
+    Args:
+        end: the first name of the next range; None: there is none.
+    """
+    named = pl.concat([merged.entities["title_key"], part.pairs["source_key"], part.pairs["target_key"]]).unique()
+    later = [stable_id("entity", key) for key in named if end is not None and key >= end and key not in part.keys]
+    ids = pl.Series("id", part.ids, dtype=pl.String)
+    ends = pl.col("source_id", "target_id")
+    belongs = pl.any_horizontal(ends.is_in(ids.implode())) & ~pl.any_horizontal(ends.is_in(later))
+    now, before = merged.relationships.filter(belongs), read_relationships(ids).filter(belongs)
+    entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
+    others = pl.concat([now["source_id"], now["target_id"]]).rename("id").unique()
+    others = others.filter(~others.is_in(ids.implode()))
+    degree = pl.concat([entities.select("id", "degree"), read_entities(others).select("id", "degree")])
+    now = (
+        now.join(degree.select(source_id="id", combined="degree"), on="source_id", maintain_order="left")
+        .join(degree.select(target_id="id", other="degree"), on="target_id", maintain_order="left")
+        .with_columns(combined_degree=pl.col("combined") + pl.col("other"))
+        .select(merged.relationships.columns)
+    )
+    return Replacement(entities, now, ids, pl.concat([now["id"], before["id"]]).unique())
+
+
 def _ends(relationships: pl.DataFrame, count: int) -> pl.DataFrame:
     ends = pl.concat([relationships["source_id"], relationships["target_id"]]).rename("id")
     return pl.DataFrame({"id": ends}).with_columns(difference=pl.lit(count, pl.Int64))

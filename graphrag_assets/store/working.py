@@ -400,7 +400,10 @@ def assign_numbers(
 
 def numbered(connection: duckdb.DuckDBPyConnection, table_name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` with the column human_readable_id; every id must have a number."""
+    connection.register("wanted", frame.select("id"))
     numbers = connection.sql(
-        "SELECT id, human_readable_id FROM numbers WHERE table_name = $name", params={"name": table_name}
+        "SELECT id, human_readable_id FROM numbers WHERE table_name = $name AND id IN (SELECT id FROM wanted)",
+        params={"name": table_name},
     ).pl()
+    connection.unregister("wanted")
     return frame.join(numbers, on="id", how="left", maintain_order="left")

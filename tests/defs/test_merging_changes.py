@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_assets.indexing import merge_graph as stage
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
@@ -61,3 +62,16 @@ def test_a_decision_made_with_sql_takes_effect(index: Index) -> None:
 
 def test_nothing_is_merged_when_nothing_changed(index: Index) -> None:
     assert merge_due(index)["entities"] == 0
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_merging_range_by_range_gives_the_whole_graph(
+    index: Index, monkeypatch: pytest.MonkeyPatch, emptied: bool
+) -> None:
+    if emptied:
+        with index.working.transaction() as connection:
+            connection.execute("DELETE FROM entities; DELETE FROM relationships")
+    monkeypatch.setattr(stage, "MENTIONS_AT_ONCE", 20)
+    assert (rows_written_from_scratch(index) > 0) == emptied
+    monkeypatch.setattr(stage, "MENTIONS_AT_ONCE", 1_000_000)
+    assert rows_written_from_scratch(index) == 0

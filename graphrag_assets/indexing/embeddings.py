@@ -45,9 +45,10 @@ TEXTS = {
 """What `embedding_texts` reads of the working database."""
 _STORED = """
 SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
-WHERE len(vector) = (SELECT mode(len(vector)) FROM embeddings) AND fingerprint IN (SELECT unnest($fingerprints))
+WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
 """
-_KEPT = "SELECT count(*) AS n, mode(len(vector)) AS size, any_value(model) AS model FROM embeddings"
+# Of one row: a blocking check verifies that all vectors are of one model and one length.
+_KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
 
 class _Texts(NamedTuple):
@@ -68,23 +69,20 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     started = time.monotonic()
     model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
     found = _read(index, model, made_with)
-    (kept,) = index.working.read(_KEPT).iter_rows(named=True)
-    stored = _stored(index, found.texts)
+    ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
+    stored = _stored(index, found.texts, size)
     new = _new(found.texts, stored)
-    if kept["n"] and kept["model"] != model:
+    if kept_model != model:
         log.warning(
-            "The embedding model changed from %s to %s: embedding all %d texts again.",
-            kept["model"],
-            model,
-            new.height,
+            "The embedding model changed from %s to %s: embedding all %d texts again.", kept_model, model, new.height
         )
     vectors = _vectors_of(new, models)
-    if new.height and kept["n"] and vectors.list.len()[0] != kept["size"]:
+    if new.height and size and vectors.list.len()[0] != size:
         log.warning(
             "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
             model,
             vectors.list.len()[0],
-            kept["size"],
+            size,
         )
         found, stored = _read(index, model, made_with=None), stored.clear()
         new = _new(found.texts, stored)
@@ -119,10 +117,10 @@ def _read(index: Index, model: str, made_with: str | None) -> _Texts:
         return _Texts(texts, changed, changed.revision if changed else last_revision(connection))
 
 
-def _stored(index: Index, texts: pl.DataFrame) -> pl.DataFrame:
-    """Stored vectors of the rows and of their single texts: fingerprint, vector."""
+def _stored(index: Index, texts: pl.DataFrame, size: int | None) -> pl.DataFrame:
+    """Stored vectors of `size` numbers of the rows and of their single texts: fingerprint, vector."""
     wanted = pl.concat([texts["fingerprint"], _parts(texts)["part"]]).unique().to_list()
-    return index.working.read(_STORED, {"fingerprints": wanted})
+    return index.working.read(_STORED, {"fingerprints": wanted, "size": size})
 
 
 def _parts(texts: pl.DataFrame) -> pl.DataFrame:

@@ -71,6 +71,8 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
         record_options(connection, None, index.run_options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
         set_mark(connection, READER, LOGGED_INPUTS, found.revision, made_with(connection, index, models))
+        if found.touched is None:
+            _record_state(connection, index, models)
         ((unresolved,),) = connection.execute("SELECT count(*) FROM citations WHERE cited_id IS NULL").fetchall()
     frames = {"community_reports": reports, "citations": citations}
     updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
@@ -81,8 +83,11 @@ def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: b
 def record_state(index: Index, models: IndexingModels) -> None:
     """Record the present state as that of reports that are up to date, for checks of all rows: none is read again."""
     with index.working.transaction() as connection:
-        state = state_of_reports(connection, index, models)
-        set_mark(connection, CHECKED, (), last_revision(connection), state)
+        _record_state(connection, index, models)
+
+
+def _record_state(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> None:
+    set_mark(connection, CHECKED, (), last_revision(connection), state_of_reports(connection, index, models))
 
 
 def _replace_reports(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate) -> Changes:

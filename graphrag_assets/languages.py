@@ -78,8 +78,13 @@ def language_of(text: str) -> str:
     >>> language_of("Cyrus Field")
     'und'
     """
-    language, _ = _identifier().classify(text.strip()[:_CHARACTERS])
+    language, _ = _identifier().classify(opening(text))
     return str(language)
+
+
+def opening(text: str) -> str:
+    """The part of a text that its language is judged by."""
+    return text.strip()[:_CHARACTERS]
 
 
 @functools.cache

@@ -17,9 +17,19 @@ from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
 from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
 
-_DATED_UNITS = "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id ORDER BY t.id"
-# Imported communities were good enough for their index: what they lack does not count against later ones.
-_IMPORTED = "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports"
+# No texts, and in any order: nothing made of them depends on it.
+_READ = (
+    "SELECT id, title, degree, text_unit_ids FROM entities",
+    "SELECT id, source_id, target_id, weight FROM relationships",
+    "SELECT id, level, entity_ids FROM communities",
+    "FROM community_history",
+    "FROM community_members",
+    "FROM clustered_edges",
+    "FROM entity_positions",
+    "SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id",
+    # Imported communities were good enough for their index: what they lack does not count against later ones.
+    "SELECT count(*) AS n, coalesce(max(modularity_loss), 0)::DOUBLE AS loss FROM imports",
+)
 _FIRST_RESOLUTION = "1.0"  # of communities made before the resolution was recorded
 
 
@@ -53,19 +63,9 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     """
     started = time.monotonic()
     settings = index.settings
-    entities, relationships, previous, history, previous_members, clustered_edges, positions = (
-        index.working.read_tables(
-            "entities",
-            "relationships",
-            "communities",
-            "community_history",
-            "community_members",
-            "clustered_edges",
-            "entity_positions",
-        )
+    entities, relationships, previous, history, previous_members, clustered_edges, positions, dated_units, imported = (
+        index.working.read_all(*_READ)
     )
-    dated_units = index.working.read(_DATED_UNITS)
-    imported = index.working.read(_IMPORTED)
     options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
     resolution = str(settings.cluster_resolution)
     # The communities of an import count as made at the resolution set: they are to be kept.
@@ -86,7 +86,7 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     )
     members = clustering.members
     table = community_table(members, entities, relationships)
-    matched = match_communities(previous.select("id", "level", "entity_ids"), table)
+    matched = match_communities(previous, table)
     last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
     events = matched.history.with_columns(revision=pl.lit(1 + last_revision))
     positions = positions.clear() if from_scratch else positions

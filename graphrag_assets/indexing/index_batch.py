@@ -24,6 +24,7 @@ from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline import unit_contexts
 from graphrag_assets.pipeline.batch import (
     NO_FACTS,
+    KnownCorpus,
     KnownFacts,
     already_extracted,
     extract_facts,
@@ -40,6 +41,7 @@ from graphrag_assets.store.batches import (
     FACTS,
     UsageByTask,
     known_contexts,
+    known_corpus,
     known_facts,
     recorded_errors,
     write_batch,
@@ -93,12 +95,14 @@ class Known:
 
     Attributes:
         facts: of text units extracted by the same extractor.
+        corpus: documents and text units, if they were read with the same settings.
         contexts: that a chat model wrote: context_fingerprint, context.
         failed, without_context: rows of index_errors of text units that are not tried again; None: all are.
     """
 
     facts: KnownFacts
     contexts: pl.DataFrame
+    corpus: KnownCorpus | None = None
     failed: pl.DataFrame | None = None
     without_context: pl.DataFrame | None = None
 
@@ -158,6 +162,11 @@ def deciding_options(index: Index, limited: frozenset[str]) -> tuple[Any, ...]:
         (*converters, *limits),
         CORPUS_VERSION,
     )
+
+
+def read_with(index: Index) -> str:
+    """Hash of what determines the documents and text units of any batch besides its files."""
+    return stable_id("corpus", __version__, *deciding_options(index, _ALL_FORMATS))
 
 
 def named_options(index: Index) -> dict[str, str]:
@@ -237,8 +246,11 @@ def commit_extracted(index: Index, batch: str, extracted: ExtractedBatch, run_id
     """Commit what was extracted with the run options of `index`, which are stored with the batch."""
     frames, errors, digest, seconds, usage = extracted
     options = index.run_options if index.input_folder.has(batch) else {}  # they go with the batch
+    read = read_with(index)
     with index.working.transaction() as connection:
-        changes = write_batch(connection, batch, frames, errors, digest, run_id, seconds, usage, options)
+        changes = write_batch(
+            connection, batch, frames, errors, digest, run_id, seconds, usage, options, read_with=read
+        )
     return IndexedBatch(frames, errors, changes, usage)
 
 
@@ -262,6 +274,7 @@ def extract_batch(
             convert,
             with_contexts,
             columns,
+            known.corpus,
         )
     if settings.text_unit_context == "model":
         text_units, failures = unit_contexts.write_contexts(
@@ -294,9 +307,13 @@ def _known(index: Index, batch: str, models: IndexingModels, rerun: Rerun) -> Kn
     facts = KnownFacts(*(*(stored[name] for name in ("text_units", *FACTS)), losses))
     contexts = known_contexts(index.working, batch)
     left_alone = rerun is Rerun.NOTHING
+    by_model = index.settings.text_unit_context == "model"  # the stored context is not the one to start from
+    reads_again = by_model or rerun is Rerun.EVERYTHING
+    corpus = [] if reads_again else known_corpus(index.working, batch, read_with(index))
     return Known(
         facts,
         contexts.clear() if rerun is Rerun.EVERYTHING else contexts,
+        KnownCorpus(*corpus) if corpus else None,
         recorded_errors(index.working, batch, "extract") if left_alone else None,
         recorded_errors(index.working, batch, unit_contexts.STAGE) if left_alone else None,
     )

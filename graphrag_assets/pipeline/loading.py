@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_assets.errors import RefusedFileError
 from graphrag_assets.ids import stable_id
-from graphrag_assets.languages import language_of
+from graphrag_assets.languages import language_of, opening
 from graphrag_assets.pipeline.document_dates import date_of, in_name
 from graphrag_assets.pipeline.formats import (
     Converter,
@@ -60,7 +60,36 @@ class Loaded:
     errors: pl.DataFrame
 
 
-def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions, convert: Converter) -> Loaded:
+class KnownDocuments:
+    """What is known of documents loaded before by the same code: language and tokens by content, language by opening.
+
+    Loading the model of languages takes longer than reading a batch.
+    """
+
+    def __init__(self, documents: pl.DataFrame | None = None) -> None:
+        """`documents`: content_hash, text, language, n_tokens."""
+        rows = [] if documents is None else documents.select("content_hash", "text", "language", "n_tokens").rows()
+        self._by_content = {content: (language, n_tokens) for content, _, language, n_tokens in rows}
+        self._by_opening = {opening(text): language for _, text, language, _ in rows}
+
+    def describe(self, content_hash: str, text: str, tokenizer: str) -> tuple[str, int]:
+        """Language and number of tokens of a text."""
+        if known := self._by_content.get(content_hash):
+            return known
+        language = self._by_opening.get(opening(text)) or language_of(text)
+        return language, len(encode(text, tokenizer))
+
+
+_NONE_KNOWN = KnownDocuments()
+
+
+def load_documents(
+    batch: str,
+    files: Iterable[SourceFile],
+    options: LoadOptions,
+    convert: Converter,
+    known: KnownDocuments = _NONE_KNOWN,
+) -> Loaded:
     """Read the files of a batch. A bad file or row is a row of `errors`, and the others are loaded.
 
     A document's `id` depends on its source and its id column or row number, so it stays when the text is
@@ -84,6 +113,8 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                 errors.append((batch, source, item.row_number, "load", *_SECOND_OF_AN_ID))
                 continue
             ids.add(document_id)
+            content_hash = stable_id("content", title, item.text, item.raw_data)
+            language, n_tokens = known.describe(content_hash, item.text, options.tokenizer)
             documents.append(
                 {
                     "id": document_id,
@@ -95,11 +126,11 @@ def load_documents(batch: str, files: Iterable[SourceFile], options: LoadOptions
                     "creation_date": created,
                     "document_date": stated or in_name(source),
                     "raw_data": item.raw_data,
-                    "content_hash": stable_id("content", title, item.text, item.raw_data),
+                    "content_hash": content_hash,
                     "format": format_of(source),
                     "encoding": item.encoding,
-                    "language": language_of(item.text),
-                    "n_tokens": len(encode(item.text, options.tokenizer)),
+                    "language": language,
+                    "n_tokens": n_tokens,
                 }
             )
     return Loaded(

@@ -61,6 +61,19 @@ def known_contexts(working: WorkingDatabase, batch: str) -> pl.DataFrame:
     )
 
 
+def known_corpus(working: WorkingDatabase, batch: str, read_with: str) -> list[pl.DataFrame]:
+    """The stored documents and text units of a batch; nothing if they were `read_with` other settings or code."""
+    parameters = {"batch": batch, "read_with": read_with}
+    same = "FROM batch_state WHERE batch = $batch AND read_with = $read_with"
+    with working.connect() as connection:
+        if not connection.execute(f"SELECT 1 {same}", parameters).fetchall():
+            return []
+        return [
+            connection.sql(f"FROM {table} WHERE batch = $batch ORDER BY id", params={"batch": batch}).pl()
+            for table in ("documents", "text_units")
+        ]
+
+
 def recorded_errors(working: WorkingDatabase, batch: str, *stages: str) -> pl.DataFrame:
     """The rows of index_errors of the batch's text units in `stages`, such as extract, context or `LOSS_STAGES`."""
     return working.read(
@@ -80,11 +93,12 @@ def write_batch(
     usage: UsageByTask | None = None,
     options: Mapping[str, object] | None = None,
     origin: str | None = None,
+    read_with: str | None = None,
 ) -> dict[str, Changes]:
     """Replace the batch's rows by `frames` (table name to frame); part of a transaction.
 
     `seconds` and `usage` of computing them are recorded in index_runs; `options` are settings of this batch that
-    override those of the environment; `origin` is that of an imported batch.
+    override those of the environment; `origin` is that of an imported batch; `read_with` is for `known_corpus`.
 
     Without mentions and claims in `frames`, those of deleted text units are deleted and the batch is marked as not
     extracted, so no fact remains without its text.
@@ -107,7 +121,8 @@ def write_batch(
         INSERT INTO batch_state BY NAME
         SELECT $batch AS batch, coalesce(max(revision), 0) + 1 AS revision, $digest AS digest,
                $extracted AS extracted, $documents AS n_documents, $text_units AS n_text_units,
-               $errors AS n_errors, $run_id AS run_id, $now AS committed_at, $origin AS origin
+               $errors AS n_errors, $run_id AS run_id, $now AS committed_at, $origin AS origin,
+               $read_with AS read_with
         FROM batch_state WHERE batch = $batch
         """,
         {
@@ -120,6 +135,7 @@ def write_batch(
             "run_id": run_id,
             "now": utc_now(),
             "origin": origin,
+            "read_with": read_with,
         },
     )
     connection.execute(

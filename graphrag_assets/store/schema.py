@@ -397,6 +397,7 @@ BATCH_STATE = table(
     ("run_id", "VARCHAR", "Dagster run that committed it."),
     ("committed_at", "TIMESTAMP", "When, UTC."),
     ("origin", "VARCHAR", "Where an imported batch came from; null: the input folder."),
+    ("read_with", "VARCHAR", "Hash of settings and code that its documents were read with; null: unknown."),
 )
 
 INDEX_RUNS = table(

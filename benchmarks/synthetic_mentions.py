@@ -40,7 +40,8 @@ SELECT i AS number, i // $per_unit AS unit, name_of(i) AS name FROM range(getvar
 
 INSERT INTO documents BY NAME
 SELECT md5('d' || d) AS id, 'b' || (d // 1000) AS batch, 'document-' || d || '.txt' AS source,
-       'Document ' || d AS title, '' AS text, md5('c' || d) AS content_hash, 'text' AS format, 'en' AS language, $tokens * 10 AS n_tokens,
+       'Document ' || d AS title, '' AS text,
+       md5('c' || d) AS content_hash, 'text' AS format, 'en' AS language, $tokens * 10 AS n_tokens,
        '2024-01-01T00:00:00Z' AS creation_date
 FROM range(getvariable('units') // $per_document + 1) t(d);
 

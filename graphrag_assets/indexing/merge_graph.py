@@ -19,7 +19,7 @@ from graphrag_assets.pipeline.resolution import propose_aliases
 from graphrag_assets.pipeline.touched import part_of, replacement, replacement_in_range, touched_keys
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
-from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, set_mark
+from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
 from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows, replace_table
 
 log = logging.getLogger(__name__)
@@ -166,10 +166,11 @@ def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range
 
 
 def _write_range(index: Index, models: IndexingModels, aliases: pl.DataFrame, names: _Range) -> dict[str, Changes]:
-    """Write the part of the graph in a range. After a crash there is no mark, so the next run begins again."""
+    """Write the part of the graph in a range. The mark goes, so that after a crash the next run begins again."""
     merged = _merge_keys(index, models, aliases, names.keys, names)
     log.info("%d entities merged", merged.graph.entities.height)
     with index.working.transaction() as connection:
+        remove_mark(connection, _READER)
         return _write(connection, _numbered(connection, merged.graph), merged)
 
 

@@ -138,7 +138,7 @@ def set_mark(
         remove_marks(connection)  # the others do not know it either
     if not _has_marks(connection):
         connection.execute(f"DELETE FROM logged_counts; INSERT INTO logged_counts {_COUNTS}")
-    connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
+    remove_mark(connection, reader)
     connection.execute(
         "INSERT INTO change_marks VALUES ($reader, $revision, $made_with, $tables)",
         {"reader": reader, "revision": revision, "made_with": made_with, "tables": sorted(tables)},
@@ -154,6 +154,11 @@ def _written_past(connection: duckdb.DuckDBPyConnection) -> bool:
     differing = f"SELECT count(*) FROM ({_COUNTS}) c JOIN logged_counts l USING (table_name) WHERE c.rows <> l.rows"
     ((tables,),) = connection.execute(differing).fetchall()
     return bool(tables)
+
+
+def remove_mark(connection: duckdb.DuckDBPyConnection, reader: str) -> None:
+    """Make `reader` recompute everything, such as while it has written a part."""
+    connection.execute("DELETE FROM change_marks WHERE reader = $reader", {"reader": reader})
 
 
 def remove_marks(connection: duckdb.DuckDBPyConnection) -> None:

@@ -19,8 +19,11 @@ from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
-from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_marks
+from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
 from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
+
+VERIFIER = "checks"
+"""The reader of the change log that verifies the rows that changes touch; its mark is where all rows were verified."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,12 @@ def failed_blocking_checks(
     """The blocking checks, of these assets or of all, that the working database fails, see `offending_rows`."""
     blocking = [check for check in CHECKS if check.blocking and (assets is None or check.asset in assets)]
     return [c for c, rows in zip(blocking, offending_rows(blocking, index, changed), strict=True) if rows.height]
+
+
+def forget_verified(index: Index) -> None:
+    """Remove the mark of the checks of changed rows where all rows are checked instead: it would keep the log."""
+    with index.working.transaction() as connection:
+        remove_mark(connection, VERIFIER)
 
 
 _MEMBERS = "FROM community_members WHERE community IN (SELECT community FROM {communities})"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from graphrag_assets import __version__
 from graphrag_assets.errors import CheckError, GraphRAGError, chain_of, masked_errors
 from graphrag_assets.indexing import communities, embeddings, index_batch, merge_graph, publish, reports
-from graphrag_assets.indexing.checks import Check, failed_blocking_checks
+from graphrag_assets.indexing.checks import VERIFIER, Check, failed_blocking_checks
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.staged_batches import commit_staged
 from graphrag_assets.indexing.up_to_date import refreshed
@@ -31,8 +31,6 @@ OUT_OF_BUDGET = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
     "for. To publish what there is, launch the job refresh_graph."
 )
-_VERIFIER = "checks"
-"""The reader of the change log whose mark is where the last verified refresh was."""
 _BATCH = tuple(table.name for table in BATCH_TABLES)
 
 
@@ -108,7 +106,7 @@ def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
     revision = _verify(index, "embeddings")
     published = publish.update_publication(index, run_id, checked=True)
     with index.working.transaction() as connection:
-        set_mark(connection, _VERIFIER, LOGGED, revision, __version__)
+        set_mark(connection, VERIFIER, LOGGED, revision, __version__)
     return published.number, published.is_new
 
 
@@ -121,7 +119,7 @@ def _verify(index: Index, *assets: str) -> int:
         CheckError: one fails. The next stage is not begun: it may cost money.
     """
     with index.working.connect() as connection:
-        changed = changes_since_mark(connection, _VERIFIER, LOGGED, __version__)
+        changed = changes_since_mark(connection, VERIFIER, LOGGED, __version__)
         revision = changed.revision if changed else last_revision(connection)
     if failed := failed_blocking_checks(index, assets, changed):
         raise CheckError(in_words(failed))

@@ -79,7 +79,9 @@ def _run(batch: str | None, work: Callable[[str], tuple[int, bool] | None]) -> S
     run_id = str(uuid.uuid4())
     try:
         with masked_errors():
-            return StageRun(batch, run_id, work(run_id))
+            published = work(run_id)
+        raise_if_interrupted()
+        return StageRun(batch, run_id, published)
     except Exception as error:
         raise_if_interrupted()
         log.debug("the run %s failed", run_id, exc_info=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
+from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import named_options
@@ -280,7 +281,7 @@ def test_without_a_model_a_profile_is_made_and_published_by_a_run(indexed):
     assert event.metadata["version"].value == 1
     assert isinstance(event.metadata["entity_types"], dg.MarkdownMetadataValue)
     (row,) = rows(indexed)
-    assert (row["model"], row["adopted"], row["calls"], row["proof"]) == ("embedded/nlp-2", True, 0, [])
+    assert (row["model"], row["adopted"], row["calls"], row["proof"]) == (EXTRACTOR, True, 0, [])
     assert row["entity_types"]
     assert all(kind["definition"] for kind in row["entity_types"])
     indexed.index_all()

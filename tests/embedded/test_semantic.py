@@ -339,7 +339,7 @@ print(semantic.encoder_of("onnx:minilm").embed_questions(["Who?"]).shape, connec
     assert done.stdout.splitlines() == ["[]", "(1, 384) []"]
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @pytest.mark.skipif(not HOTPOT.is_dir(), reason="needs ../shared/data/hotpotqa-100")
 def test_the_packaged_model_finds_the_supporting_passages_of_hotpotqa() -> None:
     corpus = json.loads((HOTPOT / "corpus.json").read_text(encoding="utf-8"))

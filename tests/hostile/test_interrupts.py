@@ -35,7 +35,7 @@ class SlowTask:
     ("task", "sent", "done"),
     [
         ("ExtractGraphWithClaims", signal.SIGINT, "0 of 2 batches are indexed"),
-        ("ExtractGraphWithClaims", signal.SIGTERM, "0 of 2 batches are indexed"),
+        pytest.param("ExtractGraphWithClaims", signal.SIGTERM, "0 of 2 batches are indexed", marks=pytest.mark.long),
         ("CommunityReport", signal.SIGTERM, "2 of 2 batches are indexed"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import calendar
 import re
+from datetime import date
 
 _NAMES = [name.casefold() for name in calendar.month_name]
 MONTHS = {name[:length]: number for number, name in enumerate(_NAMES) if number for length in (3, 4, len(name))}
@@ -84,6 +85,24 @@ def _date(year: str, month: str | int | None = None, day: str | None = None) -> 
     if not 1 <= day_number <= calendar.monthrange(int(year), month_number)[1]:
         return f"{year}-{month_number:02d}"
     return f"{year}-{month_number:02d}-{day_number:02d}"
+
+
+def first_day(stated: str) -> date:
+    """The day, or the first one of a month or year, of an ISO date such as 1866-07; raises ValueError."""
+    return date.fromisoformat(f"{stated}-01-01"[:10] if len(stated) in (4, 7) else stated)
+
+
+def last_day(stated: str) -> date:
+    """The day, or the last one of a month or year, of an ISO date; raises ValueError.
+
+    >>> last_day("1868-02"), last_day("1868")
+    (datetime.date(1868, 2, 29), datetime.date(1868, 12, 31))
+    """
+    first = first_day(stated)
+    if len(stated) not in (4, 7):
+        return first
+    month = 12 if len(stated) == 4 else first.month
+    return first.replace(month=month, day=calendar.monthrange(first.year, month)[1])
 
 
 def period(start: str | None, end: str | None) -> tuple[str | None, str | None]:

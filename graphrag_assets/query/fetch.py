@@ -8,6 +8,7 @@ from typing import Literal
 
 import polars as pl
 
+from graphrag_assets.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.filters.redaction import redact_entities, redact_relationships
 from graphrag_assets.query.retrieval import fuse
@@ -49,6 +50,12 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
         {"units": units, **scope.parameters("text_unit")},
     )
     return in_order(frame, units)
+
+
+def source_passages(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> list[Passage]:
+    """The text units in the order given, each with its context as the title."""
+    rows = sources(reader, units, scope).select("human_readable_id", "context", "text").iter_rows()
+    return [Passage("Sources", number, context or "", text) for number, context, text in rows]
 
 
 def _document_date(reader: Reader) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import NO_ANSWER, Passage, Rewritten
+from graphrag_assets.answering import NO_ANSWER, Rewritten
 from graphrag_assets.embedded import Asked
 from graphrag_assets.ids import number_of
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
@@ -27,7 +27,7 @@ from graphrag_assets.query.exploration import (
     neighbors_of,
     tests_frame,
 )
-from graphrag_assets.query.fetch import sources
+from graphrag_assets.query.fetch import source_passages, sources
 from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount
@@ -105,7 +105,7 @@ async def _nothing_found(search: Search[LazySearchOptions], context: Context) ->
     """The answer that there is none; by an answerer without a model, the passages that come closest."""
     tests = search.tests
     tested = [] if tests is None else tests.drop_nulls("relevant")["human_readable_id"].to_list()
-    if getattr(search.answerer, "min_direct_score", None) is None:
+    if search.min_direct_score is None:
         text = f"{NO_ANSWER} None of the {len(tested)} text units that were tested is relevant."
         return await search.state(text, context.sections, {})
     layout, limit = SOURCES.with_dates(search.reader), search.room(search.options.max_context_tokens)
@@ -210,11 +210,9 @@ async def _verdicts(
     Raises:
         Exception: the first error, if no test of the search has succeeded.
     """
-    frame = await search.in_thread(sources, search.reader, [unit for batch in batches for unit in batch], search.scope)
-    passages = {
-        row["human_readable_id"]: Passage("Sources", row["human_readable_id"], row["context"] or "", row["text"])
-        for row in frame.iter_rows(named=True)
-    }
+    units = [unit for batch in batches for unit in batch]
+    sent = await search.in_thread(source_passages, search.reader, units, search.scope)
+    passages = {passage.number: passage for passage in sent}
     calls = [
         (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch], rarity))
         for batch in batches

@@ -3,7 +3,6 @@
 pydantic checks the values. `Options` turns its errors into one sentence, built from the description of the field.
 """
 
-import calendar
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -15,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from graphrag_assets.errors import QueryError
+from graphrag_assets.iso_dates import first_day, last_day
 
 MAXIMUM = 1_000_000_000  # of whole numbers; DuckDB accepts it as a LIMIT
 
@@ -24,21 +24,6 @@ def _as_tuple(given: Any) -> Any:
     if isinstance(given, str):
         return (given,)
     return tuple(given) if isinstance(given, list) else given
-
-
-def _first_day(given: Any) -> date | None:
-    """The day, or the first one of a month or year."""
-    text = str(given or "")
-    return date.fromisoformat(f"{text}-01-01"[:10] if len(text) in (4, 7) else text) if text else None
-
-
-def _last_day(given: Any) -> date | None:
-    """The day, or the last one of a month or year."""
-    first, length = _first_day(given), len(str(given or ""))
-    if first is None or length == 10:
-        return first
-    month = 12 if length == 4 else first.month
-    return first.replace(month=month, day=calendar.monthrange(first.year, month)[1])
 
 
 Count = Annotated[int, Field(ge=0, le=MAXIMUM, description=f"a whole number from 0 to {MAXIMUM:,}")]
@@ -54,8 +39,8 @@ Text = Annotated[str, Field(pattern=r"\S", description="a text")]
 OptionalText = Annotated[Annotated[str, Field(pattern=r"\S")] | None, Field(description="a text, or None")]
 Texts = Annotated[Sequence[str], BeforeValidator(_as_tuple), Field(description="a text or a list of texts")]
 _DAY = Field(description="a day such as 1866-07-27, a month (1866-07), a year (1866), or None")
-FirstDay = Annotated[date | None, BeforeValidator(_first_day), _DAY]
-LastDay = Annotated[date | None, BeforeValidator(_last_day), _DAY]
+FirstDay = Annotated[date | None, BeforeValidator(lambda given: first_day(str(given)) if given else None), _DAY]
+LastDay = Annotated[date | None, BeforeValidator(lambda given: last_day(str(given)) if given else None), _DAY]
 Dollars = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, Field(description="more than 0 US dollars, or None")
 ]

@@ -134,7 +134,7 @@ async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     used = {name for each in taken for name in each.step.needs}
     final = [each for each in taken if each.step.variable not in used]
     missing = _missing(taken, planned.note)
-    if not any(each.found for each in final) or search.answerer.min_direct_score is not None:
+    if not any(each.found for each in final) or search.min_direct_score is not None:
         text = "\n\n".join(filter(None, (_stated(taken, final), _listed(taken), missing)))
         said = "\n\n".join(each.found[0].finding.statement for each in final if each.found)
         return await search.state(text, sections, given_by(references(text)), said)

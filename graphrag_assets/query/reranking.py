@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphrag_assets.answering import Passage
-from graphrag_assets.query.fetch import sources
+from graphrag_assets.query.fetch import source_passages
 from graphrag_assets.query.results import Failure
 from graphrag_assets.query.search import Search
 
@@ -16,9 +15,7 @@ async def reranked(search: Search[Any], units: Sequence[int]) -> list[int]:
     """The text units with the best of the first 50 before the others; if the request fails, in their order."""
     if search.rag.reranker is None or len(units) < 2:
         return list(units)
-    rows = await search.in_thread(sources, search.reader, list(units[:RERANKED]), search.scope)
-    columns = rows.select("human_readable_id", "context", "text").iter_rows()
-    passages = [Passage("Sources", number, context or "", text) for number, context, text in columns]
+    passages = await search.in_thread(source_passages, search.reader, list(units[:RERANKED]), search.scope)
     try:
         found = await search.rag.reranker.arerank(search.question.text, passages)
     except Exception as error:  # the search continues with the ranking

@@ -214,6 +214,11 @@ class Search(Generic[OptionsOf]):
             if isinstance(error, asyncio.CancelledError):
                 raise
 
+    @property
+    def min_direct_score(self) -> float | None:
+        """See `Answerer.min_direct_score`, which custom answerers may leave out."""
+        return getattr(self.answerer, "min_direct_score", None)
+
     async def cancel(self) -> None:
         """Cancel `run`; returns when it has ended. Requests already sent are completed for the ledger."""
         if self.task is not None and not self.task.done():

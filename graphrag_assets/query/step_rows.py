@@ -1,14 +1,13 @@
 """Rows for steps of a plan that SQL answers, and arithmetic on their values."""
 
-import calendar
 import re
 from collections.abc import Sequence
-from datetime import date
 
 import polars as pl
 
 from graphrag_assets.answering import Named
 from graphrag_assets.embedded import Asked, periods
+from graphrag_assets.iso_dates import first_day, last_day
 from graphrag_assets.plans import Order
 from graphrag_assets.query.entities import named_entities
 from graphrag_assets.query.fetch import MAX_CLAIMS, claim_rows, relationship_rows
@@ -44,7 +43,7 @@ def claims_between(reader: Reader, question: Question, scope: Scope = EVERYTHING
     stated = periods(question.text)
     if not stated:
         return claim_rows(reader, [])
-    start, end = min(_first_day(period.start) for period in stated), max(_last_day(period.end) for period in stated)
+    start, end = min(first_day(period.start) for period in stated), max(last_day(period.end) for period in stated)
     entities = named_entities(reader, question, scope)
     numbers = reader.numbers(
         f"""
@@ -78,17 +77,6 @@ def stated_relationships(reader: Reader, question: Question, scope: Scope = EVER
     stated = [not asked.words(kind.replace("_", " ")).isdisjoint(asked.terms) for kind in typed["type"]]
     numbers = typed.filter(pl.Series(stated, dtype=pl.Boolean)).head(MAX_RELATIONSHIPS).select("human_readable_id")
     return relationship_rows(reader, numbers, scope)
-
-
-def _first_day(stated: str) -> date:
-    year, month, day = [*map(int, stated.split("-")), 1, 1][:3]
-    return date(year, month, day)
-
-
-def _last_day(stated: str) -> date:
-    parts = [*map(int, stated.split("-"))]
-    month = parts[1] if len(parts) > 1 else 12
-    return date(parts[0], month, parts[2] if len(parts) > 2 else calendar.monthrange(parts[0], month)[1])
 
 
 _AMOUNT = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -126,7 +114,7 @@ def compared(values: Sequence[str], order: Order) -> int | None:
             stated = periods(value)
             if not stated:
                 return None
-            keys.append((float(_first_day(stated[0].start).toordinal()), float(_last_day(stated[0].end).toordinal())))
+            keys.append((float(first_day(stated[0].start).toordinal()), float(last_day(stated[0].end).toordinal())))
         else:
             number = amount(value)
             if number is None:

@@ -51,8 +51,8 @@ def with_prices(text: str, index: Path) -> str:
         prices = {f"`rag.{price.method}`".replace("global", "global_"): price for price in rag.prices(PRICED)}
         prices |= {"`rag.local(…, hops=2)`": rag.prices(PRICED, local={"hops": 2})[0]}
     for heading, price in prices.items():
-        requests = _between(f"{price.least.requests}", f"{price.most.requests}")
-        dollars = _between(f"{price.least.cost_usd:.4f}", f"{price.most.cost_usd:.4f}")
+        requests = _between(f"{price.minimum.requests}", f"{price.maximum.requests}")
+        dollars = _between(f"{price.minimum.cost_usd:.4f}", f"{price.maximum.cost_usd:.4f}")
         row = rf"(?m)^(\| {re.escape(heading)} \|[^|]*\|[^|]*\|).*$"
         text = re.sub(row, lambda match, cells=f" {requests} | {dollars} |": match[1] + cells, text)
     return text

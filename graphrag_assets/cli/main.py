@@ -144,6 +144,11 @@ def dev(arguments: tuple[str, ...]) -> None:
 @click.option("--dynamic", is_flag=True, help="Global search: select communities by rating their reports.")
 @click.option("--hops", type=int, help="Local search and DRIFT: maximum length of paths between entities, 1 to 4.")
 @click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested (default: 100).")
+@click.option(
+    "--linking",
+    type=click.Choice(("names", "model")),
+    help="Local, DRIFT, lazy and planned search: how the question is linked to the graph (default: GRAPHRAG_LINKING).",
+)
 @click.option("--max-usd", type=float, help="Maximum cost of the question in US dollars.")
 @click.option("--response-type", help='The form of the answer, such as "a list of 3 to 7 points".')
 @_filtered
@@ -160,6 +165,7 @@ def query(
     dynamic: bool,
     hops: int | None,
     budget: int | None,
+    linking: str | None,
     max_usd: float | None,
     response_type: str | None,
     history: Path | None,
@@ -173,7 +179,11 @@ def query(
     from graphrag_assets.cli.query import Output, common_options, dynamic_option, hops_option, run_query
 
     given: dict[str, Any] = {"community_level": level, "response_type": response_type, "timeout": timeout}
-    given |= {"budget": budget, "max_usd": max_usd} | dynamic_option(method, dynamic) | hops_option(method, hops)
+    given |= (
+        {"budget": budget, "linking": linking, "max_usd": max_usd}
+        | dynamic_option(method, dynamic)
+        | hops_option(method, hops)
+    )
     given |= common_options(history, **filters)
     output = Output.CONTEXT if context else Output.JSON if as_json else Output.of(stream)
     run_query(method, question, path, {name: value for name, value in given.items() if value is not None}, output)

@@ -26,7 +26,7 @@ def show_plan() -> None:
 
 
 def show_question_plan(question: str, budget: int | None) -> None:
-    """Print what the question costs by each method, at least and at most.
+    """Print what the question costs by each method, minimum and maximum.
 
     Raises:
         QueryError: the question or the budget is not allowed, or there is no index.
@@ -43,13 +43,17 @@ def show_question_plan(question: str, budget: int | None) -> None:
     with GraphRAG() as rag:
         for price in rag.prices(question, lazy={} if budget is None else {"budget": budget}):
             counts = ("tested", "requests", "prompt_tokens", "completion_tokens")
-            cells = [_between(f"{getattr(price.least, name):,}", f"{getattr(price.most, name):,}") for name in counts]
-            table.add_row(price.method, *cells, _between(f"{price.least.cost_usd:,.4f}", f"{price.most.cost_usd:,.4f}"))
+            cells = [
+                _between(f"{getattr(price.minimum, name):,}", f"{getattr(price.maximum, name):,}") for name in counts
+            ]
+            table.add_row(
+                price.method, *cells, _between(f"{price.minimum.cost_usd:,.4f}", f"{price.maximum.cost_usd:,.4f}")
+            )
     console.print(table)
 
 
-def _between(least: str, most: str) -> str:
-    return least if least == most else f"{least} – {most}"
+def _between(minimum: str, maximum: str) -> str:
+    return minimum if minimum == maximum else f"{minimum} – {maximum}"
 
 
 def cost_table(rows: pl.DataFrame) -> Table:

@@ -69,8 +69,8 @@ class ModelClient(Generic[Options]):
             prompt, answer = tokens()
             prompt = round(prompt * TOKENIZER_MARGIN)
             prices.checked(self.options.model)
-            least, most = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
-            held = await question.reserve(least, most, what)
+            minimum, maximum = (prices.cost(prompt, n, queries=queries) for n in (answer, max(answer, longest)))
+            held = await question.reserve(minimum, maximum, what)
         try:
             reservation = await self.budget.reserve(lambda: prices.cost(*tokens(), queries=queries), what)
         except BaseException:

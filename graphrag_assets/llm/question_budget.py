@@ -42,21 +42,21 @@ class QuestionBudget:
         """US dollars that may be reserved now."""
         return self.usable - self.spent - self.reserved
 
-    async def reserve(self, least: float, most: float, what: str) -> float:
-        """Reserve up to `most` US dollars for a request; it waits for requests in flight if these leave too little.
+    async def reserve(self, minimum: float, maximum: float, what: str) -> float:
+        """Reserve up to `maximum` US dollars for a request; it waits for requests in flight if these leave too little.
 
         Raises:
-            QuestionBudgetExceeded: less than `least` is left.
+            QuestionBudgetExceeded: less than `minimum` is left.
         """
-        while least > self.left:
-            if not self.reserved or least > self.left + self.reserved:
+        while minimum > self.left:
+            if not self.reserved or minimum > self.left + self.reserved:
                 kept = self.max_usd - self.usable
                 raise QuestionBudgetExceeded(
                     f"{what}: max_usd of ${self.max_usd:.4f} does not cover it: ${self.spent:.4f} is spent, "
-                    f"${kept:.4f} is kept for what follows, and the request may cost ${least:.4f}. Raise max_usd."
+                    f"${kept:.4f} is kept for what follows, and the request may cost ${minimum:.4f}. Raise max_usd."
                 )
             await asyncio.sleep(_WAIT_SECONDS)
-        amount = min(most, self.left)
+        amount = min(maximum, self.left)
         self.reserved += amount
         return amount
 

@@ -14,9 +14,10 @@ from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.question_budget import current_question, use_all
 from graphrag_assets.query import basic, drift, global_search, lazy, local, planned
 from graphrag_assets.query.entities import named_entities
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, Chosen, Failure, MethodPrice, QuestionPrice
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 
 METHODS: Mapping[str, SearchMethod[...]] = {
     method.name: method
@@ -66,9 +67,9 @@ async def prices(search: Search[Any], given: Mapping[str, CommonOptions]) -> lis
 
 
 async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
-    """The choice with the prices of all methods; with `max_usd`, the best method for the kind that is estimated to fit.
+    """The choice with the prices of all methods; with `max_usd`, the best method for the kind whose maximum fits.
 
-    If none fits at most, the best that fits at least: what `max_usd` does not cover is left out.
+    If there is none, the best whose minimum fits: what `max_usd` does not cover is left out.
 
     Raises:
         QueryError: `max_usd` is too low for each of them.
@@ -81,16 +82,16 @@ async def _affordable(search: Search[AskOptions], chosen: Chosen) -> Chosen:
     limit = question.max_usd - question.spent  # on the choice
     by_method = {price.method: price for price in found}
     ranked = [by_method[name] for name in (chosen.method, *KINDS[chosen.kind].instead)]
-    fitting = [price for price in ranked if price.most.cost_usd <= limit]
-    fitting += [price for price in ranked if price.least.cost_usd <= limit]
+    fitting = [price for price in ranked if price.maximum.cost_usd <= limit]
+    fitting += [price for price in ranked if price.minimum.cost_usd <= limit]
     if not fitting:
-        cheapest = min(ranked, key=lambda price: price.least.cost_usd)
+        cheapest = min(ranked, key=lambda price: price.minimum.cost_usd)
         raise QueryError(
             f"${limit:.4f} of max_usd are left, and the cheapest method for the question, {cheapest.method}, is "
-            f"estimated to cost ${cheapest.least.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
+            f"estimated to cost ${cheapest.minimum.cost_usd:.4f} at least. Raise max_usd, or reduce max_context_tokens."
         )
     method = fitting[0].method
-    if fitting[0].most.cost_usd <= limit:
+    if fitting[0].maximum.cost_usd <= limit:
         use_all()
     if method == chosen.method:
         return chosen

@@ -10,10 +10,11 @@ from graphrag_assets.query.fetch import claims_in, sources
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.local import CLAIMS, SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount, Share
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question, search_texts
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
 

@@ -20,7 +20,8 @@ from graphrag_assets.query.citations import REMARK, Citation
 from graphrag_assets.references import BLOCK, rows_cited_in, without_references
 from graphrag_assets.text import sentences
 
-LEAST, MOST, MOST_BY_SEVERAL = 0.5, 0.9, 0.7
+MEDIUM, HIGH, HIGH_BY_SEVERAL = 0.5, 0.9, 0.7
+"""Minimum shares of supported sentences and of the question that is covered, by level."""
 _SHARED = 0.5  # of a sentence's content words, in what it cites
 _ENDS_STATEMENT = re.compile(r"\n\s*\n|\n(?=[^\S\n]*(?:[-*•#]|\d+\.)\s)")
 _NAME_OR_NUMBER = re.compile(r"(?:[^\W\d_a-zß-öø-ÿ]|\d)\w*")
@@ -85,10 +86,10 @@ def confidence_of(
     )
     against = [f"{contradicted} claims that it cites are contradicted"] if contradicted else []
     against += flaws
-    enough = MOST_BY_SEVERAL if (agreed or 0) >= LEAST else MOST
-    if (supported or 0) < LEAST or (covered is not None and covered < LEAST):
+    enough = HIGH_BY_SEVERAL if (agreed or 0) >= MEDIUM else HIGH
+    if (supported or 0) < MEDIUM or (covered is not None and covered < MEDIUM):
         level = "low"
-    elif (supported or 0) >= MOST and (covered or 0) >= enough and not against:
+    elif (supported or 0) >= HIGH and (covered or 0) >= enough and not against:
         level = "high"
     else:
         level = "medium"

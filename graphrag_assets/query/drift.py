@@ -25,9 +25,10 @@ from graphrag_assets.query.filters.scope import size
 from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import LocalOptions, local_context, reports_layout
 from graphrag_assets.query.option_types import Count, Flag, OptionalCount, Options, PositiveCount, Seed, made_of
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Action, Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
 _SAME_QUESTION = 0.95  # minimum cosine of near-duplicates

@@ -20,9 +20,10 @@ from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import Count, Flag, Number, Options, PositiveCount, Seed, made_of
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, search_texts
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens
 

@@ -21,8 +21,9 @@ from graphrag_assets.query.citations import Citation
 from graphrag_assets.query.context import Context
 from graphrag_assets.query.history import History
 from graphrag_assets.query.method import AsyncMethod, Method, answering
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, MethodPrice
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.streaming import AnswerStream, AsyncAnswerStream
 from graphrag_assets.query.suggestions import Suggestions, split_history
 from graphrag_assets.store.publication_reader import CurrentPublication
@@ -122,7 +123,8 @@ class GraphRAG:
     def context(self, method: str, question: str, **options: Any) -> Context:
         """The context from which a method, any but ask, would answer; of DRIFT, its primer's reports.
 
-        Global search and DRIFT read their sections in separate calls, each within `max_context_tokens`.
+        Global search, DRIFT, lazy and planned search read their sections in separate calls, each within
+        `max_context_tokens`. Lazy search tests text units for it, and planned search takes its steps.
         """
         return AnswerStream[Context](self._context(method, question, options)).wait()
 
@@ -146,18 +148,17 @@ class GraphRAG:
         return await AsyncAnswerStream[list[str]](self._suggestions(history, count, options)).wait()
 
     def prices(self, question: str, **options: Mapping[str, Any]) -> list[MethodPrice]:
-        """What the question would cost by each method, at least and at most; nothing is sent to a chat model.
+        """What the question would cost by each method, minimum and maximum; nothing is sent to a chat model.
 
         Args:
             question: the question.
             options: options by method, such as `lazy={"budget": 40}`.
         """
-        given = {
-            name: method.options(**self.defaults[name] | dict(options.get(name, {})))
-            for name, method in ask_search.METHODS.items()
-        }
-        steps = functools.partial(ask_search.prices, given=given)
-        return AnswerStream[list[MethodPrice]](Search(self, "ask", steps, question, ask_search.AskOptions())).wait()
+        return AnswerStream[list[MethodPrice]](self._prices(question, options)).wait()
+
+    async def aprices(self, question: str, **options: Mapping[str, Any]) -> list[MethodPrice]:
+        """`prices` for asynchronous callers."""
+        return await AsyncAnswerStream[list[MethodPrice]](self._prices(question, options)).wait()
 
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> pl.DataFrame:
         """The result of one SELECT on the published tables, views and macros (docs/sql.md); nothing can be written.
@@ -190,6 +191,14 @@ class GraphRAG:
     def _context(self, name: str, question: str, options: dict[str, Any]) -> Search[Any]:
         method = _method(name)
         return Search(self, name, method.context, question, method.options(**self.defaults[name] | options))
+
+    def _prices(self, question: str, options: Mapping[str, Mapping[str, Any]]) -> Search[Any]:
+        given = {
+            name: method.options(**self.defaults[name] | dict(options.get(name, {})))
+            for name, method in ask_search.METHODS.items()
+        }
+        steps = functools.partial(ask_search.prices, given=given)
+        return Search(self, "ask", steps, question, ask_search.AskOptions())
 
     def _suggestions(self, history: Any, count: int, options: dict[str, Any]) -> Search[Any]:
         asked, before = split_history(history)

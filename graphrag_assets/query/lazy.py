@@ -32,9 +32,10 @@ from graphrag_assets.query.linking import LinkingOptions, link
 from graphrag_assets.query.local import SOURCES
 from graphrag_assets.query.option_types import Count, Options, PositiveCount
 from graphrag_assets.query.passages import rank_passages
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 from graphrag_assets.text import count_tokens, fold, sentences
 

@@ -36,10 +36,11 @@ from graphrag_assets.query.option_types import (
 )
 from graphrag_assets.query.passages import RankedPassages, rank_passages
 from graphrag_assets.query.paths import paths
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import CANDIDATES, Question, fuse, search_in_thread
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
 

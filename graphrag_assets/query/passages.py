@@ -22,6 +22,7 @@ from graphrag_assets.query.executor import submit
 from graphrag_assets.query.filters import EVERYTHING, Scope
 from graphrag_assets.query.option_types import PositiveCount
 from graphrag_assets.query.pagerank import personalized_pagerank
+from graphrag_assets.query.question_options import QuestionOptions
 from graphrag_assets.query.reranking import RERANKED, reranked
 from graphrag_assets.query.retrieval import (
     CANDIDATES,
@@ -33,7 +34,7 @@ from graphrag_assets.query.retrieval import (
     vector_weight,
     word_scores,
 )
-from graphrag_assets.query.search import QuestionOptions, Search
+from graphrag_assets.query.search import Search
 from graphrag_assets.store.publication_reader import Reader
 
 RankingMethod = Literal["graph", "text", "words", "vectors"]

@@ -25,9 +25,10 @@ from graphrag_assets.query.fetch import sources
 from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, SOURCES, LocalOptions, local_context
 from graphrag_assets.query.option_types import Options, PositiveCount
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import Answer
 from graphrag_assets.query.retrieval import Question
-from graphrag_assets.query.search import CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.step_rows import amount, claims_between, compared, named_in, stated_relationships
 
 MAX_LISTED = 20

@@ -28,8 +28,9 @@ from graphrag_assets.llm.tasks.plan_question import PlannedStep, PlannedSteps, S
 from graphrag_assets.llm.tasks.rate_reports import CommunityRatings, ReportRating
 from graphrag_assets.llm.tasks.relevance import RelevantUnit, RelevantUnits
 from graphrag_assets.plans import MAX_STEPS, StepKind
+from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.results import MethodPrice, QuestionPrice
-from graphrag_assets.query.search import DONE, FAILED, CommonOptions, Search, SearchMethod
+from graphrag_assets.query.search import DONE, FAILED, Search, SearchMethod
 
 _RECORD_TOKENS, _TEXT_TOKENS, _TEST_TOKENS = 400, 600, 15  # of answers, until there is one; of a test, per text unit
 _POINT = "A point of average length, as a model writes it from several sentences of the passages that it has read. " * 3
@@ -116,9 +117,9 @@ async def prices_of(
 
 
 async def _price_of(search: Search[Any], method: SearchMethod[...], options: CommonOptions) -> MethodPrice:
-    most, may_differ = await _counted(search, method, options, relevant=True)
-    least = (await _counted(search, method, options, relevant=False))[0] if may_differ else most
-    return MethodPrice(method.name, least, most)
+    maximum, may_differ = await _counted(search, method, options, relevant=True)
+    minimum = (await _counted(search, method, options, relevant=False))[0] if may_differ else maximum
+    return MethodPrice(method.name, minimum, maximum)
 
 
 async def _counted(
@@ -147,8 +148,12 @@ async def _counted(
     if event[0] == FAILED:
         raise event[1]
     tested = 0 if counted.tests is None else counted.tests.height
-    price = QuestionPrice(tested=tested)
-    for chat, of_chat in chats.values():
-        for prompt, answered in chat.requests:
-            price += QuestionPrice(1, prompt, answered, of_chat.cost(prompt, answered))
+    paid = [(*tokens, of_chat.cost(*tokens)) for chat, of_chat in chats.values() for tokens in chat.requests]
+    price = QuestionPrice(
+        requests=len(paid),
+        prompt_tokens=sum(prompt for prompt, _, _ in paid),
+        completion_tokens=sum(answered for _, answered, _ in paid),
+        cost_usd=sum(cost for _, _, cost in paid),
+        tested=tested,
+    )
     return price, any(chat.records for chat, _ in chats.values())

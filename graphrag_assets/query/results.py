@@ -51,28 +51,19 @@ class QuestionPrice:
     cost_usd: float = 0.0
     tested: int = 0
 
-    def __add__(self, other: "QuestionPrice") -> "QuestionPrice":
-        return QuestionPrice(
-            self.requests + other.requests,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost_usd + other.cost_usd,
-            self.tested + other.tested,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class MethodPrice:
-    """The estimated price of a question by a method: at least if nothing is relevant, at most if everything is."""
+    """The estimated price of a question by a method: minimum if nothing is relevant, maximum if everything is."""
 
     method: str
-    least: QuestionPrice
-    most: QuestionPrice
+    minimum: QuestionPrice
+    maximum: QuestionPrice
 
     def __str__(self) -> str:
         """As "global $0.0120 to $0.0300"."""
-        least, most = f"${self.least.cost_usd:.4f}", f"${self.most.cost_usd:.4f}"
-        return f"{self.method} {least}" + (f" to {most}" if least != most else "")
+        minimum, maximum = f"${self.minimum.cost_usd:.4f}", f"${self.maximum.cost_usd:.4f}"
+        return f"{self.method} {minimum}" + (f" to {maximum}" if minimum != maximum else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,7 @@ class Chosen:
     @property
     def estimates(self) -> str:
         """What it was estimated to cost, and what the alternatives would have; empty if all cost nothing."""
-        if not any(price.most.cost_usd for price in self.prices):
+        if not any(price.maximum.cost_usd for price in self.prices):
             return ""
         own = [str(price) for price in self.prices if price.method == self.method]
         others = [str(price) for price in self.prices if price.method != self.method]

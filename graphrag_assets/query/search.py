@@ -10,11 +10,9 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import polars as pl
-from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
-from pydantic.dataclasses import dataclass as options
 
 from graphrag_assets.answering import (
     Answerer,
@@ -27,32 +25,17 @@ from graphrag_assets.answering import (
     Usage,
     best_points,
 )
-from graphrag_assets.embedded import EmbeddedAnswerer, in_conversation
+from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.errors import QueryError
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.llm.question_budget import limit_question, spending
 from graphrag_assets.query import query_models
-from graphrag_assets.query.callbacks import checked_callbacks
-from graphrag_assets.query.citations import Checked, Given, given_by, references, resolve
-from graphrag_assets.query.confidence import confidence_of
-from graphrag_assets.query.context import Context, Section, merged_frames
-from graphrag_assets.query.contradictions import contradictions_of
-from graphrag_assets.query.filters import EVERYTHING, Filter, Scope, scope_of
-from graphrag_assets.query.filters.filter import Metadata
-from graphrag_assets.query.history import ConversationHistory, History
-from graphrag_assets.query.option_types import (
-    Count,
-    Dollars,
-    FirstDay,
-    Flag,
-    LastDay,
-    OptionalText,
-    Options,
-    PositiveCount,
-    Seconds,
-    Text,
-    Texts,
-)
+from graphrag_assets.query.citations import Checked, Given, given_by, references
+from graphrag_assets.query.context import Context, Section
+from graphrag_assets.query.filters import EVERYTHING, Scope, scope_of
+from graphrag_assets.query.finish import finished
+from graphrag_assets.query.history import ConversationHistory
+from graphrag_assets.query.question_options import CommonOptions, QuestionOptions
 from graphrag_assets.query.results import Action, Answer, Chosen, Failure
 from graphrag_assets.query.retrieval import Question, ranks_by_meaning
 from graphrag_assets.store.publication_reader import Reader
@@ -66,63 +49,6 @@ DONE, FAILED = "done", "failed"
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
-
-
-@options(frozen=True, kw_only=True)
-class QuestionOptions(Options):
-    """Options of every question, answered or not.
-
-    Args:
-        history: earlier turns of the conversation. The newest are used: at most those of
-            `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
-            if `conversation_history_user_turns_only`. They also help to find passages.
-        filter: limits the search to a part of the index.
-        batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
-        timeout: seconds after which the search ends with a QueryError that says what was done.
-        callbacks: functions to call during the search; see `Callbacks`.
-    """
-
-    history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
-    conversation_history_max_turns: Count = 5
-    conversation_history_user_turns_only: Flag = True
-    filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
-    batches: Texts = ()
-    documents: Texts = ()
-    metadata: Metadata = ()
-    entity_types: Texts = ()
-    relationship_types: Texts = ()
-    as_of: LastDay = None
-    since: FirstDay = None
-    timeout: Seconds = None
-    callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
-
-    def __post_init__(self) -> None:
-        given = [f.name for f in fields(Filter) if getattr(self, f.name)]
-        if given and self.filter is not None:
-            raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
-
-    @property
-    def combined_filter(self) -> Filter:
-        """The filter, or the one that the single options form."""
-        return self.filter or Filter(**{f.name: getattr(self, f.name) for f in fields(Filter)})
-
-
-@options(frozen=True, kw_only=True)
-class CommonOptions(QuestionOptions):
-    """Options of every method that answers.
-
-    Args:
-        response_type: the form of the answer in free text, such as "a list of 3 to 7 points".
-        language: language of the answer; None: the language of the question.
-        max_context_tokens: maximum number of tokens that one call reads.
-        max_usd: maximum cost of the question in US dollars, of all models that it asks; None: no limit. What it does
-            not cover is left out, see `Answer.errors`.
-    """
-
-    response_type: Text = "multiple paragraphs"
-    language: OptionalText = None
-    max_context_tokens: PositiveCount = 12_000
-    max_usd: Dollars = None
 
 
 OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
@@ -458,41 +384,7 @@ class Search(Generic[OptionsOf]):
         said: str | None = None,
     ) -> Answer:
         """The result: the text, its citations with their documents, and the rows that were read."""
-        citations, lost = await asyncio.to_thread(resolve, self.reader, text, given, self.scope, self.relevant)
-        frames = await asyncio.to_thread(_frames, sections, self.history, text)
-        unresolved = list(self.unresolved | dict.fromkeys(lost))
-        passages = [passage for section in sections for passage in section.passages]
-        contradictions = await asyncio.to_thread(
-            contradictions_of, self.reader, given_by(passages), citations, self.scope
-        )
-        confidence = await asyncio.to_thread(
-            confidence_of,
-            in_conversation(self.text, self.form.history),
-            said or text,
-            citations,
-            {(passage.table, passage.number): passage.text for passage in passages},
-            sum(found.cited for found in contradictions),
-            _flaws(self.errors, unresolved, actions, self.steps_taken),
-        )
-        return Answer(
-            method=self.method,
-            question=self.text,
-            answer=text,
-            citations=citations,
-            unresolved=unresolved,
-            confidence=confidence,
-            contradictions=contradictions,
-            context=frames,
-            usage=self.usage,
-            seconds=time.perf_counter() - self.started,
-            model=self.answerer.model,
-            publication=self.reader.publication,
-            actions=list(actions),
-            errors=self.errors,
-            choice=self.choice,
-            tests=self.tests,
-            steps=self.steps_taken,
-        )
+        return await asyncio.to_thread(finished, self, text, sections, given, actions, said)
 
 
 @dataclass(frozen=True)
@@ -503,29 +395,3 @@ class SearchMethod(Generic[Arguments]):
     options: Callable[Arguments, CommonOptions]
     context: Callable[[Search[Any]], Awaitable[Context]]
     answer: Callable[[Search[Any]], Awaitable[Answer]]
-
-
-def _flaws(
-    errors: Sequence[Failure], unresolved: Sequence[str], actions: Sequence[Action], steps: pl.DataFrame | None
-) -> list[str]:
-    """What lowers the confidence in an answer, whatever it says."""
-    empty = sum(not action.answer and action.error is None for action in actions)
-    empty += 0 if steps is None else steps.height - int(steps["found"].sum())
-    counted = {
-        "calls failed": len(errors),
-        "references are invalid": len(unresolved),
-        "steps found nothing": empty,
-    }
-    return [f"{count} {what}" for what, count in counted.items() if count]
-
-
-def _frames(sections: Sequence[Section], history: Section | None, text: str) -> dict[str, pl.DataFrame]:
-    """The sections' frames with the flag `cited`."""
-    cited = {table.lower(): numbers for table, numbers in given_by(references(text)).items()}
-    flagged = {
-        name: frame.with_columns(
-            cited=pl.col("human_readable_id").is_in(sorted(cited.get(name, ()))) & pl.col("in_context")
-        )
-        for name, frame in merged_frames(sections).items()
-    }
-    return flagged | ({history.name.lower(): history.frame} if history else {})

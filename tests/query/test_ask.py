@@ -69,7 +69,7 @@ def test_ask_sees_the_history(rag: GraphRAG) -> None:
         "drift search: it follows on from 'Compare the Niagara with the Agamemnon.': it compares ('compare') (by rules)"
     )
     assert answer.choice is not None
-    assert {price.most.cost_usd for price in answer.choice.prices} == {0}
+    assert {price.maximum.cost_usd for price in answer.choice.prices} == {0}
 
 
 def test_every_kind_has_a_method_with_options_that_it_knows() -> None:

@@ -102,7 +102,7 @@ def test_the_model_reads_the_conversation(rag: GraphRAG, server) -> None:
 
 def test_without_a_model_the_question_is_linked_by_names(index_file: Path) -> None:
     rag = GraphRAG(index_file)
-    for method in ("local", "drift", "lazy"):
+    for method in ("local", "drift", "lazy", "planned"):
         by_model, by_names = rag.search(method, QUESTION, linking="model"), rag.search(method, QUESTION)
         assert (by_model.answer, by_model.errors) == (by_names.answer, [])
 

@@ -113,7 +113,7 @@ def test_ask_chooses_the_best_method_that_is_estimated_to_fit(rag, server):
     prices = {price.method: price for price in free.choice.prices}
     assert prices.keys() >= set(METHODS)
     assert "instead: local $" in free.choice.estimates
-    most = {method: price.most.cost_usd for method, price in prices.items()}
+    most = {method: price.maximum.cost_usd for method, price in prices.items()}
     assert most["basic"] < most["global"]
     cheaper = rag.ask(f"{QUESTION} Again?", max_usd=most["basic"] + 400, max_context_tokens=300)
     assert cheaper.choice.method != "global"
@@ -130,7 +130,7 @@ def test_the_price_of_each_method_bounds_what_it_costs(rag, server):
     for method in METHODS:
         used = rag.search(method, QUESTION).total_usage
         price = prices[method]
-        assert price.least.requests <= used.calls <= price.most.requests
-        assert price.least.prompt_tokens * 0.7 <= used.prompt_tokens <= price.most.prompt_tokens * 1.3
+        assert price.minimum.requests <= used.calls <= price.maximum.requests
+        assert price.minimum.prompt_tokens * 0.7 <= used.prompt_tokens <= price.maximum.prompt_tokens * 1.3
     again = {price.method: price for price in rag.prices(QUESTION)}
-    assert again["basic"].most.requests == 0  # the answer is in the ledger
+    assert again["basic"].maximum.requests == 0  # the answer is in the ledger

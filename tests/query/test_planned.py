@@ -390,5 +390,6 @@ def test_half_of_the_questions_on_a_corpus_without_rules_of_its_own_are_answered
 
 
 def test_the_command_shows_the_steps(index_file):
-    printed = run_command("query", "planned", "Who commanded the Niagara?", "--index", str(index_file), "--json")
+    options = ("--linking", "model", "--index", str(index_file), "--json")  # without a model, by names
+    printed = run_command("query", "planned", "Who commanded the Niagara?", *options)
     assert json.loads(printed)["steps"][0]["values"] == ["Captain William Hudson"]

@@ -15,7 +15,7 @@ from graphrag_assets.llm.tasks.answer_forms import RecordsForm, Text
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin, parsed_as, usage_of
 
 TASK = "link_question"
-_MOST = 10  # of each list
+_MAX_ITEMS = 10  # of each list
 
 
 class QuestionLinks(RecordsForm):
@@ -38,4 +38,4 @@ async def links_of(chat: Chat, prompts: Prompts, question: str, history: str | N
 
 
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))[:_MOST]
+    return tuple(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))[:_MAX_ITEMS]

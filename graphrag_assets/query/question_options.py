@@ -1,0 +1,83 @@
+"""Options that all methods have in common."""
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, InstanceOf, PlainValidator
+from pydantic.dataclasses import dataclass
+
+from graphrag_assets.errors import QueryError
+from graphrag_assets.query.callbacks import checked_callbacks
+from graphrag_assets.query.filters import Filter
+from graphrag_assets.query.filters.filter import Metadata
+from graphrag_assets.query.history import ConversationHistory, History
+from graphrag_assets.query.option_types import (
+    Count,
+    Dollars,
+    FirstDay,
+    Flag,
+    LastDay,
+    OptionalText,
+    Options,
+    PositiveCount,
+    Seconds,
+    Text,
+    Texts,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions(Options):
+    """Options of every question, answered or not.
+
+    Args:
+        history: earlier turns of the conversation. The newest are used: at most those of
+            `conversation_history_max_turns` questions, in at most half of the token limit; only the user's turns
+            if `conversation_history_user_turns_only`. They also help to find passages.
+        filter: limits the search to a part of the index.
+        batches, documents, metadata, entity_types, relationship_types, as_of, since: a filter given as single options.
+        timeout: seconds after which the search ends with a QueryError that says what was done.
+        callbacks: functions to call during the search; see `Callbacks`.
+    """
+
+    history: Annotated[History, PlainValidator(ConversationHistory.of)] = None
+    conversation_history_max_turns: Count = 5
+    conversation_history_user_turns_only: Flag = True
+    filter: Annotated[InstanceOf[Filter] | None, Field(description="Filter(…)")] = None
+    batches: Texts = ()
+    documents: Texts = ()
+    metadata: Metadata = ()
+    entity_types: Texts = ()
+    relationship_types: Texts = ()
+    as_of: LastDay = None
+    since: FirstDay = None
+    timeout: Seconds = None
+    callbacks: Annotated[Any, AfterValidator(checked_callbacks)] = None
+
+    def __post_init__(self) -> None:
+        given = [f.name for f in fields(Filter) if getattr(self, f.name)]
+        if given and self.filter is not None:
+            raise QueryError(f"Give {', '.join(given)} inside the filter, or without one.")
+
+    @property
+    def combined_filter(self) -> Filter:
+        """The filter, or the one that the single options form."""
+        return self.filter or Filter(**{f.name: getattr(self, f.name) for f in fields(Filter)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonOptions(QuestionOptions):
+    """Options of every method that answers.
+
+    Args:
+        response_type: the form of the answer in free text, such as "a list of 3 to 7 points".
+        language: language of the answer; None: the language of the question.
+        max_context_tokens: maximum number of tokens that one call reads.
+        max_usd: maximum cost of the question in US dollars, of all models that it asks; None: no limit. What it does
+            not cover is left out, see `Answer.errors`.
+    """
+
+    response_type: Text = "multiple paragraphs"
+    language: OptionalText = None
+    max_context_tokens: PositiveCount = 12_000
+    max_usd: Dollars = None

@@ -17,6 +17,8 @@ import polars as pl
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import NO_ANSWER, Finding, Point
+from graphrag_assets.embedded import EmbeddedAnswerer
+from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.plans import Plan, Step, StepKind
 from graphrag_assets.query.citations import Checked, given_by, references
 from graphrag_assets.query.context import Context, Section, fill
@@ -26,7 +28,7 @@ from graphrag_assets.query.linking import LinkingOptions, linked
 from graphrag_assets.query.local import CLAIMS, RELATIONSHIPS, SOURCES, LocalOptions, local_context
 from graphrag_assets.query.option_types import Options, PositiveCount
 from graphrag_assets.query.question_options import CommonOptions
-from graphrag_assets.query.results import Answer
+from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.query.step_rows import amount, claims_between, compared, named_in, stated_relationships
@@ -121,7 +123,7 @@ async def plan(search: Search[Any]) -> Plan:
 async def build_context(search: Search[PlannedSearchOptions]) -> Context:
     """The contexts of all steps."""
     started = time.perf_counter()
-    _, sections = await _take_all(search, await plan(search))
+    _, sections = await _take_all(search, await _affordable_plan(search))
     return replace(
         Context("planned", search.text, tuple(sections), time.perf_counter() - started), history=search.history
     )
@@ -129,7 +131,7 @@ async def build_context(search: Search[PlannedSearchOptions]) -> Context:
 
 async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
-    planned = await plan(search)
+    planned = await _affordable_plan(search)
     taken, sections = await _take_all(search, planned)
     search.steps_taken = _frame(taken)
     used = {name for each in taken for name in each.step.needs}
@@ -144,6 +146,15 @@ async def answer(search: Search[PlannedSearchOptions]) -> Answer:
 
 
 METHOD = SearchMethod("planned", PlannedSearchOptions, build_context, answer)
+
+
+async def _affordable_plan(search: Search[PlannedSearchOptions]) -> Plan:
+    """The plan; by the rules of the embedded default if `max_usd` does not cover that of the model."""
+    try:
+        return await plan(search)
+    except QuestionBudgetExceeded as error:
+        search.errors.append(Failure("plan", "the model's plan; rules plan instead", str(error)))
+        return (await EmbeddedAnswerer().aplan(search.text, search.form)).plan
 
 
 async def _take_all(search: Search[PlannedSearchOptions], planned: Plan) -> tuple[list[Taken], list[Section]]:

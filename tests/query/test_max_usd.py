@@ -1,6 +1,7 @@
 """`max_usd`: what one question may cost. The test model costs one dollar per token."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,20 @@ from graphrag_assets.llm.model_errors import PriceUnknown
 from graphrag_assets.llm.model_options import PriceOptions
 from graphrag_assets.query import GraphRAG
 from tests.openai_server import OpenAIServer, running
-from tests.query.modelled import chat_answerer, says
+from tests.query.modelled import chat_answerer, says, user_message
 from tests.query.test_by_model import follow_ups_of, points_of
 from tests.query.test_by_model import notes_of as repeated
 
 QUESTION = "Who commanded the Niagara?"
-METHODS = ("local", "global", "drift", "basic", "lazy")
+METHODS = ("local", "global", "drift", "basic", "lazy", "planned")
+PLAN = [("ship", "Which ship was commanded?"), ("answer", "Who commanded the {ship}?")]
 KIND = {"kind": "theme", "reason": "It is about all."}
+
+
+def values_of(body: dict[str, Any]) -> dict[str, Any]:
+    """A value that cites the first text unit of the request."""
+    source = re.search(r"-----Sources-----\n[^\n]*\n(\d+)\|", user_message(body))
+    return {"values": [{"value": "Niagara", "statement": f"It was. [Data: Sources ({source[1]})]"}] if source else []}
 
 
 @pytest.fixture
@@ -31,6 +39,8 @@ def server() -> Iterator[OpenAIServer]:
         SubQuestions={"question": QUESTION, "questions": []},
         RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
         QuestionKind=KIND,
+        PlannedSteps={"steps": [{"variable": name, "kind": "find", "question": asked} for name, asked in PLAN]},
+        StepValues=values_of,
     )
     with running(content=content) as server:
         yield server

@@ -39,6 +39,8 @@ def server() -> Iterator[OpenAIServer]:
         DriftAnswer={"points": [report], "follow_ups": [{"question": "Who was Hudson?", "score": 70}]},
         QuestionKind={"kind": "fact", "reason": "It names a ship."},
         Questions={"questions": ["What became of the Niagara?", QUESTION]},
+        SubQuestions={"question": QUESTION, "questions": []},
+        PlannedSteps={"steps": [{"variable": "answer", "kind": "find", "question": QUESTION}]},
     )
     with running(content=content) as server:
         yield server
@@ -190,7 +192,7 @@ def test_a_callback_that_raises_ends_the_search(modelled: GraphRAG, server: Open
     assert not _searches()
 
 
-@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic"])
+@pytest.mark.parametrize("method", ["local", "global_", "drift", "basic", "lazy", "planned"])
 def test_timeout_reports_progress_and_leaves_nothing_running(
     modelled: GraphRAG, server: OpenAIServer, method: str
 ) -> None:
@@ -198,7 +200,7 @@ def test_timeout_reports_progress_and_leaves_nothing_running(
     modelled.basic("Anything?")  # imports the client
     server.latency = 5
     more = {"hypothetical_answer": False} if method == "drift" else {}
-    with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: a context of \d sections"):
+    with pytest.raises(QueryError, match=r"timeout of 0\.4 seconds\. Completed: (a context of \d sections|nothing;)"):
         of(modelled, method)(QUESTION, timeout=0.4, **more)
     assert not _searches()
     server.latency = 0

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from graphrag_assets.pipeline.prompt_examples import Measures, Readings
-from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.records import PlacedUnit, ReportMaterial, ReportRecord, TextUnit, UnitExtraction
 
 if TYPE_CHECKING:
@@ -60,27 +58,3 @@ class IndexingModels:
     def usage(self) -> "Mapping[str, Usage]":
         """Usage so far, by task."""
         return reduce(lambda all_meters, meter: all_meters + meter, self.meters).by_task if self.meters else {}
-
-
-class PromptTuner(Protocol):
-    """What prompt tuning asks of models: one interface for the embedded default and for chat models."""
-
-    @property
-    def model(self) -> str:
-        """What makes the profile."""
-
-    @property
-    def usage(self) -> "Mapping[str, Usage]":
-        """Usage so far, by task."""
-
-    def untyped(self, units: Iterable[TextUnit]) -> Readings:
-        """Extractions whose types are the extractor's choice; those that fail are left out."""
-
-    def described(self, draft: PromptProfile, texts: Sequence[str]) -> PromptProfile:
-        """The draft with domain, persona, rating scale, and definitions of its types, as far as they are known."""
-
-    def readings(self, draft: PromptProfile, units: Sequence[TextUnit]) -> tuple[Readings, Readings]:
-        """Two extractions of the text units with the draft's types."""
-
-    def proof(self, profile: PromptProfile, units: Sequence[TextUnit]) -> dict[str, Measures]:
-        """Measures of the text units with the prompts in force, and with those of the profile."""

@@ -315,7 +315,7 @@ def tune(
     if only_list:
         command.show_profiles()
     elif rollback is not None:
-        command.run_rollback(rollback, new_batches)
+        command.put_in_force(rollback, new_batches)
     elif only_plan:
         command.plan_tune(options)
     else:

@@ -11,7 +11,7 @@ from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.prompt_tuning import Tuned, TuningOptions, adopt_profile, plan_tuning, tune_prompts
 from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
-from graphrag_assets.store.prompt_profiles import adopted_version, profile_in_force
+from graphrag_assets.store.prompt_profiles import profile_in_force
 
 _NEXT = "`graphrag-assets plan` prices what the next `graphrag-assets index` extracts again."
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -34,7 +34,7 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
     if diff:
         _print_diff(console, index, before, tuned.profile)
     if apply:
-        run_rollback(tuned.version, new_batches)
+        put_in_force(tuned.version, new_batches)
     else:
         console.say(
             f"Version {tuned.version} is not adopted: the prompts in force stay. "
@@ -56,7 +56,7 @@ def plan_tune(options: TuningOptions) -> None:
         console.say(note)
 
 
-def run_rollback(version: int, new_batches: bool) -> None:
+def put_in_force(version: int, new_batches: bool) -> None:
     """Put a version of the profile in force; 0: the built-in prompts."""
     console, index = Console(), _existing_index()
     adopt_profile(index, version, new_batches)
@@ -69,14 +69,15 @@ def show_profiles() -> None:
     """List the versions of the profile."""
     console, index = Console(), _existing_index()
     table = table_of("version", "in force", "made", "made by", "entity types")
-    for version, adopted, made_at, model, kinds in index.working.read(
+    versions = index.working.read(
         "SELECT version, adopted, made_at, model, list_transform(entity_types, lambda t: t.type) FROM prompt_profile "
         "ORDER BY version"
-    ).iter_rows():
+    )
+    for version, adopted, made_at, model, kinds in versions.iter_rows():
         types = Text(", ".join(kinds))
         table.add_row(str(version), "yes" if adopted else "", f"{made_at:%Y-%m-%d %H:%M}", model, types)
     print_table(console, table)
-    if adopted_version(index.working) == BUILT_IN:
+    if not versions["adopted"].any():
         console.say("The built-in prompts are in force.")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.pipeline.prompt_examples import Measures, Readings
@@ -24,10 +24,17 @@ _TYPES = {
 
 
 class EmbeddedTuner:
-    """A `PromptTuner` by the embedded default."""
+    """What prompt tuning asks of models, by the embedded default."""
 
-    model = EXTRACTOR
-    usage: ClassVar["Mapping[str, Usage]"] = {}
+    @property
+    def model(self) -> str:
+        """What makes the profile."""
+        return EXTRACTOR
+
+    @property
+    def usage(self) -> "Mapping[str, Usage]":
+        """Usage so far, by task."""
+        return {}
 
     def untyped(self, units: Iterable[TextUnit]) -> Readings:
         """Extractions by unit."""

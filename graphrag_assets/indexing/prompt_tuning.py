@@ -14,15 +14,14 @@ from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
 from graphrag_assets.indexing.publish import publish_records
 from graphrag_assets.indexing.staged_batches import staging_of
-from graphrag_assets.indexing_models import PromptTuner
 from graphrag_assets.languages import NAMES
 from graphrag_assets.pipeline.batch import in_documents
 from graphrag_assets.pipeline.prompt_examples import Measures, examples_from, passages
 from graphrag_assets.pipeline.prompt_sample import Sample, varied_sample
 from graphrag_assets.pipeline.prompt_types import found_types, given_types, listed_type
-from graphrag_assets.prompt_profile import PromptProfile
+from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.records import TextUnit
-from graphrag_assets.store.prompt_profiles import adopt, profile_in_force, record_profile
+from graphrag_assets.store.prompt_profiles import OPTION, adopt, profile_in_force, record_profile
 
 if TYPE_CHECKING:
     from graphrag_assets.llm import Usage
@@ -83,7 +82,7 @@ def tune_prompts(index: Index, options: TuningOptions, run_id: str) -> Tuned:
         SettingsError: the options are not possible.
     """
     started, settings = time.monotonic(), index.settings
-    tuner: PromptTuner = EmbeddedTuner()
+    tuner = EmbeddedTuner()
     if settings.asks_chat_model:
         from graphrag_assets.llm.backend import indexing_tasks  # imports litellm
         from graphrag_assets.llm.prompt_tuner import ModelTuner
@@ -115,10 +114,16 @@ def adopt_profile(index: Index, version: int, new_batches: bool = False) -> None
         SettingsError: there is no such version.
         StagingError: the staging area cannot be used.
     """
-    adopt(index.working, version, new_batches)
+    adopt(index.working, version, _versions_by_extractor(index) if new_batches else None)
     if staging := staging_of(index):
         profile = profile_in_force(index.working.read, "")
         staging.put(STAGED_PROFILE, json.dumps(asdict(profile) if profile else None).encode())
+
+
+def _versions_by_extractor(index: Index) -> dict[str, int]:
+    """By fingerprint of the extraction, the version whose prompts it has."""
+    versions = index.working.read("SELECT version FROM prompt_profile ORDER BY version DESC")["version"]
+    return {index.with_options({OPTION: str(one)}).models().extractor: one for one in (*versions, BUILT_IN)}
 
 
 def plan_tuning(index: Index, options: TuningOptions) -> "tuple[pl.DataFrame, list[str]]":
@@ -134,7 +139,9 @@ def plan_tuning(index: Index, options: TuningOptions) -> "tuple[pl.DataFrame, li
     return costs, dry_run.notes(settings, tally) if costs.height else ["No model is asked, so nothing is paid for."]
 
 
-def tune(index: Index, options: TuningOptions, tuner: PromptTuner) -> tuple[PromptProfile, Sample, dict[str, Measures]]:
+def tune(
+    index: Index, options: TuningOptions, tuner: EmbeddedTuner
+) -> tuple[PromptProfile, Sample, dict[str, Measures]]:
     """The profile of a sample, and the measures of the prompts with and without it."""
     sample, units = _sampled(index, options)
     untyped = tuner.untyped([units[unit] for unit in sample.ids])
@@ -148,11 +155,12 @@ def tune(index: Index, options: TuningOptions, tuner: PromptTuner) -> tuple[Prom
     language = _language(index, options.language)
     draft = PromptProfile(language=language, entity_types=types, relationship_types=predicates)
     draft = tuner.described(draft, [units[unit].text for unit in sample.ids])
-    listed, encoding = listed_type(draft.entity_types), index.settings.tokenizer
-    candidates = passages((units[unit] for unit in sample.ids), untyped, listed, options.examples, encoding)
-    first, second = tuner.readings(draft, candidates)
-    examples = examples_from(candidates, first, second, listed, options.examples) if options.examples else ()
-    profile = replace(draft, examples=examples).identified()
+    if options.examples:
+        listed, encoding = listed_type(draft.entity_types), index.settings.tokenizer
+        candidates = passages((units[unit] for unit in sample.ids), untyped, listed, options.examples, encoding)
+        first, second = tuner.readings(draft, candidates)
+        draft = replace(draft, examples=examples_from(candidates, first, second, listed, options.examples))
+    profile = draft.identified()
     return profile, sample, tuner.proof(profile, [units[unit] for unit in sample.held_out])
 
 

@@ -27,7 +27,7 @@ IN_FORCE, TUNED = "in force", "tuned"
 
 @dataclass(frozen=True)
 class ModelTuner(EmbeddedTuner):
-    """A `PromptTuner` by chat models; where the embedded default extracts, it does so here too.
+    """What prompt tuning asks of chat models; where the embedded default extracts, it does so here too.
 
     `remember` is told which text units are extracted next.
     """
@@ -36,12 +36,12 @@ class ModelTuner(EmbeddedTuner):
     remember: Callable[[Iterable[TextUnit]], Iterable[TextUnit]] = iter
 
     @property
-    def model(self) -> str:  # type: ignore[override]
+    def model(self) -> str:
         """The chat model that describes the corpus."""
         return self.tasks.settings.model_of(self._use)
 
     @property
-    def usage(self) -> Mapping[str, Usage]:  # type: ignore[override]
+    def usage(self) -> Mapping[str, Usage]:
         """Usage so far, by task."""
         return self.tasks.meter.by_task
 

@@ -111,6 +111,8 @@ PROFILED: Mapping[str, Set[str]] = {
     **dict.fromkeys(("community_report", "community_report_text"), _names("persona rating_scale")),
     **dict.fromkeys(("local_search", "basic_search", "global_map", "global_reduce"), _QUERY),
     **dict.fromkeys(("drift_primer", "drift_local", "drift_reduce", "question_generation"), _QUERY),
+    **dict.fromkeys(("answer_step", "hypothetical_answer"), _QUERY),
+    **dict.fromkeys(("link_question", "plan_question", "sub_questions"), _names("domain written_in")),
 }
 """What of the prompt profile is added, by task."""
 

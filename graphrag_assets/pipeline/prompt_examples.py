@@ -1,6 +1,7 @@
 """The worked examples of a prompt profile, chosen from extractions, and measures of extractions without a reference."""
 
 import itertools
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -15,6 +16,8 @@ EXAMPLES_TOKENS = 1500
 _FORM_TOKENS = 50  # of an example's fence and JSON
 MIN_EXAMPLES = 2
 """So many are kept in any case."""
+_WORD = re.compile(r"[^\W_]+")
+_SAME_LETTERS = 4  # forms of a word differ after them, in most languages that inflect names
 CANDIDATES = 3
 """So many times as many passages are extracted as examples are wanted."""
 
@@ -134,10 +137,15 @@ def agreed(
 
 
 def without_leaks(found: UnitExtraction, text: str, examples: Iterable[WorkedExample]) -> UnitExtraction:
-    """`found` without the names of examples that the text does not have: small models copy them from the prompt."""
+    """`found` without the names of examples that the text does not have: small models copy them from the prompt.
+
+    A text has a name in other forms too: each of its words is there with the same first letters.
+    """
     shown = {title_key(entity.title) for example in examples for entity in example.entities}
     named = [e.title for e in found.entities] + [end for r in found.relationships for end in (r.source, r.target)]
-    leaked = {key for name in named if (key := title_key(name)) in shown and not stands_in(name, text)}
+    copied = [name for name in named if title_key(name) in shown and not stands_in(name, text)]
+    beginnings = _beginnings(text) if copied else frozenset()
+    leaked = {title_key(name) for name in copied if not _beginnings(name) <= beginnings}
     if not leaked:
         return found
     return replace(
@@ -147,6 +155,10 @@ def without_leaks(found: UnitExtraction, text: str, examples: Iterable[WorkedExa
         claims=[c for c in found.claims if title_key(c.subject) not in leaked],
         losses=replace(found.losses, leaked_names=len(leaked)),
     )
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    return frozenset(word[:_SAME_LETTERS] for word in _WORD.findall(text.casefold()))
 
 
 class Measures(NamedTuple):

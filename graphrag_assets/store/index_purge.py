@@ -33,13 +33,20 @@ _LAST_NUMBER = (
     "human_readable_id = (SELECT max(human_readable_id) FROM numbers m WHERE m.table_name = numbers.table_name)"
 )
 _PURGED = "purged"
+# Documents have them still, whatever their text units are now.
+_EXAMPLES = """
+SELECT passage FROM (SELECT DISTINCT unnest(examples).text AS passage FROM prompt_profile)
+WHERE EXISTS (SELECT 1 FROM documents WHERE contains(documents.text, passage))
+"""
 # The prompts change, but not the profile's id: nothing is extracted again because an example is gone.
 _PURGE_PROFILES = """
 UPDATE prompt_profile SET
-    examples = list_filter(examples, lambda example: list_contains(present, example.text_unit_id)),
+    examples = list_filter(examples, lambda example: list_contains(passages, example.text)),
     entity_types = list_transform(entity_types, lambda type: struct_update(type, examples := []::VARCHAR[])),
     relationship_types = list_transform(relationship_types, lambda type: struct_update(type, examples := []::VARCHAR[]))
-FROM (SELECT coalesce(list(id), []) AS present FROM text_units) WHERE NOT list_has_all(present, sample_ids)
+FROM (SELECT coalesce(list(id), []) AS present FROM text_units),
+     (SELECT coalesce(list(passage), []) AS passages FROM live_examples)
+WHERE NOT list_has_all(present, sample_ids)
 """
 
 # The rows to delete, by table; live_batches, live_names and live_ids are what exists.
@@ -74,6 +81,7 @@ def purge_rows(working: WorkingDatabase, batches: Iterable[str], dry_run: bool =
         before = inputs_of(connection.sql("FROM batch_state").pl())
         remove_marks(connection)  # registers are written past the change log
         removed = {name: _first(connection, f"{_verb(name)} WHERE {stale}") for name, stale in _STALE_ROWS.items()}
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE live_examples AS {_EXAMPLES}")
         connection.execute(_PURGE_PROFILES)
         connection.execute(f"UPDATE numbers SET id = '{_PURGED}' WHERE (table_name, id) NOT IN (FROM live_ids)")
         # The graph and the publication are still up to date: only batches without rows have left the list.
@@ -95,12 +103,16 @@ def _first(connection: duckdb.DuckDBPyConnection, statement: str) -> int:
 
 
 class Live(NamedTuple):
-    """What the index is made from: documents (id, source, title, content_hash), text units (id), aliases, batches."""
+    """What the index is made from: documents (id, source, title, content_hash), text units (id), aliases, batches.
+
+    `examples`: passages of prompt profiles that documents have.
+    """
 
     documents: pl.DataFrame
     text_units: pl.DataFrame
     entity_aliases: pl.DataFrame
     batches: pl.DataFrame
+    examples: pl.DataFrame
 
 
 def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
@@ -111,6 +123,7 @@ def live_rows(working: WorkingDatabase, batches: Iterable[str]) -> Live:
             connection.sql("SELECT id FROM text_units").pl(),
             connection.sql("SELECT document_id, alias_key FROM entity_aliases").pl(),
             pl.DataFrame({"batch": list(batches)}, {"batch": pl.String}),
+            connection.sql(_EXAMPLES).pl(),
         )
 
 
@@ -124,8 +137,8 @@ SELECT (SELECT count(*) FROM (SELECT id, source, title, content_hash FROM file.d
             SELECT batch FROM file.operations.batch_state UNION SELECT batch FROM file.operations.index_runs
             UNION SELECT batch FROM file.index_errors UNION SELECT batch FROM file.llm_calls
         ) WHERE batch NOT IN (FROM live_batches))
-     + (SELECT count(*) FROM (SELECT unnest(examples).text_unit_id AS id FROM file.operations.prompt_profile)
-        ANTI JOIN live_text_units USING (id))
+     + (SELECT count(*) FROM (SELECT unnest(examples).text AS passage FROM file.operations.prompt_profile)
+        ANTI JOIN live_examples USING (passage))
      + (SELECT count(*) FROM file.llm_calls WHERE unit NOT IN (SELECT id FROM live_text_units))
      + (SELECT count(*) FROM file.publication WHERE base <> number)
 """

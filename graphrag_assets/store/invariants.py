@@ -208,17 +208,6 @@ INVARIANTS = (
         "Run `graphrag-assets tune --rollback N` with the version that is to be in force.",
     ),
     Invariant(
-        "names_of_examples_stand_in_their_texts",
-        "prompt_profile",
-        True,
-        "Every name in a worked example stands literally in its text.",
-        "SELECT version, example.text_unit_id, title FROM "
-        "(SELECT version, example, unnest(example.entities).title AS title FROM "
-        "(SELECT version, unnest(examples) AS example FROM prompt_profile)) "
-        "WHERE NOT contains(regexp_replace(example.text, '\\s+', ' ', 'g'), title)",
-        "Adopt another version: `graphrag-assets tune --apply`.",
-    ),
-    Invariant(
         "everything_searchable_has_an_embedding",
         "embeddings",
         True,

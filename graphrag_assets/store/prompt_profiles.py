@@ -10,13 +10,23 @@ from graphrag_assets.errors import SettingsError
 from graphrag_assets.prompt_profile import BUILT_IN, ProfileType, PromptProfile, WorkedExample
 from graphrag_assets.records import EntityRecord, RelationshipRecord
 from graphrag_assets.store.batches import utc_now
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import PROMPT_PROFILE
 from graphrag_assets.store.working import WorkingDatabase
 
 Query = Callable[[str, Mapping[str, Any]], pl.DataFrame]
 """Runs a query with parameters."""
 _ROW = f"FROM {PROMPT_PROFILE.name} WHERE CASE WHEN $version = '' THEN adopted ELSE version = $version END"
-_OPTION = PROMPT_PROFILE.name  # the setting GRAPHRAG_PROMPT_PROFILE
+OPTION = PROMPT_PROFILE.name
+"""The setting GRAPHRAG_PROMPT_PROFILE."""
+_KEEP = """
+INSERT INTO index_options BY NAME
+SELECT batch, $name AS name, coalesce(
+    (SELECT max(version) FROM text_units t JOIN made USING (extractor) WHERE t.batch = b.batch),
+    (SELECT max(version) FROM prompt_profile WHERE adopted), 0
+)::VARCHAR AS value
+FROM batch_state b WHERE batch NOT IN (SELECT batch FROM index_options WHERE name = $name)
+"""
 
 
 def profile_in_force(query: Query, version: str, table: str = PROMPT_PROFILE.name) -> PromptProfile | None:
@@ -52,12 +62,6 @@ def _types(rows: list[dict[str, Any]]) -> tuple[ProfileType, ...]:
     return tuple(ProfileType(**row | {"examples": tuple(row["examples"])}) for row in rows)
 
 
-def adopted_version(working: WorkingDatabase) -> int:
-    """The version that was adopted; 0: the built-in prompts."""
-    found = working.read("SELECT version FROM prompt_profile WHERE adopted")
-    return found.item() if found.height else BUILT_IN
-
-
 def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: Any) -> tuple[int, bool]:
     """Add a version, unless one has the same content: then that one, with the new proof.
 
@@ -90,10 +94,12 @@ def record_profile(working: WorkingDatabase, profile: PromptProfile, **record: A
 _PROOF = next(column.type for column in PROMPT_PROFILE.columns if column.name == "proof")
 
 
-def adopt(working: WorkingDatabase, version: int, new_batches: bool = False) -> None:
-    """Put a version in force, 0 being the built-in prompts; with `new_batches` not for the batches that are indexed.
+def adopt(working: WorkingDatabase, version: int, made: Mapping[str, int] | None = None) -> None:
+    """Put a version in force, 0 being the built-in prompts.
 
-    These keep the version that they were extracted with, as their setting `prompt_profile`.
+    Args:
+        made: versions by the fingerprints of extraction with them. If given, batches that are indexed keep the version
+            that they were extracted with, as their setting `prompt_profile`.
 
     Raises:
         SettingsError: there is no such version.
@@ -101,14 +107,9 @@ def adopt(working: WorkingDatabase, version: int, new_batches: bool = False) -> 
     if version != BUILT_IN:
         profile_in_force(working.read, str(version))
     with working.transaction() as connection:
-        parameters = {"name": _OPTION}
-        if new_batches:
-            connection.execute(
-                "INSERT INTO index_options BY NAME SELECT batch, $name AS name, "
-                "coalesce((SELECT max(version) FROM prompt_profile WHERE adopted), 0)::VARCHAR AS value "
-                "FROM batch_state WHERE batch NOT IN (SELECT batch FROM index_options WHERE name = $name)",
-                parameters,
-            )
+        if made is None:
+            connection.execute("DELETE FROM index_options WHERE name = $name", {"name": OPTION})
         else:
-            connection.execute("DELETE FROM index_options WHERE name = $name", parameters)
+            frame = pl.DataFrame(list(made.items()), {"extractor": pl.String, "version": pl.Int64}, orient="row")
+            execute_with(connection, _KEEP, {"name": OPTION}, made=frame)
         connection.execute("UPDATE prompt_profile SET adopted = (version = $version)", {"version": version})

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -15,6 +16,7 @@ from graphrag_assets.indexing.index_batch import named_options
 from graphrag_assets.indexing.prompt_tuning import TuningOptions, adopt_profile, plan_tuning, tune_prompts
 from graphrag_assets.indexing.purge import purge
 from graphrag_assets.llm.prompts import fence
+from graphrag_assets.prompt_profile import WorkedExample
 from graphrag_assets.store.prompt_profiles import profile_of
 from tests.cli import run_command
 from tests.defs.test_language_models import use
@@ -191,8 +193,9 @@ def test_adopting_extracts_exactly_the_text_units_concerned(modelled, server):
     run_command("tune", "--rollback", "0")
     assert modelled.index.models().extractor == before
     assert planned(modelled) == {}
+    run_command("tune", "--rollback", "1")
     run_command("tune", "--rollback", "1", "--new-batches")
-    assert planned(modelled) == {}  # indexed batches keep the built-in prompts
+    assert planned(modelled) == {}  # indexed batches keep the prompts that they were made with
     modelled.write("new/ship.txt", SENTENCES["ship"].format("Aurora", "Nova", 3, "Halpin"))
     assert planned(modelled) == {"new": 1}
     server.requests.clear()
@@ -246,12 +249,18 @@ def test_examples_of_deleted_documents_are_purged_and_nothing_is_extracted_again
     tuned = tune_prompts(modelled.index, OPTIONS, "one")
     adopt_profile(modelled.index, tuned.version)
     modelled.index_all()
-    gone = next(e for e in tuned.profile.examples if PLANTED in e.text)
-    (source,) = modelled.index.working.read(
-        "SELECT d.source FROM documents d JOIN text_units t ON t.document_id = d.id WHERE t.id = $id",
-        {"id": gone.text_unit_id},
-    ).row(0)
-    (modelled.input / source).unlink()
+    gone, edited = (next(e for e in tuned.profile.examples if (PLANTED in e.text) == deleted) for deleted in (1, 0))
+
+    def file_of(example: WorkedExample) -> Path:
+        (source,) = modelled.index.working.read(
+            "SELECT d.source FROM documents d JOIN text_units t ON t.document_id = d.id WHERE t.id = $id",
+            {"id": example.text_unit_id},
+        ).row(0)
+        return modelled.input / source
+
+    file_of(gone).unlink()
+    with file_of(edited).open("a") as file:
+        file.write("It rained.\n")  # another text unit, and the passage is still there
     modelled.index_all()
     extractor = modelled.index.models().extractor
     purge(modelled.index)

@@ -13,7 +13,7 @@ from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.llm.backend import chat_model, chat_prices, embedding_prices, ledger_of, without_sending
 from graphrag_assets.llm.embedding_client import EmbeddingModel
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import IndexingTasks
+from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.prompts import prompts_of
 from graphrag_assets.llm.provider import provider_of
@@ -50,7 +50,6 @@ _USES: dict[str, Use] = {
     **dict.fromkeys(EXTRACTION_TASKS, "extraction"),
     SUMMARIES: "summary",
     **dict.fromkeys((GRAPH, TEXT), "report"),
-    TUNING: "extraction",
 }
 
 
@@ -146,12 +145,16 @@ def prices_of(settings: Settings, task: str) -> Prices:
     """The prices of the model that performs `task`."""
     if task == EMBED:
         return Prices.of(settings.embedding_model, embedding_prices(settings))
-    return Prices.of(model_of(settings, task), chat_prices(settings, _USES.get(task, "chat")))
+    return Prices.of(model_of(settings, task), chat_prices(settings, _use_of(settings, task)))
 
 
 def model_of(settings: Settings, task: str) -> str:
     """The model that performs `task`."""
-    return settings.embedding_model if task == EMBED else settings.model_of(_USES.get(task, "chat"))
+    return settings.embedding_model if task == EMBED else settings.model_of(_use_of(settings, task))
+
+
+def _use_of(settings: Settings, task: str) -> Use:
+    return tuning_use(settings) if task == TUNING else _USES.get(task, "chat")
 
 
 def _cost(settings: Settings, task: str, prompt_tokens: int, completion_tokens: int) -> float:

@@ -68,6 +68,11 @@ def with_tasks(models: IndexingModels, tasks: "IndexingTasks") -> IndexingModels
     return models
 
 
+def tuning_use(settings: Settings) -> Use:
+    """The use whose model describes the corpus for prompt tuning: extraction if a model extracts."""
+    return next(iter(settings.tasks_by_use))
+
+
 @dataclass(frozen=True)
 class IndexingTasks:
     """The tasks that indexing gives to a chat model; the methods are those of `IndexingModels`.

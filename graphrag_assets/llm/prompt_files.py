@@ -94,7 +94,8 @@ def _source(
         if given_by and translated[0] != task:
             raise SettingsError(f"{given_by}: {path} is a prompt for {translated[0]}, not for {name}.")
         return (translated[0], ""), PromptSource(str(path), translated[1])
-    if name not in names or (path.suffix != SUFFIX and not (path.suffix == ".txt" and names[name][1])):
+    endings = (path.suffix,) if given_by else (SUFFIX, ".txt") if names.get(name, ("", ""))[1] else (SUFFIX,)
+    if name not in names or path.suffix not in endings:
         nearest = difflib.get_close_matches(name, names, 1, 0)[0]
         raise SettingsError(
             f"{f'{given_by}: {name}' if given_by else path} is not a prompt. The nearest is {nearest}{SUFFIX}; "

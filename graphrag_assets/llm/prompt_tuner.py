@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from graphrag_assets.embedded.prompt_tuner import EmbeddedTuner
 from graphrag_assets.llm.event_loop import wait_for
-from graphrag_assets.llm.indexing_tasks import IndexingTasks
+from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prompts import Prompts, prompts_of
 from graphrag_assets.llm.tasks.chat_protocol import Origin
 from graphrag_assets.llm.tasks.extract_graph import ExtractionOptions
@@ -38,17 +38,12 @@ class ModelTuner(EmbeddedTuner):
     @property
     def model(self) -> str:
         """The chat model that describes the corpus."""
-        return self.tasks.settings.model_of(self._use)
+        return self.tasks.settings.model_of(tuning_use(self.tasks.settings))
 
     @property
     def usage(self) -> Mapping[str, Usage]:
         """Usage so far, by task."""
         return self.tasks.meter.by_task
-
-    @property
-    def _use(self) -> Use:
-        settings = self.tasks.settings
-        return "extraction" if settings.model_of("extraction") else next(iter(settings.tasks_by_use))
 
     @property
     def _extracts(self) -> bool:
@@ -67,7 +62,7 @@ class ModelTuner(EmbeddedTuner):
         settings = self.tasks.settings
         found = wait_for(
             describe_corpus(
-                self.tasks.chats(self._use),
+                self.tasks.chats(tuning_use(settings)),
                 self._prompts(None),
                 texts,
                 draft.entity_types,

@@ -239,7 +239,7 @@ def prompts_of(settings: Settings, profile: PromptProfile | None = None) -> Prom
     if unread.exists():
         raise SettingsError(f"{unread} is not read. Set GRAPHRAG_PROMPTS_DIR={unread}, or remove the folder.")
     folder = Path(settings.prompts_dir) if settings.prompts_dir else None
-    files = {name: Path(path) for name, path in json.loads(settings.prompt_files or "{}").items()}
+    files = {name: Path(str(path)) for name, path in json.loads(settings.prompt_files or "{}").items()}
     return Prompts(folder, files, profile)
 
 

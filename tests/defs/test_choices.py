@@ -5,7 +5,7 @@ import json
 import pytest
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
-from graphrag_assets.errors import SettingsError
+from graphrag_assets.errors import RefusedFileError, SettingsError
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.settings import METHODS, Settings
 from tests.cli import run_command
@@ -241,6 +241,17 @@ def test_words_of_settings_reach_the_prompts(modelled, server, monkeypatch):
     assert all("At most 77 words" in prompt for prompt in prompts["Summaries"])
 
 
+def test_settings_decide_which_files_are_read(project):
+    index = project.index.with_options({"file_pattern": r"\.txt$", "max_file_mb": 0.001})
+    for name, size in (("a/small.txt", 10), ("a/large.txt", 2_000), ("a/other.log", 10)):
+        project.write(name, "x" * size)
+    files = {file.path: file for file in index.input_folder.files("a")}
+    assert set(files) == {"a/small.txt", "a/large.txt"}
+    assert files["a/small.txt"].read() == b"x" * 10
+    with pytest.raises(RefusedFileError, match="the limit is"):
+        files["a/large.txt"].read()
+
+
 @pytest.mark.long
 def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monkeypatch):
     for path, text in BATCHES.items():
@@ -262,3 +273,6 @@ def test_pruning_holds_after_edits_and_is_undone_with_its_setting(project, monke
     project.index_all()
     assert contents(project)["entities"] == whole["entities"]
     assert contents(project)["relationships"] == whole["relationships"]
+    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_WEIGHT_PERCENTILE", "90")
+    project.index_all()
+    assert 0 < len(contents(project)["relationships"]) < len(whole["relationships"])

@@ -1,5 +1,6 @@
 """Prompts: rendering, where templates are found, errors in templates, and fenced documents."""
 
+import json
 import re
 import subprocess
 import sys
@@ -195,6 +196,11 @@ def test_a_path_wins_over_the_folder_the_folder_over_the_profile_and_that_over_t
         found.append((system.split()[0], "You are a historian." in system))
         other = prompts.render("local_search", **values("local_search"))[0]["content"]
         assert ("You are a historian." in other) == ("profile" in given)
+        step = prompts.render("answer_step", **values("answer_step"))[0]["content"]
+        assert ("You are a historian." in step) == ("profile" in given)
+        names = prompts.render("link_question", **values("link_question"))[0]["content"]
+        assert ("about this: Submarine telegraphy." in names) == ("profile" in given)
+        assert "You are a historian." not in names
         given.pop(next(iter(given), ""), None)
     assert found == [("path", False), ("folder", False), ("You", True), ("You", False)]
 
@@ -263,6 +269,14 @@ def test_file_that_is_no_prompt_is_an_error_also_without_a_model(tmp_path: Path,
     (place / "notes.txt").touch()
     with pytest.raises(SettingsError, match=r"notes.txt is not a prompt"):
         models_for(Settings.load())
+
+
+def test_prompts_by_path_are_those_of_the_setting(tmp_path: Path):
+    files = {"extract_graph": str(write(tmp_path, "mine", GRAPH.replace("__", "mine")))}
+    prompts = prompts_of(Settings.load(prompt_files=json.dumps(files)))
+    assert prompts.render("extract_graph", **values("extract_graph"))[0]["content"].startswith("mine ")
+    with pytest.raises(SettingsError, match=r"prompt file 5 cannot be read"):
+        models_for(Settings.load(prompt_files='{"local_search": 5}'))
 
 
 def test_a_folder_that_is_not_read_is_named(tmp_path: Path, monkeypatch):

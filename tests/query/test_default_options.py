@@ -46,6 +46,8 @@ def test_options_of_options_are_given_as_objects(index_file: Path, monkeypatch: 
     ("name", "value", "message"),
     [
         ("local", '{"top_k_entity": 1}', "GRAPHRAG_LOCAL_OPTIONS: Unknown search option top_k_entity: did you mean"),
+        ("planned", '{"max_value": 1}', "GRAPHRAG_PLANNED_OPTIONS: Unknown search option max_value: did you mean"),
+        ("lazy", '{"budgets": 1}', "GRAPHRAG_LAZY_OPTIONS: Unknown search option budgets: did you mean"),
         ("basic", '{"k": -1}', "GRAPHRAG_BASIC_OPTIONS: The search option k is -1; it must be a whole number"),
         ("drift", '{"local": {"hop": 1}}', "GRAPHRAG_DRIFT_OPTIONS: Unknown search option hop: did you mean hops"),
         ("global", "[1]", "GRAPHRAG_GLOBAL_OPTIONS='\\[1\\]': it must be a JSON object such as"),

@@ -307,3 +307,10 @@ def test_a_spent_budget_ends_the_tuning_and_records_nothing(modelled, server: Op
 
 def test_tuning_before_the_first_index_says_what_to_do(project):
     assert "Run `graphrag-assets index`" in run_command("tune", status=1)
+
+
+def test_where_no_model_extracts_the_model_of_reports_describes_the_documents(indexed, monkeypatch):
+    monkeypatch.setenv("GRAPHRAG_REPORT_MODEL", "openai/gpt-4.1")
+    costs, _ = plan_tuning(indexed.index, OPTIONS)
+    assert costs.select("task", "calls").rows() == [("tune_prompts", 1)]
+    assert costs["cost_usd"].item() > 0

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from graphrag_assets.query import GraphRAG, query_models  # noqa: E402
+from graphrag_assets.store.publication_reader import CurrentPublication  # noqa: E402
 
 PAGE = ROOT / "docs/query.md"
 QUESTIONS = {
@@ -47,7 +48,8 @@ def main() -> None:
 
 def with_prices(text: str, index: Path) -> str:
     """The guide with the prices of the methods, for an empty ledger."""
-    with GraphRAG(index, answerer=query_models.answerer(MODEL)) as rag:
+    model = query_models.answerer(CurrentPublication(index).reader(), MODEL)
+    with GraphRAG(index, answerer=model) as rag:
         prices = {f"`rag.{price.method}`".replace("global", "global_"): price for price in rag.prices(PRICED)}
         prices |= {"`rag.local(…, hops=2)`": rag.prices(PRICED, local={"hops": 2})[0]}
     for heading, price in prices.items():

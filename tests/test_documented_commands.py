@@ -50,7 +50,7 @@ DATA = {"yaml", "json", "ini", "toml", "html", "csv", "cypher", "jinja"}
 COVERED = {
     ("README.md", "python"): "tests/test_docs.py::test_the_readmes_python_runs",
     ("README.md", "sql"): "tests/test_docs.py::test_the_readmes_sql_finds_rows_in_the_sample_corpus",
-    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_streamed_answers_of_the_guide_are_real",
+    ("docs/query.md", "pycon"): "tests/query/test_docs.py::test_answers_of_the_guide_are_real",
     ("docs/query.md", "python"): "tests/query/test_docs.py::test_python_of_the_guide_prints_the_output_it_shows",
     ("docs/sql.md", "sql"): "tests/test_sql_docs.py::test_the_guides_answers_are_real",
     ("docs/sql.md", "python"): "tests/test_sql_docs.py::test_the_guides_python_runs",

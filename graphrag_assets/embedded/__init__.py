@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphrag_assets.embedded.hashed_embeddings import DIMENSIONS as DIMENSIONS
     from graphrag_assets.embedded.hashed_embeddings import embed as embed
     from graphrag_assets.embedded.indexing import embedded_models as embedded_models
+    from graphrag_assets.embedded.prompt_tuner import EmbeddedTuner as EmbeddedTuner
     from graphrag_assets.embedded.questions import Asked as Asked
     from graphrag_assets.embedded.questions import language_of_question as language_of_question
     from graphrag_assets.embedded.questions import stems as stems
@@ -31,6 +32,7 @@ EMBEDDING_MODEL = "embedded/hashed-ngrams-512-v2"
 
 _MODULES = {
     "EmbeddedAnswerer": "answerer",
+    "EmbeddedTuner": "prompt_tuner",
     "summarize": "centrality",
     "in_conversation": "conversation",
     "rate": "conversation",

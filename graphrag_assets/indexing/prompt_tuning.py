@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from graphrag_assets.embedded.prompt_tuner import EmbeddedTuner
+from graphrag_assets.embedded import EmbeddedTuner
 from graphrag_assets.errors import InputError, SettingsError
 from graphrag_assets.indexing.index import STAGED_PROFILE, Index, exclusive
 from graphrag_assets.indexing.publish import publish_records

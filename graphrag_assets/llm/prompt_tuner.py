@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphrag_assets.embedded.prompt_tuner import EmbeddedTuner
+from graphrag_assets.embedded import EmbeddedTuner
 from graphrag_assets.llm.event_loop import wait_for
 from graphrag_assets.llm.indexing_tasks import IndexingTasks, tuning_use
 from graphrag_assets.llm.prompts import Prompts, prompts_of

@@ -39,7 +39,7 @@ from graphrag_assets.query.paths import paths
 from graphrag_assets.query.question_options import CommonOptions
 from graphrag_assets.query.reranking import reranked
 from graphrag_assets.query.results import Answer
-from graphrag_assets.query.retrieval import CANDIDATES, Question, fuse, search_in_thread
+from graphrag_assets.query.retrieval import Question, fuse, search_in_thread
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
 
@@ -301,8 +301,7 @@ def _similar_reports(reader: Reader, question: Question, options: LocalOptions, 
     """Candidates for the reports that are similar to the question, best first."""
     if not options.similar_reports:
         return []
-    limit = max(CANDIDATES, 4 * options.similar_reports)
-    return search_in_thread(reader, "community_report", question.for_reports, limit, scope)
+    return search_in_thread(reader, "community_report", question.for_reports, 4 * options.similar_reports, scope)
 
 
 def _important(reports: pl.DataFrame, options: LocalOptions) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 from pydantic.dataclasses import dataclass
 
-from graphrag_assets.answering import NO_ANSWER, Finding, Point
+from graphrag_assets.answering import CLOSEST, NO_ANSWER, Finding, Point
 from graphrag_assets.embedded import EmbeddedAnswerer
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.plans import Plan, Step, StepKind
@@ -132,17 +132,30 @@ async def build_context(search: Search[PlannedSearchOptions]) -> Context:
 async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     """An answer in steps: what the question describes is found first; `Answer.steps` says what each step found."""
     planned = await _affordable_plan(search)
+    if planned.note:
+        return await _answer_in_one_step(search, planned)
     taken, sections = await _take_all(search, planned)
     search.steps_taken = _frame(taken)
     used = {name for each in taken for name in each.step.needs}
     final = [each for each in taken if each.step.variable not in used]
-    missing = _missing(taken, planned.note)
+    missing = _missing(taken)
     if not any(each.found for each in final) or search.min_direct_score is not None:
         text = "\n\n".join(filter(None, (_stated(taken, final), _listed(taken), missing)))
         said = "\n\n".join(each.found[0].finding.statement for each in final if each.found)
         return await search.state(text, sections, given_by(references(text)), said)
     points = [Point(_note(each), 100.0 - place) for place, each in enumerate(taken) if each.found]
     return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
+
+
+async def _answer_in_one_step(search: Search[PlannedSearchOptions], planned: Plan) -> Answer:
+    """The answer of a local search to a question that could not be split, with the plan's note."""
+    (step,) = planned.steps
+    await search.embed(search.question)
+    sections = await _local(search, step, search.question, search.room(search.options.max_context_tokens))
+    answered = await search.respond(search.add_context(Context("planned", search.text, sections)), planned.note)
+    found = not answered.answer.startswith((NO_ANSWER, CLOSEST))
+    said = (Value(Finding("", answered.answer), step.question, {}, 1.0),) if found else ()
+    return replace(answered, steps=_frame([Taken(step, said, planned.note)]))
 
 
 METHOD = SearchMethod("planned", PlannedSearchOptions, build_context, answer)
@@ -326,14 +339,14 @@ def _listed(taken: Sequence[Taken]) -> str:
     return "\n".join(lines)
 
 
-def _missing(taken: Sequence[Taken], note: str) -> str:
-    """What was not found, step by step, and the note of the plan."""
+def _missing(taken: Sequence[Taken]) -> str:
+    """What was not found, step by step."""
     lines = [
         f"Step {number} ({each.question}) {'was skipped' if each.skipped else 'found nothing'}: {each.problem}."
         for number, each in enumerate(taken, 1)
         if not each.found
     ]
-    return "\n".join([*lines, *([note] if note else [])])
+    return "\n".join(lines)
 
 
 _METHODS = {StepKind.BETWEEN: "sql", StepKind.COMPARE: "computed"}

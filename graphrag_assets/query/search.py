@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 import polars as pl
 
 from graphrag_assets.answering import (
+    NO_ANSWER,
     Answerer,
     AnswerOptions,
     Evidence,
@@ -283,8 +284,8 @@ class Search(Generic[OptionsOf]):
             raise failed[0][1]
         return results
 
-    async def respond(self, context: Context) -> Answer:
-        """One answer from one context."""
+    async def respond(self, context: Context, ending: str = "") -> Answer:
+        """One answer from one context; `ending` follows it, unless there is none, as a paragraph of its own."""
         given = given_by(context.evidence.passages)
         text = await self._generate(
             "response",
@@ -292,6 +293,7 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.arespond(self.text, context.evidence, self.form),
             lambda: self.answerer.stream_response(self.text, context.evidence, self.form),
         )
+        text = self._ended(text, "" if text == NO_ANSWER else ending)
         return await self.answer(text, context.sections, given)
 
     async def reduce(
@@ -317,15 +319,18 @@ class Search(Generic[OptionsOf]):
             lambda: self.answerer.areduce(self.text, kept, self.form, drift),
             lambda: self.answerer.stream_reduction(self.text, kept, self.form, drift),
         )
-        if ending:
-            self._show(f"\n\n{ending}")
-            text = f"{text}\n\n{ending}"
-        return await self.answer(text, sections, given, actions)
+        return await self.answer(self._ended(text, ending), sections, given, actions)
 
     async def state(self, text: str, sections: Sequence[Section], given: Given, said: str | None = None) -> Answer:
         """The answer of this text, which nobody has to write; `said` are its statements, if it has other lines."""
         self._show(text)
         return await self.answer(text, sections, given, said=said)
+
+    def _ended(self, text: str, ending: str) -> str:
+        if not ending:
+            return text
+        self._show(f"\n\n{ending}")
+        return f"{text}\n\n{ending}"
 
     def _show(self, text: str) -> None:
         if self.streaming:

@@ -115,6 +115,11 @@ BREAKS = {
     ),
     # The copy's input folder is empty, so all of its batches are deleted.
     "publication_is_up_to_date": Break("SELECT 1", "SELECT '4-great-eastern'", blocking=False),
+    "at_most_one_profile_is_adopted": Break(
+        "INSERT INTO prompt_profile BY NAME SELECT unnest([1, 2]) AS version, true AS adopted",
+        "SELECT max(version) FROM prompt_profile",
+        blocking=True,
+    ),
     "documents_have_a_yield": Break(
         "DELETE FROM text_units WHERE document_id = (SELECT min(id) FROM documents)",
         "SELECT min(id) FROM documents",

@@ -78,7 +78,7 @@ def test_a_setting_of_one_task_overrides_the_method(project):
         ({"reports": "off"}, "GRAPHRAG_REPORTS='off'"),
         ({"chat_parameters": "[1]"}, "GRAPHRAG_CHAT_PARAMETERS.*JSON object"),
         ({"report_parameters": '{"api_key": "planted"}'}, "GRAPHRAG_REPORT_PARAMETERS: 'api_key' may hold a secret"),
-        ({"query_parameters": '{"timeout": 1}'}, "GRAPHRAG_QUERY_PARAMETERS.*'timeout' is no parameter"),
+        ({"query_parameters": '{"timeout": 1}'}, "GRAPHRAG_QUERY_PARAMETERS.*'timeout' is not a model parameter"),
     ],
 )
 def test_a_choice_that_cannot_be_is_one_sentence(project, given, message):

@@ -248,8 +248,7 @@ class OpenAIServer:
     def _note(self, path: str, headers: dict[str, str], raw: bytes, key: bytes) -> Request:
         """Count the request, and choose its fault."""
         self.attempts[key] += 1
-        is_form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-        body = dict(parse_qsl(raw.decode())) if is_form else json.loads(raw)
+        body = json.loads(raw) if raw.lstrip().startswith(b"{") else dict(parse_qsl(raw.decode()))  # of a token
         task = task_of(body) if "messages" in body else "rerank" if "documents" in body else "embedding"
         fault = self.next_faults.popleft() if self.next_faults else self.faults.draw(raw, self.attempts[key])
         of_others = _OF_MESSAGES | _OF_EMBEDDINGS | _OF_RERANKING

@@ -254,8 +254,8 @@ class Workshop:
     def start_page(self, page: str) -> None:
         """A new terminal, in the project's folder."""
         self.names, self.session = {}, None
-        for name in ("GRAPHRAG_DATA", "GRAPHRAG_INPUT", "DAGSTER_HOME"):
-            self.patch.delenv(name, raising=False)
+        for name in [name for name in os.environ if name.startswith("GRAPHRAG_") or name == "DAGSTER_HOME"]:
+            self.patch.delenv(name)
         if page == "docs/publications.md":  # it compares three publications
             for name in ("Samuel Canning", "Daniel Gooch"):
                 self.write("data/input/reports-2024/a.txt", f"{name} reported to the shareholders in London.")

@@ -38,7 +38,7 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
     else:
         console.say(
             f"Version {tuned.version} is not adopted: the prompts in force stay. "
-            "`graphrag-assets tune --apply` adopts it; it pays for nothing again."
+            "The same command with `--apply` adopts it and pays for nothing again."
         )
 
 

@@ -195,8 +195,9 @@ class Reader:
 
     @cached_property
     def _is_current(self) -> bool:
-        tables = self.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'search'")
-        return set(SEARCHED_TABLES) <= set(tables["table_name"])
+        known = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'search' AND table_name IN (SELECT unnest($names))"
+        names = sorted(SEARCHED_TABLES)
+        return self.rows(f"SELECT count(*) FROM ({known})", {"names": names}).item() == len(names)
 
     @cached_property
     def has_contradictions(self) -> bool:

@@ -37,11 +37,13 @@ from graphrag_assets.answering import (
     Rewritten,
     Usage,
 )
-from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, lines
+from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_full, in_words, lines
 from graphrag_assets.embedded.conversation import in_conversation, rate, suggest
 from graphrag_assets.embedded.hashed_embeddings import embed
 from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.embedded.questions import Asked, definition, language_of_question, names, names_in, spelled
+from graphrag_assets.embedded.step_findings import find
+from graphrag_assets.embedded.term_matches import passage_words, term_matches
 from graphrag_assets.plans import StepKind
 from graphrag_assets.references import reference, without_references
 from graphrag_assets.text import sentences
@@ -61,8 +63,6 @@ _LEAST_RELEVANT = 0.5  # of the question's terms, in a passage that is relevant
 _LEAST_MATCH = 0.3  # of a word that counts as one of the two that an answer must have
 _MOST_WORDS_OF_ONE = 6  # a question of more words is not expected to be answered by one sentence
 _MOST_CLOSEST = 3
-_CONTINUES = "… "  # before a sentence whose antecedent is not in the evidence
-_MOST_BEFORE = 2  # sentences shown before one that refers back
 
 _LEAST_OF_BEST = 0.6  # of the best sentence's score: what is further below is padding
 _LEAST_OWN = 0.25  # of the question's weight, in a sentence that stands alone
@@ -80,11 +80,6 @@ _RANK = 0.2  # its passage was found early
 _NEIGHBOR = 0.1  # the sentence before or after it is in the answer
 _REPETITION = 0.25  # against it: it resembles a chosen one
 
-# Weight of a term that occurs only near the sentence.
-_FADING = 0.7  # per earlier sentence: "he" and "the ship" refer to names before
-_FOLLOWING = 0.3
-_HEADING = 0.8
-_SURROUNDINGS = 0.15
 _PIECE = re.compile(r".+?(?:\]\s+|\Z)", re.DOTALL)  # ends with a reference, white space included
 _SAME = 0.6  # of the shorter one's words: from here on two points say the same
 
@@ -183,8 +178,6 @@ class EmbeddedAnswerer:
         options: AnswerOptions = PLAIN,
     ) -> Found:
         """The names, dates and numbers of the sentences that answer the question best."""
-        from graphrag_assets.embedded.step_findings import find  # which reads sentences as this module does
-
         return await asyncio.to_thread(find, kind, question, evidence, named, main_question)
 
     async def aquestions(
@@ -315,27 +308,12 @@ def _listed(texts: Sequence[str]) -> str:
     return "\n".join(f"- {text}" for text in distinct)
 
 
-def _in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
-    """The sentence, after those before it that it refers to; an empty list where these are not in the evidence."""
-    found = [candidate]
-    while found[0].dangles:
-        if found[0].before is None or len(found) > _MOST_BEFORE:
-            return []
-        found.insert(0, pool[found[0].before])
-    return found
-
-
 def _in_reading_order(chosen: Sequence[Candidate], pool: Sequence[Candidate], best_first: bool) -> str:
     """The chosen sentences with those that they refer to, each once; `best_first`: the first, then the others."""
-    shown = {each.order: each.cited for candidate in chosen for each in _in_full(candidate, pool)}
+    shown = {each.order: each.cited for candidate in chosen for each in in_full(candidate, pool)}
     shown |= {each.order: in_words(each, pool) for each in chosen if each.order not in shown}
-    first = [each.order for each in _in_full(chosen[0], pool)] if best_first else []
+    first = [each.order for each in in_full(chosen[0], pool)] if best_first else []
     return " ".join(shown[order] for order in dict.fromkeys([*first, *sorted(shown)]))
-
-
-def in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
-    """The sentence as shown: after those that it refers to, each with its citation."""
-    return " ".join(each.cited for each in _in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"
 
 
 def _preferring(understood: np.ndarray, eligible: np.ndarray) -> np.ndarray:
@@ -356,7 +334,7 @@ def _choose(
     """
     if not pool:
         return _Selection()
-    understood = np.array([bool(_in_full(candidate, pool)) for candidate in pool], bool)
+    understood = np.array([bool(in_full(candidate, pool)) for candidate in pool], bool)
     own = [asked.words(candidate.text) for candidate in pool]
     has = asked.occurrences(own)
     headings = asked.occurrences([asked.words(candidate.heading) for candidate in pool])
@@ -373,7 +351,7 @@ def _choose(
         understood |= has.all(axis=1) & kinds.all(axis=1)
     fixed = _SIMILARITY * similarity
     with_headings = [words | asked.words(c.heading) for c, words in zip(pool, own, strict=True)]
-    fixed += _PASSAGE * (asked.occurrences(_passage_words(pool, with_headings)) @ weights)
+    fixed += _PASSAGE * (asked.occurrences(passage_words(pool, with_headings)) @ weights)
     fixed += _RANK * np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     best_possible = 1 + _SIMILARITY + _PASSAGE + _RANK + _KIND * len(asked.kinds)
     coverage = matches @ weights
@@ -498,31 +476,6 @@ def _defining(
 
 def _rows_about(subject: str, candidate: Candidate, tables: Sequence[str]) -> int:
     return sum(table in tables and names(subject, title) is not None for table, title in candidate.rows)
-
-
-def term_matches(
-    asked: Asked, pool: Sequence[Candidate], own: Sequence[set[str]], has: np.ndarray, headings: np.ndarray
-) -> np.ndarray:
-    """(candidates, terms) from 0 to 1: 1 where the sentence has the term, less where only its surroundings do.
-
-    Several weak signs add up as independent ones do: 1 - (1 - a)(1 - b)…
-    """
-    before, after = np.zeros_like(has), np.zeros_like(has)
-    for place, candidate in enumerate(pool):
-        if candidate.before is not None:  # a sentence that passages share may have a later one before it
-            before[place] = _FADING * np.maximum(has[candidate.before], before[candidate.before])
-            after[candidate.before] = np.maximum(after[candidate.before], _FOLLOWING * has[place])
-    around = _SURROUNDINGS * asked.occurrences(_passage_words(pool, own))
-    missing = [1 - sign for sign in (has, before, after, _HEADING * headings, around)]
-    return np.asarray(1 - np.prod(missing, axis=0))
-
-
-def _passage_words(pool: Sequence[Candidate], own: Sequence[set[str]]) -> list[set[str]]:
-    """For each candidate all words of its passage."""
-    passages: dict[int, set[str]] = {}
-    for candidate, words in zip(pool, own, strict=True):
-        passages.setdefault(candidate.rank, set()).update(words)
-    return [passages[candidate.rank] for candidate in pool]
 
 
 def _overview(passages: Sequence[Passage], asked: Asked) -> list[Point]:

@@ -25,6 +25,8 @@ _LEAST_WORDS, _MOST_WORDS = 4, 120
 _MOST_TITLE_WORDS = 12
 _NO_EMPHASIS = str.maketrans("", "", "*_")
 _MOST_NUMBERS = 3
+_CONTINUES = "… "  # before a sentence whose antecedent is not in the evidence
+_MOST_BEFORE = 2  # sentences shown before one that refers back
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +148,18 @@ def _in_capitals(line: str) -> bool:
 def _is_title(line: str) -> bool:
     """Whether a paragraph is a title: one short line that no full stop ends."""
     return not _MARKER.match(line) and word_count(line) <= _MOST_TITLE_WORDS and not _SENTENCE_END.search(line)
+
+
+def in_full(candidate: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The sentence, after those before it that it refers to; an empty list where these are not in the evidence."""
+    found = [candidate]
+    while found[0].dangles:
+        if found[0].before is None or len(found) > _MOST_BEFORE:
+            return []
+        found.insert(0, pool[found[0].before])
+    return found
+
+
+def in_words(candidate: Candidate, pool: Sequence[Candidate]) -> str:
+    """The sentence as shown: after those that it refers to, each with its citation."""
+    return " ".join(each.cited for each in in_full(candidate, pool)) or f"{_CONTINUES}{candidate.cited}"

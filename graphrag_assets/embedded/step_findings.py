@@ -15,10 +15,10 @@ import numpy as np
 
 from graphrag_assets.answering import Evidence, Finding, Found, Named, Passage, Usage
 from graphrag_assets.embedded import typing_cues as cues
-from graphrag_assets.embedded.answerer import in_words, term_matches
-from graphrag_assets.embedded.candidate_sentences import Candidate, candidates
+from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_words
 from graphrag_assets.embedded.questions import Asked, language_of_question, names, names_in, stems
 from graphrag_assets.embedded.tagging import NUMBERS
+from graphrag_assets.embedded.term_matches import passage_words, term_matches
 from graphrag_assets.embedded.wanted_values import SYNONYMS, TYPES, Wanted
 from graphrag_assets.embedded.wording import MONTH
 from graphrag_assets.plans import StepKind
@@ -355,10 +355,8 @@ def _covering(asked: Asked, pool: Sequence[Candidate]) -> list[tuple[float, Cand
     covered = found @ asked.shares(has)
     enough = (covered >= _LEAST_COVERED) & ((found >= _LEAST_MATCH).sum(axis=1) >= min(2, len(asked.terms)))
     enough &= has.any(axis=1)
-    in_passages: dict[int, set[str]] = {}
-    for candidate, words in zip(pool, own, strict=True):
-        in_passages.setdefault(candidate.rank, set()).update(words, asked.words(candidate.heading))
-    passages = asked.occurrences([in_passages[candidate.rank] for candidate in pool]) @ asked.shares(has)
+    with_headings = [words | asked.words(candidate.heading) for candidate, words in zip(pool, own, strict=True)]
+    passages = asked.occurrences(passage_words(pool, with_headings)) @ asked.shares(has)
     ranks = np.array([1 / (1 + candidate.rank / 3) for candidate in pool])
     scores = covered + _PASSAGE * passages + _RANK * ranks
     ranked = sorted(np.flatnonzero(enough).tolist(), key=lambda place: (-round(scores[place], 6), place))

@@ -147,7 +147,7 @@ class _Range(NamedTuple):
 
 
 def _ranges(index: Index, aliases: pl.DataFrame, inputs: _Inputs) -> list[_Range | None]:
-    """The ranges of names to merge one after the other, so that memory is bounded; None stands for everything at once.
+    """The ranges of names to merge in turn, so that memory is bounded; None stands for all names at once.
 
     Only a whole graph of many mentions has several. Pruning compares all relationships, so it takes them all.
     """

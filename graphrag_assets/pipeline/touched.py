@@ -127,20 +127,15 @@ def replacement(part: Part, merged: Graph, read_entities: Read, read_relationshi
     )
     entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
     degree = pl.concat([entities.select("id", "degree"), neighbors.select("id", "degree")])
-    now = (
-        now.join(degree.select(source_id="id", combined="degree"), on="source_id", how="left", maintain_order="left")
-        .join(degree.select(target_id="id", other="degree"), on="target_id", how="left", maintain_order="left")
-        .with_columns(combined_degree=pl.col("combined") + pl.col("other"))
-    )
+    now = _with_combined_degree(now, degree)
     beyond = read_relationships(moved["id"]).filter(~touches)
     for end in ("source_id", "target_id"):
         beyond = beyond.join(moved.select(pl.col("id").alias(end), by="difference"), on=end, how="left")
         beyond = beyond.with_columns(pl.col("combined_degree") + pl.col("by").fill_null(0)).drop("by")
-    columns = merged.relationships.columns
     changed_neighbors = neighbors.filter(pl.col("difference") != 0).select(merged.entities.columns)
     return Replacement(
         pl.concat([entities, changed_neighbors]),
-        pl.concat([now.select(columns), beyond.select(columns)]),
+        pl.concat([now, beyond.select(now.columns)]),
         pl.concat([ids, moved["id"]]),
         pl.concat([now["id"], before["id"], beyond["id"]]).unique(),
     )
@@ -166,13 +161,20 @@ def replacement_in_range(
     others = pl.concat([now["source_id"], now["target_id"]]).rename("id").unique()
     others = others.filter(~others.is_in(ids.implode()))
     degree = pl.concat([entities.select("id", "degree"), read_entities(others).select("id", "degree")])
-    now = (
-        now.join(degree.select(source_id="id", combined="degree"), on="source_id", maintain_order="left")
-        .join(degree.select(target_id="id", other="degree"), on="target_id", maintain_order="left")
-        .with_columns(combined_degree=pl.col("combined") + pl.col("other"))
-        .select(merged.relationships.columns)
-    )
+    now = _with_combined_degree(now, degree)
     return Replacement(entities, now, ids, pl.concat([now["id"], before["id"]]).unique())
+
+
+def _with_combined_degree(relationships: pl.DataFrame, degree: pl.DataFrame) -> pl.DataFrame:
+    """The relationships with the combined degree of their ends; `degree`: id, degree of all ends."""
+    of_source = degree.select(source_id="id", of_source="degree")
+    of_target = degree.select(target_id="id", of_target="degree")
+    return (
+        relationships.join(of_source, on="source_id", how="left", maintain_order="left")
+        .join(of_target, on="target_id", how="left", maintain_order="left")
+        .with_columns(combined_degree=pl.col("of_source") + pl.col("of_target"))
+        .select(relationships.columns)
+    )
 
 
 def _ends(relationships: pl.DataFrame, count: int) -> pl.DataFrame:

@@ -122,8 +122,10 @@ async def plan(search: Search[Any]) -> Plan:
 
 async def build_context(search: Search[PlannedSearchOptions]) -> Context:
     """The contexts of all steps."""
-    started = time.perf_counter()
-    _, sections = await _take_all(search, await _affordable_plan(search))
+    started, planned = time.perf_counter(), await _affordable_plan(search)
+    if planned.note:
+        return await _context_of_one_step(search, planned)
+    _, sections = await _take_all(search, planned)
     return replace(
         Context("planned", search.text, tuple(sections), time.perf_counter() - started), history=search.history
     )
@@ -147,13 +149,20 @@ async def answer(search: Search[PlannedSearchOptions]) -> Answer:
     return await search.reduce(points, search.options.max_reduce_tokens, sections, category="response", ending=missing)
 
 
+async def _context_of_one_step(search: Search[PlannedSearchOptions], planned: Plan) -> Context:
+    """The context of a local search for a question that could not be split."""
+    started = time.perf_counter()
+    await search.embed(search.question)
+    limit = search.room(search.options.max_context_tokens)
+    sections = await _local(search, planned.steps[0], search.question, limit)
+    return search.add_context(Context("planned", search.text, sections, time.perf_counter() - started))
+
+
 async def _answer_in_one_step(search: Search[PlannedSearchOptions], planned: Plan) -> Answer:
     """The answer of a local search to a question that could not be split, with the plan's note."""
-    (step,) = planned.steps
-    await search.embed(search.question)
-    sections = await _local(search, step, search.question, search.room(search.options.max_context_tokens))
-    answered = await search.respond(search.add_context(Context("planned", search.text, sections)), planned.note)
+    answered = await search.respond(await _context_of_one_step(search, planned), planned.note)
     found = not answered.answer.startswith((NO_ANSWER, CLOSEST))
+    (step,) = planned.steps
     said = (Value(Finding("", answered.answer), step.question, {}, 1.0),) if found else ()
     return replace(answered, steps=_frame([Taken(step, said, planned.note)]))
 

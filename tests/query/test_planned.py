@@ -294,6 +294,8 @@ def test_a_question_that_no_rule_splits_is_one_step_and_says_so(index_file):
     answer = rag.planned("Who commanded the Niagara?")
     assert answer.steps["found"].to_list() == [True]
     assert "Captain William Hudson" in answer.answer
+    read = rag.context("planned", "Who commanded the Niagara?").frames["sources"]
+    assert read["human_readable_id"].equals(answer.context["sources"]["human_readable_id"])
     assert answer.answer.endswith("No rule splits this question into steps: it is answered in one step.")
 
 

@@ -67,7 +67,7 @@ def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
             console.say(f"{one.text_unit[:_SHOWN]}: {one.error}")
     if any(one.entities for one in found):
         return True
-    console.print(_NOTHING, highlight=False, soft_wrap=True)
+    console.say(_NOTHING)
     return False
 
 

@@ -61,7 +61,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     found = scan_input(index, replace)
     if not found.digests and not index.input_folder.unusable_names():
         folder = index.settings.input_folder
-        console.print(Text(f"The input folder {folder} is empty. Put documents into it."), soft_wrap=True)
+        console.say(f"The input folder {folder} is empty. Put documents into it.")
     todo = _choose(index, found, batches, everything)
     runs: Sequence[StageRun | IndexRun] = ()
     if not todo and not everything and (publication := up_to_date(index, found)):
@@ -75,7 +75,7 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     n_kept, n_deleted = len(set(found.unchanged) - set(todo)), len(set(found.deleted) & set(todo))
     _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
-        console.print(Text(state_in_words(index.settings.index_folder, *published)), soft_wrap=True)
+        console.say(state_in_words(index.settings.index_folder, *published))
     return all(run.success for run in runs)
 
 
@@ -121,14 +121,12 @@ def _summarize(
     n_failed = sum(run.batch is not None for run in failed)
     n_indexed = sum(run.batch is not None for run in runs) - n_failed
     left = f", {n_failed} failed" if n_failed else ""
-    console.print(
+    console.say(
         f"Batches: {n_indexed} indexed{removed}{left}, {n_kept} unchanged. Rows in index_errors: {skipped}. "
-        f"Indexing took {seconds:.1f} s.",
-        highlight=False,
-        soft_wrap=True,
+        f"Indexing took {seconds:.1f} s."
     )
     if note := without_names(languages_extracted_by(index.working, EXTRACTOR)):
-        console.print(Text(f"{note}."), soft_wrap=True)
+        console.say(f"{note}.")
     if not failed:
         return
     from graphrag_assets.cli.index_runs import REFRESH
@@ -138,7 +136,7 @@ def _summarize(
         console.print(Text.assemble(("Failed: ", "bold red"), f"{name}: {run.reason}"), soft_wrap=True)
     for reason in dict.fromkeys(run.not_published for run in failed):
         if reason:
-            console.print(reason, highlight=False, soft_wrap=True)
+            console.say(reason)
 
 
 def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:

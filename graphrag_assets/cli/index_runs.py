@@ -46,7 +46,7 @@ def execute(index: Index, found: Scan, todo: Sequence[str], console: Console) ->
             published = current_number(index.settings.index_folder) != before
             what = "the publication is new" if published else "nothing new is published"
             n_done = sum(run.batch is not None and run.success for run in runs)
-            console.print(f"{n_done} of {len(todo)} batches are indexed, {what}.", highlight=False, soft_wrap=True)
+            console.say(f"{n_done} of {len(todo)} batches are indexed, {what}.")
             raise
         finally:
             if not any(run.batch is None and run.success for run in runs):

@@ -19,28 +19,26 @@ def run_purge(dry_run: bool, shared_ledger: bool) -> None:
     """
     console, index = Console(), Index.from_environment()
     if note := ledger_note(index.settings, shared_ledger):
-        console.print(Text(note), soft_wrap=True)
+        console.say(note)
     words = [] if dry_run or not index.working.path.exists() else removed_words(index)
     if home := index.settings.dagster_home:
         with dagster_instance(home) as instance:
             removed = purge_with_history(index, instance, dry_run, shared_ledger)
     else:
         removed = purge_with_history(index, None, dry_run, shared_ledger)
-        console.print(
+        console.say(
             "This index has no Dagster home, so no Dagster storage was purged. If its runs are recorded elsewhere, set "
             "DAGSTER_HOME and purge again: the records of runs contain names and titles. The sensor requests nothing "
-            "twice, so a purged batch that returns unchanged is only indexed by `index`.",
-            highlight=False,
-            soft_wrap=True,
+            "twice, so a purged batch that returns unchanged is only indexed by `index`."
         )
     if not removed:
-        console.print("Nothing to purge.", highlight=False)
+        console.say("Nothing to purge.")
         return
     console.print(_table(removed, dry_run))
     if dry_run:
-        console.print("Dry run: nothing was removed.", highlight=False)
+        console.say("Dry run: nothing was removed.")
     if words:
-        console.print(Text(_proof(words, places_of(words, index))), soft_wrap=True)
+        console.say(_proof(words, places_of(words, index)))
 
 
 def _proof(words: list[str], places: list[str]) -> str:

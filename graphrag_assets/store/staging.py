@@ -179,7 +179,7 @@ class Staging:
             self._write_at_once(path, content)
 
     def get(self, name: str) -> bytes | None:
-        """The content of a file, None if it is not there."""
+        """The content of a file; None if the file does not exist."""
         with self._errors():
             return self._content(f"{self._root}/{name}")
 

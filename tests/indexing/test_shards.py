@@ -1,4 +1,4 @@
-"""Reports and vectors that many machines make are those of one process, whoever ends in the middle."""
+"""Reports and vectors made by many machines equal those of one process, even if a machine is killed."""
 
 import json
 import uuid

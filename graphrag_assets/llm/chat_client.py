@@ -1,9 +1,9 @@
 """Chat requests: answered by the ledger or by the provider; an answer is valid, or an error is raised.
 
-One call, top to bottom: `complete` looks in the ledger and joins an identical call in flight; `_claimed` waits for one
-in another process; `_answer` requests an answer, and a second one if the first is not valid; `retry.call_with_retries`
-keeps to the limits and repeats transient failures; `_attempt` sends one request, reads the reply and stores a valid
-answer.
+One call, top to bottom: `complete` looks in the ledger; `ModelClient._once` joins an identical call in flight, or waits
+for one in another process; `_answer` requests an answer, and a second one if the first is not valid;
+`retry.call_with_retries` keeps to the limits and repeats transient failures; `_attempt` sends one request, reads the
+reply and stores a valid answer.
 """
 
 import json
@@ -39,7 +39,7 @@ from graphrag_assets.llm.model_options import (
     Structured,
 )
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import current_question, flight_key
+from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits
 from graphrag_assets.llm.retry import REJECTS, call_with_retries
 from graphrag_assets.llm.single_flight import Trace
@@ -106,7 +106,7 @@ class ChatModel(ModelClient[ChatOptions]):
         key = self.key(request)
         stored = self._stored(request, await self.ledger.get(key))
         if stored is None:
-            answer, first = await self.ledger.single_flight.share(flight_key(key), partial(self._claimed, key, request))
+            answer, first = await self._once(key, partial(self._answer, key, request))
             if first:
                 return answer
             stored = replace(answer, from_ledger=True, usage=replace(answer.usage, cost_usd=0.0))
@@ -156,11 +156,6 @@ class ChatModel(ModelClient[ChatOptions]):
         if names:
             self._drop(names, said)
         return bool(names)
-
-    async def _claimed(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
-        """See `_answer`; while another process requests the same answer, wait for it."""
-        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-            return await self._answer(key, request, trace)
 
     async def _answer(self, key: str, request: ChatRequest, trace: Trace) -> Completion:
         """Request the answer, once more if it is not valid, and store it."""

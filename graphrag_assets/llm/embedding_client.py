@@ -18,7 +18,6 @@ from graphrag_assets.llm.model_client import ModelClient
 from graphrag_assets.llm.model_errors import BadReplyError, ModelError, RequestRejected, RetriesExhausted
 from graphrag_assets.llm.model_options import EmbeddingOptions
 from graphrag_assets.llm.prices import Prices
-from graphrag_assets.llm.question_budget import flight_key
 from graphrag_assets.llm.retry import call_with_retries
 from graphrag_assets.llm.single_flight import Trace
 from graphrag_assets.llm.usage import Usage
@@ -127,8 +126,7 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
 
         async def request(group: list[_Piece]) -> dict[str, np.ndarray]:
             key = key_of("embedding request", [piece.key for piece in group])
-            answer = partial(self._claimed, key, group, entry)
-            vectors, _ = await self.ledger.single_flight.share(flight_key(key), answer)
+            vectors, _ = await self._once(key, partial(self._answer, group, entry))
             progress.advance(len(group))
             return vectors
 
@@ -139,11 +137,6 @@ class EmbeddingModel(ModelClient[EmbeddingOptions]):
             for one in requests:
                 one.cancel()
         return {key: vector for answer in answers for key, vector in answer.items()}
-
-    async def _claimed(self, key: str, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
-        """See `_answer`; while another process requests the same vectors, wait for them."""
-        async with self.ledger.claim(key, self.limits.options.deadline_seconds):
-            return await self._answer(group, entry, trace)
 
     async def _answer(self, group: list[_Piece], entry: Entry, trace: Trace) -> dict[str, np.ndarray]:
         """Unit vectors of the pieces by key, stored; in halves, and those in halves, while the server is too slow."""

@@ -337,8 +337,8 @@ def failure(error: Exception) -> Failure:
         return Failure("fatal" if no_credit else "rate_limited", status, message, retry_after(error))
     # Google's errors of credentials say whether another attempt may help; litellm reports them as HTTP 500.
     has_no_access = any(getattr(one, "retryable", None) is False for one in chain_of(error))
-    has_no_provider = any(words in message for words in _NO_PROVIDER) or isinstance(error, ImportError)
-    if status in _FATAL or has_no_access or has_no_provider:
+    has_no_provider = any(words in message for words in _NO_PROVIDER)
+    if status in _FATAL or has_no_access or has_no_provider or no_module(message) or isinstance(error, ImportError):
         return Failure("fatal", status, message)
     if status is None:
         passing = isinstance(error, TimeoutError | OSError) or name in (
@@ -349,6 +349,11 @@ def failure(error: Exception) -> Failure:
     else:
         passing = status in _TRANSIENT or status >= 500
     return Failure("transient" if passing else "rejected", status, message, retry_after(error), timed_out(error))
+
+
+def no_module(message: str) -> bool:
+    """Whether a package of the provider is not installed here; litellm reports some as HTTP 500."""
+    return "No module named" in message or "pip install" in message
 
 
 def timed_out(error: Exception) -> bool:

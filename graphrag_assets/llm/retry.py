@@ -119,7 +119,7 @@ def raise_for(failure: provider.Failure, options: ModelOptions, limits: Limits, 
         case "rejected":
             raise RequestRejected(f"{what}: {options.where}{REJECTS}{message}") from None
         case "fatal":
-            reason = f"{options.where} cannot be called: {message} {_remedy(failure.status)}"
+            reason = f"{options.where} cannot be called: {message} {_remedy(failure)}"
             breaker.trip(reason)
             raise CircuitOpen(reason) from None
         case "rate_limited":
@@ -148,8 +148,10 @@ def _in_words(failure: provider.Failure) -> str:
     return f"{status}{failure.message}{slow}"
 
 
-def _remedy(status: int | None) -> str:
-    match status:
+def _remedy(failure: provider.Failure) -> str:
+    if provider.no_module(failure.message):
+        return "Install the missing package."
+    match failure.status:
         case 401 | 403:
             return "Check the API key and what it may use."
         case 402 | 429:

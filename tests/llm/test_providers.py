@@ -1,6 +1,7 @@
 """Providers on the wire: Azure OpenAI, Ollama, vLLM, Amazon Bedrock, Google Vertex AI. A local server speaks for each."""
 
 import json
+import sys
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -198,3 +199,12 @@ def test_a_service_account_that_google_refuses_stops_at_the_first_request(lab, g
         run(lab.chat(model="vertex_ai/gemini-2.5-flash", **address).complete(ask()))
     assert [request.path for request in lab.server.requests] == ["/token"]
     assert "Traceback" not in caplog.text
+
+
+def test_a_missing_package_of_a_provider_stops_at_the_first_attempt_and_says_so(lab, google, monkeypatch):
+    monkeypatch.setenv("VERTEXAI_PROJECT", "without-package")
+    monkeypatch.setitem(sys.modules, "google.auth", None)  # Python's own mark of a module that is not there
+    chat = lab.chat(model="vertex_ai/gemini-2.5-flash", base_url=lab.server.url.removesuffix("/v1"))
+    with pytest.raises(CircuitOpen, match=r"Install the missing package\."):
+        run(chat.complete(ask()))
+    assert lab.server.requests == []

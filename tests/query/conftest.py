@@ -1,5 +1,6 @@
 """A publication small enough to do searches by hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from benchmarks.retrieval_quality import Collection, collections
 from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
@@ -14,6 +16,7 @@ from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.search_tables import write_search_tables
 from graphrag_assets.store.working import CONNECTION_CONFIG
 from graphrag_assets.text import title_key
+from tests.conftest import SHARED_DATA, index_once
 
 AGAMEMNON, NIAGARA, HUDSON, VALENTIA, GREAT_EASTERN, EASTERN, GOOCH, PENGUIN = range(8)
 
@@ -294,3 +297,20 @@ def reader(index_file: Path) -> Reader:
 @pytest.fixture(scope="session")
 def rag(index_file: Path) -> GraphRAG:
     return GraphRAG(index_file)
+
+
+@pytest.fixture
+def hotpotqa(shared_folder: Path, tmp_path: Path) -> Callable[[str], tuple[Collection, Path]]:
+    """Gives the passages and questions of HotpotQA, titled or untitled, and the folder of their index."""
+
+    def find(name: str) -> tuple[Collection, Path]:
+        if not (folder := SHARED_DATA / "hotpotqa-100").is_dir():
+            pytest.skip("needs ../shared/data/hotpotqa-100")
+        collection = next(each for each in collections(folder) if each.name == name)
+        documents = tmp_path / "hotpotqa"
+        documents.mkdir()
+        for file, text in collection.files.items():
+            (documents / file).write_text(text, encoding="utf-8")
+        return collection, index_once(shared_folder / f"hotpotqa-{name}", documents) / "index"
+
+    return find

@@ -1,31 +1,24 @@
 """Multi-hop questions: the share of gold passages that each search finds."""
 
 import math
-from pathlib import Path
 
 import pytest
 
-from benchmarks.retrieval_quality import METHODS, collections, recall
+from benchmarks.retrieval_quality import METHODS, recall
 from graphrag_assets.query import GraphRAG
 
-from ..conftest import SHARED_DATA, indexed
-
-FOLDER = SHARED_DATA / "hotpotqa-100"
 # Of recall@5 and of questions with all gold passages among the first eight; BM25 has 80 and 71 with titles.
 LEAST = {"titled": (92, 92), "untitled": (78, 70)}
 
 
-@pytest.mark.extended
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="needs ../shared/data/hotpotqa-100")
-@pytest.mark.parametrize("name", LEAST)
-def test_graph_finds_more_passages_than_words(name: str, tmp_path: Path) -> None:
-    collection = next(each for each in collections(FOLDER) if each.name == name)
-    (tmp_path / "input").mkdir()
-    for file, text in collection.files.items():
-        (tmp_path / "input" / file).write_text(text, encoding="utf-8")
-    with indexed(tmp_path, tmp_path / "input"):
-        rag = GraphRAG(tmp_path / "index")
-        found = {method: recall(collection, rag, find) for method, find in METHODS.items()}
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("titled", marks=pytest.mark.extended), pytest.param("untitled", marks=pytest.mark.long)],
+)
+def test_graph_finds_more_passages_than_words(name: str, hotpotqa) -> None:
+    collection, index = hotpotqa(name)
+    rag = GraphRAG(index)
+    found = {method: recall(collection, rag, find) for method, find in METHODS.items()}
     at_5 = {method: 100 * first.mean() for method, (first, _) in found.items()}
     at_8 = {method: 100 * complete.mean() for method, (_, complete) in found.items()}
     least_5, least_8 = LEAST[name]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchmarks.retrieval_quality import collections
 from graphrag_assets.answering import NO_ANSWER
 from graphrag_assets.embedded.question_plans import plan_question
 from graphrag_assets.llm.model_errors import ModelError
@@ -19,7 +18,6 @@ from graphrag_assets.query.retrieval import Question
 from graphrag_assets.query.step_rows import claims_between, compared, stated_relationships
 from graphrag_assets.references import without_references
 from tests.cli import run_command
-from tests.conftest import SHARED_DATA, index_once
 from tests.openai_server import OpenAIServer, running
 from tests.query.modelled import chat_answerer, question_of, says, user_message
 
@@ -36,7 +34,6 @@ VALUES = {
     "Which ship met the Agamemnon?": [("Niagara", MET)],
     "Who commanded the Niagara?": [("William Hudson", COMMANDED)],
 }
-HOTPOTQA = SHARED_DATA / "hotpotqa-100"
 CASES = json.loads((Path(__file__).parent / "planned_questions.json").read_text("utf-8"))
 
 
@@ -381,12 +378,8 @@ def test_24_of_40_questions_on_the_sample_corpus_are_answered_rightly_and_nothin
 
 
 @pytest.mark.extended
-@pytest.mark.skipif(not HOTPOTQA.is_dir(), reason="needs ../shared/data/hotpotqa-100")
-def test_half_of_the_questions_on_a_corpus_without_rules_of_its_own_are_answered_rightly(shared_folder, tmp_path):
-    titled = next(each for each in collections(HOTPOTQA) if each.name == "titled")
-    for file, text in titled.files.items():
-        (tmp_path / file).write_text(text, encoding="utf-8")
-    rag = GraphRAG(index_once(shared_folder / "hotpotqa", tmp_path) / "index")
+def test_half_of_the_questions_on_a_corpus_without_rules_of_its_own_are_answered_rightly(hotpotqa):
+    rag = GraphRAG(hotpotqa("titled")[1])
     right = [is_right(rag.planned(c["question"]), rag.plan(c["question"]), c) for c in CASES["hotpotqa-100"]]
     assert len(right) == 10
     assert sum(right) >= 5

@@ -16,7 +16,8 @@ CLOSEST = "The index has no direct answer. The closest passages:"
 class Passage:
     """A row of the context: its section (Sources, Entities, …), its number in it, its title and its text.
 
-    `weight`: the share of the corpus that it represents, 0 to 1; other than 1 only for reports.
+    `weight`: the share of the corpus that it represents, 0 to 1; other than 1 only for reports. `sentences`: those that
+    can be cited by their numbers, as in `[Data: Sources (12.3)]`; none if the evidence does not number them.
     """
 
     table: str
@@ -24,6 +25,7 @@ class Passage:
     title: str
     text: str
     weight: float = 1.0
+    sentences: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

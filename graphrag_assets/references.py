@@ -1,5 +1,6 @@
 """References to rows, `[Data: Sources (12); Entities (5, 7, +more)]`: how answers and reports cite, and how it is read.
 
+A number may name a sentence of a text unit: `Sources (12.3)` is the third one of text unit 12.
 Chat models write them as their prompts ask for, the embedded default by `reference`.
 """
 
@@ -15,7 +16,7 @@ OPENING = "[data:"
 BLOCK_PATTERN = r"(?i)\s*\[Data:[^\]]*\]"
 """A reference as a pattern for DuckDB and polars."""
 
-_NUMBERS = re.compile(r"(\d+)\s*[-–]\s*(\d+)|(\d+)")
+_NUMBERS = re.compile(r"(\d+)(?:\.(\d+))?(?:\s*[-–]\s*(?:(\d+)\.)?(\d+))?")
 _LONGEST_RANGE = 50
 _TABLES = {
     "source": "Sources",
@@ -43,15 +44,24 @@ def without_references(text: str) -> str:
 
 
 def rows_cited_in(block: str) -> list[tuple[str, int]]:
-    """Tables and numbers in the text of a `[Data: …]` block; `3-5` are three numbers.
+    """Tables and numbers in the text of a `[Data: …]` block, each once; `3-5` are three numbers.
 
-    >>> rows_cited_in("Sources (3, 5-6, +more); Ships (1)")
+    >>> rows_cited_in("Sources (3.1, 5-6, +more); Ships (1)")
     [('Sources', 3), ('Sources', 5), ('Sources', 6), ('Ships', 1)]
     """
+    return list(dict.fromkeys((table, number) for table, number, _ in places_cited_in(block)))
+
+
+def places_cited_in(block: str) -> list[tuple[str, int, int | None]]:
+    """As `rows_cited_in`, with the sentence that is cited of the row, if one is.
+
+    >>> places_cited_in("Sources (3.1, 5.2-4); Ships (1)")
+    [('Sources', 3, 1), ('Sources', 5, 2), ('Sources', 5, 3), ('Sources', 5, 4), ('Ships', 1, None)]
+    """
     return [
-        (table_named(group["table"]), number)
+        (table_named(group["table"]), number, sentence)
         for group in GROUP.finditer(block)
-        for number in numbers_in(group["numbers"])
+        for number, sentence in _places_in(group["numbers"])
     ]
 
 
@@ -64,11 +74,25 @@ def table_named(name: str) -> str:
 
 def numbers_in(text: str) -> list[int]:
     """The numbers of a group such as "3, 5-6, +more"; of a range longer than 50, only its ends."""
-    numbers: list[int] = []
-    for first, last, single in _NUMBERS.findall(text):
-        start, end = (int(single), int(single)) if single else (int(first), int(last))
-        numbers += range(start, end + 1) if start <= end < start + _LONGEST_RANGE else (start, end)
-    return numbers
+    return [number for number, _ in _places_in(text)]
+
+
+def _places_in(text: str) -> list[tuple[int, int | None]]:
+    """The numbers of a group, each with its sentence; `3.1-3` and `3.1-3.3` are three sentences of row 3."""
+    places: list[tuple[int, int | None]] = []
+    for first, sentence, last_row, last in _NUMBERS.findall(text):
+        if not sentence:
+            places += [(number, None) for number in _range(first, last_row or last)]
+        elif last_row in ("", first):
+            places += [(int(first), number) for number in _range(sentence, last)]
+        else:
+            places += [(int(first), int(sentence)), (int(last_row), int(last))]
+    return places
+
+
+def _range(first: str, last: str) -> list[int]:
+    start, end = int(first), int(last or first)
+    return list(range(start, end + 1)) if start <= end < start + _LONGEST_RANGE else [start, end]
 
 
 def reference(rows: Iterable[tuple[str, int]], most: int) -> str:

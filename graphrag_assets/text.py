@@ -147,6 +147,15 @@ def sentences(text: str, language: str = "en") -> list[Sentence]:
     return spans
 
 
+def sentence_lines(text: str) -> list[str]:
+    """The sentences of `text`, each on one line.
+
+    >>> sentence_lines("One ship sailed.  Another\\nship sank.")
+    ['One ship sailed.', 'Another ship sank.']
+    """
+    return [" ".join(text[sentence.start : sentence.end].split()) for sentence in sentences(text)]
+
+
 def _structure(text: str) -> tuple[set[int], list[tuple[int, int]], set[int]]:
     """Where headings start, spans in which no punctuation ends a sentence, and the cuts that lines make."""
     headings: set[int] = set()

@@ -9,11 +9,12 @@ import polars as pl
 
 from graphrag_assets.answering import Passage
 from graphrag_assets.query.filters import EVERYTHING, Scope
-from graphrag_assets.references import BLOCK, GROUP, OPENING, rows_cited_in
+from graphrag_assets.references import BLOCK, GROUP, OPENING, places_cited_in
 from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.text import sentences
 
-Given = Mapping[str, Set[int]]
-"""Numbers of the rows that can be cited, by table."""
+Given = Mapping[str, Mapping[int, Set[int]]]
+"""The rows that can be cited, by table and number, each with the numbers of its sentences that can be cited."""
 
 PASSAGES_PER_REFERENCE = 3
 _PASSAGES_LOOKED_AT = 20
@@ -28,11 +29,31 @@ _MIN_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One number in a `[Data: …]` block, and the statement before the block."""
+    """One number in a `[Data: …]` block, and the statement before the block; `sentence`: the one cited of the row."""
 
     table: str
     number: int
     statement: str
+    sentence: int | None = None
+
+    @property
+    def sentences(self) -> tuple[int, ...]:
+        """The cited sentences of the row."""
+        return () if self.sentence is None else (self.sentence,)
+
+    def __str__(self) -> str:
+        """As in the text of an answer: `Sources (12.3)`."""
+        return f"{self.table} ({self.place})"
+
+    @property
+    def place(self) -> str:
+        """The number, with that of the sentence."""
+        return ".".join(map(str, (self.number, *self.sentences)))
+
+    def is_in(self, given: Given) -> bool:
+        """Whether the row, and its sentence, can be cited."""
+        rows = given.get(self.table, {})
+        return self.number in rows and rows[self.number] >= set(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +109,9 @@ class Citation:
 def references(answer: str) -> list[Reference]:
     """All references in `answer`, in order.
 
-    >>> references("She broke it. [Data: Sources (3, 4, +more); Ships (1)]")
-    [Reference(table='Sources', number=3, statement='She broke it.'), \
-Reference(table='Sources', number=4, statement='She broke it.'), \
-Reference(table='Ships', number=1, statement='She broke it.')]
+    >>> references("She broke it. [Data: Sources (3, 4.2, +more)]")
+    [Reference(table='Sources', number=3, statement='She broke it.', sentence=None), \
+Reference(table='Sources', number=4, statement='She broke it.', sentence=2)]
     """
     found: list[Reference] = []
     end = 0
@@ -100,15 +120,17 @@ Reference(table='Ships', number=1, statement='She broke it.')]
         said = _ITEM.split(REMARK.sub("", answer[end : block.start()]).strip())[-1]
         statement = said or (found[-1].statement if found else "")
         end = block.end()
-        found += [Reference(table, number, statement) for table, number in rows_cited_in(block["rows"])]
+        found += [
+            Reference(table, number, statement, sentence) for table, number, sentence in places_cited_in(block["rows"])
+        ]
     return found
 
 
-def given_by(rows: Iterable[Passage | Reference]) -> dict[str, set[int]]:
-    """The numbers of these rows by table: the rows of a context, or those that a text cites, can be cited."""
-    given: dict[str, set[int]] = {}
+def given_by(rows: Iterable[Passage | Reference]) -> dict[str, dict[int, set[int]]]:
+    """These rows and their sentences: those of a context, or those that a text cites, can be cited."""
+    given: dict[str, dict[int, set[int]]] = {}
     for row in rows:
-        given.setdefault(row.table, set()).add(row.number)
+        given.setdefault(row.table, {}).setdefault(row.number, set()).update(row.sentences)
     return given
 
 
@@ -172,18 +194,18 @@ class Checked:
         return BLOCK.sub(self._block, text)
 
     def _block(self, match: re.Match[str]) -> str:
-        cited = rows_cited_in(match["rows"])
-        unknown = [(t, n) for t, n in cited if n not in self.given.get(t, ())]
+        cited = references(f"[Data: {match['rows']}]")
+        unknown = [reference for reference in cited if not reference.is_in(self.given)]
         unread = GROUP.sub("", match["rows"]).strip(" ;,.\n")
         if cited and not unknown and not unread:
             return match[0]
-        lost = [f"{table} ({number})" for table, number in unknown] + ([unread] if unread else [])
+        lost = [*map(str, unknown), *([unread] if unread else [])]
         lost = lost or ["nothing"]
         self.unresolved |= dict.fromkeys(lost)
         known: dict[str, list[str]] = {}
-        for table, number in cited:
-            if (table, number) not in unknown:
-                known.setdefault(table, []).append(str(number))
+        for reference in cited:
+            if reference not in unknown:
+                known.setdefault(reference.table, []).append(reference.place)
         groups = "; ".join(f"{table} ({', '.join(numbers)})" for table, numbers in known.items())
         blocks = [f"[Data: {groups}]"] if known else []
         blocks += [] if self.remove else [f"[unresolved: {'; '.join(lost)}]"]
@@ -191,34 +213,27 @@ class Checked:
         return "".join(space + block for block in blocks) if space else " ".join(blocks)
 
 
-def resolve(
-    reader: Reader,
-    answer: str,
-    given: Given,
-    scope: Scope = EVERYTHING,
-    relevant: Mapping[int, tuple[int, int]] | None = None,
-) -> tuple[list[Citation], list[str]]:
+def resolve(reader: Reader, answer: str, given: Given, scope: Scope = EVERYTHING) -> tuple[list[Citation], list[str]]:
     """The citations in `answer`, each passage once, and the invalid references, as `"Entities (99)"`.
 
     Args:
-        given: the numbers of the context's rows by table. A reference to another row is invalid.
+        given: the context's rows, and their sentences if they can be cited. Another reference is invalid.
         scope: passages outside it are left out.
-        relevant: spans that are known to be relevant, by number of the text unit: cited instead of the whole text unit.
     """
     unique = list(dict.fromkeys(references(answer)))
-    known = [r for r in unique if r.number in given.get(r.table, ())]
+    known = [r for r in unique if r.is_in(given)]
     rows = {
         table: _passages(reader, table, sorted({r.number for r in known if r.table == table}), scope)
         for table in sorted({r.table for r in known})
     }
     citations: list[Citation] = []
-    unresolved = [f"{r.table} ({r.number})" for r in unique if r not in known]
+    unresolved = [str(r) for r in unique if r not in known]
     for reference in known:
-        found = [_citation(reference, row, relevant or {}) for row in rows[reference.table].get(reference.number, [])]
+        found = [_citation(reference, row) for row in rows[reference.table].get(reference.number, [])]
         literal = [citation for citation, exact in found if exact]
         citations += (literal or [citation for citation, _ in found])[:PASSAGES_PER_REFERENCE]
         if not found:
-            unresolved.append(f"{reference.table} ({reference.number})")
+            unresolved.append(str(reference))
     return _each_passage_once(citations), list(dict.fromkeys(unresolved))
 
 
@@ -290,13 +305,11 @@ def _passages(reader: Reader, table: str, numbers: list[int], scope: Scope) -> d
     return {key[0]: part.to_dicts() for key, part in parts.items()}
 
 
-def _citation(
-    reference: Reference, row: dict[str, Any], relevant: Mapping[int, tuple[int, int]]
-) -> tuple[Citation, bool]:
-    """The citation of a text unit, and whether the cited statement occurs literally in it."""
+def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool]:
+    """The citation of a text unit, and whether the cited sentence, or the statement itself, is in it."""
     text, start, end = row["text"], row["start_char"], row["end_char"]
-    literal = _span(reference.statement, text) if text else None
-    if text and (span := literal or relevant.get(row["text_unit"])):
+    span = (_sentence(reference, text) or _span(reference.statement, text)) if text else None
+    if span:
         start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
     columns = ("text_unit_id", "document_id", "document_title", "source")
     citation = Citation(
@@ -306,7 +319,15 @@ def _citation(
         end_char=end,
         quote=text,
     )
-    return citation, literal is not None
+    return citation, span is not None
+
+
+def _sentence(reference: Reference, text: str) -> tuple[int, int] | None:
+    """Span of the cited sentence, without white space around it."""
+    if reference.sentence is None:
+        return None
+    found = sentences(text)[reference.sentence - 1 : reference.sentence]
+    return next(((s.start, len(text[: s.end].rstrip())) for s in found), None)
 
 
 def _span(statement: str, text: str) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """Contradicting claims of what an answer was written from; the rule is that of the macro `contradictions`."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class Contradiction:
 
 
 def contradictions_of(
-    reader: Reader, read: Mapping[str, Set[int]], citations: Sequence[Citation], scope: Scope = EVERYTHING
+    reader: Reader, read: Mapping[str, Collection[int]], citations: Sequence[Citation], scope: Scope = EVERYTHING
 ) -> list[Contradiction]:
     """The pairs of contradicting claims, at least one of which the answerer has read or the answer cites.
 

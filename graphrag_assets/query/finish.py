@@ -26,7 +26,7 @@ def finished(
     said: str | None = None,
 ) -> Answer:
     """The answer of this text, by SQL; `said` are its statements, if it has other lines."""
-    citations, lost = resolve(search.reader, text, given, search.scope, search.relevant)
+    citations, lost = resolve(search.reader, text, given, search.scope)
     unresolved = list(search.unresolved | dict.fromkeys(lost))
     passages = [passage for section in sections for passage in section.passages]
     contradictions = contradictions_of(search.reader, given_by(passages), citations, search.scope)

@@ -9,7 +9,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 
+import polars as pl
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.answering import NO_ANSWER, Rewritten
@@ -37,7 +39,7 @@ from graphrag_assets.query.results import Answer, Failure
 from graphrag_assets.query.retrieval import Question, fuse, known_terms, search_texts
 from graphrag_assets.query.search import Search, SearchMethod
 from graphrag_assets.store.publication_reader import Reader
-from graphrag_assets.text import count_tokens, fold, sentences
+from graphrag_assets.text import count_tokens, fold, sentence_lines, sentences
 
 RANKED = 1_000
 """Text units that are ranked; the others come after them, in the order of their numbers."""
@@ -131,7 +133,8 @@ async def _rewritten(search: Search[LazySearchOptions]) -> Rewritten:
         search.errors.append(Failure("rewrite", "the questions that the question consists of", str(error)))
         return Rewritten(search.text)
     search.add_usage("rewrite", rewritten.usage)
-    return rewritten
+    # Without a conversation the question stays as it is: the verdicts stored for it hold, whatever else is rewritten.
+    return rewritten if search.history else replace(rewritten, question=search.text)
 
 
 def _concepts(search: Search[LazySearchOptions]) -> list[str]:
@@ -254,18 +257,36 @@ def _groups(search: Search[LazySearchOptions], exploration: Exploration) -> list
     rows = sources(search.reader, list(units), search.scope).join(
         of_unit, left_on="human_readable_id", right_on="text_unit", how="left", maintain_order="left"
     )
-    for unit, text in rows.select("human_readable_id", "text").iter_rows():
-        spans, relevant = sentences(text), exploration.tests[unit].sentences or ()
-        if spans and max(relevant, default=0) <= len(spans):
-            end = spans[max(relevant) - 1].end
-            search.relevant[unit] = spans[min(relevant) - 1].start, len(text[:end].rstrip())
     first = {community: place for place, community in reversed(list(enumerate(rows["community"])))}
     places = rows.select("community", "document_id", "start_char").rows()
     order = sorted(range(rows.height), key=lambda i: (first[places[i][0]], places[i][1] or "", places[i][2] or 0))
     rows = rows[order].drop("community")
-    texts = [f"{context or ''} {text}" for context, text in rows.select("context", "text").iter_rows()]
+    written = dict(rows.select("human_readable_id", "text").iter_rows())
+    numbered = {unit: _numbered(unit, text) for unit, text in written.items()}
+    shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
+    texts = [f"{context or ''} {text}" for context, text in shown.select("context", "text").iter_rows()]
     parts = packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
-    return [fill(layout, rows[part], limit) for part in parts]
+    return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
+
+
+def _numbered(unit: int, text: str) -> list[str]:
+    """The sentences of a text unit, each after the number by which it can be cited."""
+    return [f"({unit}.{place}) {line}" for place, line in enumerate(sentence_lines(text), 1)]
+
+
+def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[int, Sequence[str]]) -> Section:
+    """The section with the text units as `written`, each with the numbers of the sentences that the section shows."""
+    passages = []
+    for passage in section.passages:
+        text, lines = written[passage.number], numbered[passage.number]
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))[:-1]
+        n_shown = sum(start < len(passage.text) for start in starts)
+        if n_shown < len(lines):
+            text = text[: sentences(text)[n_shown - 1].end]
+        passages.append(replace(passage, text=text, sentences=tuple(range(1, n_shown + 1))))
+    texts = [written[number] for number in section.frame["human_readable_id"]]
+    frame = section.frame.with_columns(text=pl.Series(texts, dtype=pl.String))
+    return replace(section, passages=tuple(passages), frame=frame)
 
 
 _ROW_TOKENS = 32  # at least those of a row's number and bars, and of the heading

@@ -80,7 +80,6 @@ class Search(Generic[OptionsOf]):
         tests: a lazy search's relevance tests, see `Answer.tests`.
         steps_taken: the steps of a planned search, see `Answer.steps`.
         progress_notes: what was done so far, for the message of a timeout.
-        relevant: by number of the text unit, the span of the sentences that a lazy search found relevant.
         rankings: text units by question, best first, which searches for one question share.
     """
 
@@ -102,7 +101,6 @@ class Search(Generic[OptionsOf]):
     progress_notes: list[str] = field(default_factory=list)
     choice: Chosen | None = None
     tests: pl.DataFrame | None = None
-    relevant: dict[int, tuple[int, int]] = field(default_factory=dict)
     rankings: dict[str, list[int]] = field(default_factory=dict)
     steps_taken: pl.DataFrame | None = None
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)

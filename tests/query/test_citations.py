@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from graphrag_assets.query.citations import Checked, Reference, references, resolve
 from graphrag_assets.store.publication_reader import Reader
 
-EVERYTHING = {name: set(range(10)) for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")}
+EVERYTHING = {
+    name: {number: {1, 2} for number in range(10)}
+    for name in ("Sources", "Entities", "Relationships", "Claims", "Reports")
+}
 
 
 def test_references_are_read_in_all_forms() -> None:
@@ -38,6 +41,13 @@ def test_a_source_leads_to_the_cited_sentence_in_its_document(reader: Reader) ->
     # The first sentence has 60 characters and a blank.
     assert (citation.start_char, citation.end_char) == (61, 106)
     assert citation.quote == "Captain William Hudson commanded the Niagara."
+
+
+def test_a_cited_sentence_is_the_quote_whatever_the_statement_says(reader: Reader) -> None:
+    citations, unresolved = resolve(reader, "They met, and he led her. [Data: Sources (0.1-0.3)]", EVERYTHING)
+    assert [(c.number, c.start_char, c.end_char) for c in citations] == [(0, 0, 60), (0, 61, 106)]
+    assert citations[1].quote == "Captain William Hudson commanded the Niagara."
+    assert unresolved == ["Sources (0.3)"]
 
 
 def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader) -> None:
@@ -86,7 +96,7 @@ def test_an_answer_without_references_has_no_citations(reader: Reader) -> None:
     assert resolve(reader, "Nothing is known (5) [sic].", EVERYTHING) == ([], [])
 
 
-GIVEN = {"Sources": {1, 2, 3, 4}, "Reports": {7}}
+GIVEN = {"Sources": {1: {1, 2}, 2: {1}, 3: set(), 4: set()}, "Reports": {7: set()}}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +105,12 @@ GIVEN = {"Sources": {1, 2, 3, 4}, "Reports": {7}}
         ("A. [Data: Sources (1, 2); Reports (7)]", "A. [Data: Sources (1, 2); Reports (7)]", []),
         ("A. [Data: Sources (1, 9, +more)] B.", "A. [Data: Sources (1)] [unresolved: Sources (9)] B.", ["Sources (9)"]),
         ("A.[Data: Ships (1)]", "A.[unresolved: Ships (1)]", ["Ships (1)"]),
+        ("A. [Data: Sources (1.1-2, 2.1)]", "A. [Data: Sources (1.1-2, 2.1)]", []),
+        (
+            "A. [Data: Sources (1.2-3, 3.1)]",
+            "A. [Data: Sources (1.2)] [unresolved: Sources (1.3); Sources (3.1)]",
+            ["Sources (1.3)", "Sources (3.1)"],
+        ),
         ("A. [Data: Reports]", "A. [unresolved: Reports]", ["Reports"]),
         ("A. [Data: ]", "A. [unresolved: nothing]", ["nothing"]),
         ("A. [data: source (3-5)]", "A. [Data: Sources (3, 4)] [unresolved: Sources (5)]", ["Sources (5)"]),

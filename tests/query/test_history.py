@@ -52,7 +52,7 @@ def test_a_history_never_exceeds_its_budget(said: list[str], budget: int) -> Non
         assert count_tokens([section.text])[0] <= section.tokens <= budget or not section.text
 
 
-@pytest.mark.parametrize("method", ["local", "basic"])
+@pytest.mark.parametrize("method", ["local", "basic", "lazy", "planned"])
 def test_pronoun_refers_to_the_subject_of_the_history(rag: GraphRAG, method: str) -> None:
     history = ConversationHistory()
     history.add("What was the Niagara?", rag.local("What was the Niagara?"))

@@ -1,9 +1,13 @@
 """Lazy search: a budget of relevance tests, spent where relevant text units are."""
 
+import asyncio
 import csv
+import itertools
 import json
 import random
 import re
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ from hypothesis import strategies as st
 
 from graphrag_assets.answering import NO_ANSWER
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query import GraphRAG
+from graphrag_assets.query import Callbacks, GraphRAG
 from graphrag_assets.query.exploration import Exploration, neighbors_of
 from graphrag_assets.query.passages import rank_passages
 from graphrag_assets.query.results import MethodPrice
@@ -114,14 +118,14 @@ class Oracle:
 
     def points(self, body: dict[str, Any]) -> dict[str, Any]:
         numbers = re.findall(r"^(\d+)\|", user_message(body), re.MULTILINE)
-        return {"points": [{"description": f"Point {n}. [Data: Sources ({n})]", "score": 60} for n in numbers]}
+        return {"points": [{"description": f"Point {n}. [Data: Sources ({n}.1)]", "score": 60} for n in numbers]}
 
     def content(self, body: dict[str, Any]) -> str:
         return says(
             SubQuestions={"question": question_of(body), "questions": ["Who spoke of a tariff?", "Is copper dear?"]},
             RelevantUnits=self.verdicts,
             MapAnswer=self.points,
-            text=lambda body: " ".join(re.findall(r"Point \d+\. \[Data: Sources \(\d+\)\]", user_message(body))[:5]),
+            text=lambda body: " ".join(re.findall(r"Point \d+\. \[Data: Sources \([\d.]+\)\]", user_message(body))[:5]),
         )(body)
 
 
@@ -299,6 +303,151 @@ def test_neighbors_are_those_of_the_same_document(sample_index):
     assert set(neighbors_of(reader, [rows[place][0]], 1)) == {rows[place - 1][0], rows[place + 1][0]}
     first = next(i for i in range(1, len(rows)) if rows[i - 1][1] != rows[i][1])
     assert rows[first - 1][0] not in neighbors_of(reader, [rows[first][0]], 2)
+
+
+@pytest.fixture
+def commanded(server: OpenAIServer) -> OpenAIServer:
+    """A model that finds the second sentence of the text unit about Hudson relevant, and cites it."""
+    hudson = {"id": 1, "sentences": [2]}
+    cites = "She was Hudson's. [Data: Sources (0.2, 0.9, 4.1)]"
+
+    def verdicts(body: dict[str, Any]) -> dict[str, Any]:
+        return {"units": [hudson] if "Hudson commanded" in user_message(body) else []}
+
+    server.content = says(
+        SubQuestions={"question": "Who commanded the Niagara?", "questions": []},
+        RelevantUnits=verdicts,
+        MapAnswer={"points": [{"description": cites, "score": 70}]},
+        text="It was he. [Data: Sources (0.2, 0.1)]",
+    )
+    return server
+
+
+def test_points_cite_sentences_and_those_that_were_not_sent_are_dropped(commanded, index_file, tmp_path):
+    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
+    points = []
+    answer = rag.lazy("Who was captain?", batch=1, callbacks=Callbacks(on_reduce=points.extend))
+    (read,) = (user_message(request.body) for request in commanded.chats if request.task == "MapAnswer")
+    assert "|(0.1) The Agamemnon and the Niagara met in mid-ocean in June 1858. (0.2) Captain William" in read
+    assert [point.text for point in points] == ["She was Hudson's. [Data: Sources (0.2)]"]
+    assert answer.answer == "It was he. [Data: Sources (0.2)] [unresolved: Sources (0.1)]"  # no point cites 0.1
+    assert answer.unresolved == ["Sources (0.9)", "Sources (4.1)", "Sources (0.1)"]
+    (citation,) = answer.citations
+    assert (citation.document_id, citation.start_char, citation.end_char) == ("d0", 61, 106)
+    assert citation.quote == "Captain William Hudson commanded the Niagara."
+    assert answer.context["sources"]["text"][0] == rag.sql("SELECT text FROM text_units LIMIT 1").item()
+    assert "3 references are invalid" in answer.confidence.reasons
+
+
+def test_a_text_unit_that_is_cut_can_be_cited_by_the_sentences_that_are_left(commanded, index_file, tmp_path):
+    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
+    answer = rag.lazy("Who was captain?", batch=1, max_context_tokens=45)
+    (read,) = (user_message(request.body) for request in commanded.chats if request.task == "MapAnswer")
+    assert "(0.1) The Agamemnon" in read
+    assert "(0.2)" not in read
+    assert "Sources (0.2)" in answer.unresolved
+
+
+def test_conversation_language_and_callbacks_reach_a_lazy_search(commanded, index_file, tmp_path):
+    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
+    told: list[str] = []
+    callbacks = Callbacks(
+        on_context=lambda _: told.append("context"),
+        on_map=lambda _: told.append("map"),
+        on_reduce=lambda _: told.append("reduce"),
+        on_token=lambda _: told.append("token"),
+    )
+    history = [("user", "What was the Niagara?"), ("assistant", "An American frigate.")]
+    rag.lazy("Who led her?", history=history, language="French", callbacks=callbacks)
+    assert list(dict.fromkeys(told)) == ["context", "map", "reduce", "token"]
+    sent: dict[str, list[dict[str, Any]]] = {}
+    for request in commanded.chats:
+        sent.setdefault(request.task, []).append(request.body["messages"])
+    assert all("What was the Niagara?" in str(sent[task]) for task in ("SubQuestions", "MapAnswer", "text"))
+    assert all("Question: Who commanded the Niagara?" in str(test) for test in sent["RelevantUnits"])  # rewritten
+    assert "Write in French." in sent["MapAnswer"][0][0]["content"]
+    assert "Answer in French." in sent["text"][0][0]["content"]
+
+
+def test_a_lazy_search_that_is_canceled_tests_nothing_more(commanded, index_file, tmp_path):
+    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
+    rag.basic("Anything?")  # imports the client
+    begun = threading.Event()
+    content, n_before = commanded.content, len(commanded.chats)
+
+    def first_test_waits(body: dict[str, Any]) -> str:
+        if '"RelevantUnits"' in json.dumps(body):
+            begun.set()
+            assert canceled.wait(20)
+        return content(body)
+
+    canceled, commanded.content = threading.Event(), first_test_waits
+
+    async def story() -> None:
+        task = asyncio.create_task(rag.alazy("Who was captain?", batch=1))
+        assert await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        canceled.set()
+
+    asyncio.run(story())
+    tasks = [request.task for request in commanded.chats[n_before:]]
+    assert tasks == ["SubQuestions", "RelevantUnits"]
+    commanded.content = content
+    rag.lazy("Who was captain?", batch=1)  # the test that was under way was paid for, and is not repeated
+    units = [user_message(r.body).partition("(1) ")[2][:40] for r in commanded.chats if r.task == "RelevantUnits"]
+    assert len(units) == len(set(units)) == 6
+
+
+@pytest.mark.extended
+def test_tests_and_answer_do_not_depend_on_the_order_of_replies(planted, server, tmp_path):
+    answers = []
+    for run, latencies in enumerate(([0.0], [0.02, 0.1, 0.0, 0.05])):
+        (tmp_path / str(run)).mkdir()
+        rag, oracle = rag_of(planted, server, tmp_path / str(run), planted.relevant)
+        turns = itertools.cycle(latencies)
+        server.content = lambda body, turns=turns, oracle=oracle: (time.sleep(next(turns)), oracle.content(body))[1]
+        answers.append(rag.lazy(QUESTION))
+    first, second = answers
+    assert first.tests.equals(second.tests)
+    assert (first.answer, first.citations) == (second.answer, second.citations)
+
+
+@pytest.mark.extended
+def test_after_an_edit_only_changed_text_units_are_tested(server, project, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
+
+    def story(place: str, price: int) -> str:
+        return "\n\n".join(
+            f"# Year {year}\n\nIn {year} the office of {place} sent {year * 3} messages over the cable, and the clerks of "
+            f"{place} wrote down every word of them in books that the company kept. A word cost {price} pence."
+            for year in range(1866, 1870)
+        )
+
+    for place in ("Valentia", "Brest"):
+        project.write(f"offices/{place}.md", story(place, 20))
+    project.index_all()
+    rag = GraphRAG(project.root / "index", answerer=chat_answerer(server, tmp_path))
+    server.content = says(
+        SubQuestions=lambda _: {"question": f"In other words {len(server.chats)}", "questions": []},
+        RelevantUnits=lambda body: {"units": [{"id": n} for n in range(1, user_message(body).count("\n(1) ") + 1)]},
+        MapAnswer={"points": []},
+        text="Nobody knows.",
+    )
+    question = "What did a word cost?"
+    before = {unit for (unit,) in rag.sql("SELECT id FROM text_units").rows()}
+    assert rag.lazy(question).tests.height == len(before) >= 8
+    n_sent = len(server.chats)
+    project.write("offices/Brest.md", story("Brest", 20).replace("5604 messages", "5,000 messages"))
+    project.index_all()
+    changed = {unit for (unit,) in rag.sql("SELECT id FROM text_units").rows()} - before
+    assert 0 < len(changed) < len(before) / 2
+    again = rag.lazy(question)
+    assert again.tests.height == len(before)
+    tested = [user_message(r.body) for r in server.chats[n_sent:] if r.task == "RelevantUnits"]
+    assert sum(message.count("\n(1) ") for message in tested) == len(changed)
+    assert all("5,000 messages" in message for message in tested)
 
 
 def test_options_are_checked():

@@ -248,12 +248,14 @@ class ChatAnswerer:
     def _map_request(
         self, question: str, evidence: Evidence, follow_ups: int, main_question: str | None, options: AnswerOptions
     ) -> ChatRequest:
-        """The request for points: global search's, or with follow-up questions DRIFT's, its primer or a step."""
+        """The request for points: lazy search's for numbered sentences, DRIFT's (its primer or a step) for follow-up
+        questions, else global search's."""
         given: dict[str, object] = {"context": evidence.text, "question": question, "language": options.language}
         history = _said_before(options)
         if not follow_ups:
-            messages = self.prompts.render("global_map", max_words=options.max_map_words, history=history, **given)
-            return self.origin.request("global_map", messages, MapAnswer)
+            task = "lazy_map" if any(passage.sentences for passage in evidence.passages) else "global_map"
+            messages = self.prompts.render(task, max_words=options.max_map_words, history=history, **given)
+            return self.origin.request(task, messages, MapAnswer)
         if main_question is None:
             messages = self.prompts.render("drift_primer", follow_ups=follow_ups, history=history, **given)
             return self.origin.request("drift_primer", messages, DriftAnswer)

@@ -13,7 +13,7 @@ from graphrag_assets.llm.structured_output import Salvaged
 from graphrag_assets.llm.tasks.answer_forms import Form, RecordsForm
 from graphrag_assets.llm.tasks.chat_protocol import Chat, Origin
 from graphrag_assets.llm.tasks.shared_requests import answers_on
-from graphrag_assets.text import sentences
+from graphrag_assets.text import sentence_lines, sentences
 
 TASK = "relevance_test"
 
@@ -57,8 +57,7 @@ def _request(prompts: Prompts, question: str, passages: Sequence[Passage], origi
 
 def _numbered(number: int, passage: Passage) -> str:
     """The passage with its number and its title, one numbered sentence a line."""
-    texts = (passage.text[sentence.start : sentence.end] for sentence in sentences(passage.text))
-    lines = (f"({place}) {' '.join(text.split())}" for place, text in enumerate(texts, 1))
+    lines = (f"({place}) {line}" for place, line in enumerate(sentence_lines(passage.text), 1))
     return "\n".join([f"[{number}] {passage.title}".rstrip(), *lines])
 
 

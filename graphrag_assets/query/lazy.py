@@ -266,6 +266,7 @@ def _groups(search: Search[LazySearchOptions], exploration: Exploration) -> list
     shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
     texts = [f"{context or ''} {text}" for context, text in shown.select("context", "text").iter_rows()]
     parts = packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
+    layout = layout.showing(layout.shown)  # the published token counts are of lines without numbers
     return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
 
 

@@ -44,17 +44,19 @@ def claims_between(reader: Reader, question: Question, scope: Scope = EVERYTHING
     if not stated:
         return claim_rows(reader, [])
     start, end = min(first_day(period.start) for period in stated), max(last_day(period.end) for period in stated)
-    entities = named_entities(reader, question, scope)
+    reader.check_version({"claims_between"})
     numbers = reader.numbers(
         f"""
-        SELECT human_readable_id FROM covariates
-        WHERE starts_on >= $start AND coalesce(ends_on, starts_on) <= $end
-          AND (len($entities::INT[]) = 0 OR subject_number IN (SELECT unnest($entities::INT[]))
-               OR object_number IN (SELECT unnest($entities::INT[])))
-          AND {scope.allows("text_unit", "text_unit_number")}
-        ORDER BY starts_on, ends_on, human_readable_id LIMIT $limit
+        SELECT human_readable_id FROM claims_between($start, $end, $entities::INT[])
+        WHERE {scope.allows("text_unit", "text_unit")} ORDER BY starts_on, ends_on, human_readable_id LIMIT $limit
         """,
-        {"start": start, "end": end, "entities": entities, "limit": MAX_CLAIMS, **scope.parameters("text_unit")},
+        {
+            "start": start,
+            "end": end,
+            "entities": named_entities(reader, question, scope) or None,
+            "limit": MAX_CLAIMS,
+            **scope.parameters("text_unit"),
+        },
     )
     return claim_rows(reader, numbers)
 
@@ -64,12 +66,11 @@ def stated_relationships(reader: Reader, question: Question, scope: Scope = EVER
 
     "Which ships did James Anderson command?" finds those of the type COMMANDED.
     """
+    reader.check_version({"typed_relationships"})
     typed = reader.rows(
         f"""
-        SELECT human_readable_id, type FROM relationships
-        WHERE (source_number IN (SELECT unnest($entities::INT[])) OR target_number IN (SELECT unnest($entities::INT[])))
-          AND type <> '' AND {scope.allows("relationship", "human_readable_id")}
-        ORDER BY weight DESC, human_readable_id
+        SELECT human_readable_id, type FROM typed_relationships($entities::INT[])
+        WHERE {scope.allows("relationship", "human_readable_id")} ORDER BY weight DESC, human_readable_id
         """,
         {"entities": named_entities(reader, question, scope), **scope.parameters("relationship")},
     )

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -173,16 +173,16 @@ class Reader:
         except duckdb.Error as error:
             raise StoreError(f"Cannot run the query on {self.path}: {error}") from error
 
-    def check_version(self) -> None:
-        """Check that the file has the tables that questions need.
+    def check_version(self, macros: Set[str] = frozenset()) -> None:
+        """Check that the file has the tables that all questions need, and these macros.
 
         Raises:
             StoreError: an older version published the file.
         """
-        if not self._is_current:
+        if not (self._is_current and self.macros.issuperset(macros)):
             raise StoreError(
-                f"{self.path} was published by an older version, without the tables that questions need. Publish "
-                "again: `graphrag-assets index`. SQL on it works as before."
+                f"{self.path} was published by an older version, without the tables or macros that the question needs. "
+                "Publish again: `graphrag-assets index`. SQL on it works as before."
             )
 
     def close(self) -> None:
@@ -200,12 +200,11 @@ class Reader:
         return self.rows(f"SELECT count(*) FROM ({known})", {"names": names}).item() == len(names)
 
     @cached_property
-    def has_contradictions(self) -> bool:
-        """Whether the file has the macro `contradictions`; older versions did not publish it."""
-        known = (
-            "SELECT 1 FROM duckdb_functions() WHERE database_name = 'published' AND function_name = 'contradictions'"
+    def macros(self) -> frozenset[str]:
+        """Names of the macros of the file; older versions published fewer."""
+        return frozenset(
+            self.rows("SELECT function_name FROM duckdb_functions() WHERE database_name = 'published'").to_series()
         )
-        return self.rows(known).height > 0
 
     @cached_property
     def has_dates(self) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.retrieval_quality import Collection, collections
 from graphrag_assets.embedded import DIMENSIONS, EMBEDDING_MODEL, embed
 from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.macros import write_macros
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader
 from graphrag_assets.store.publication_schema import PUBLISHED
 from graphrag_assets.store.search_tables import write_search_tables
@@ -281,6 +282,7 @@ def write_index(path: Path, model: str = EMBEDDING_MODEL, number: int = 1, empty
         vectors = _embeddings(rows, model)  # noqa: F841
         connection.execute("INSERT INTO embeddings BY NAME FROM vectors")
         write_search_tables(connection)
+        write_macros(connection)
     return path
 
 

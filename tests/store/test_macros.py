@@ -2,6 +2,7 @@
 
 import shutil
 from collections import defaultdict
+from datetime import date
 from itertools import pairwise
 
 import duckdb
@@ -298,6 +299,40 @@ def test_a_row_too_long_for_a_local_context_does_not_end_its_section(index):
         for (summary,) in index.execute("SELECT summary FROM community_reports").fetchall()
         for _, _, text, _ in taken.values()
     )
+
+
+def test_claims_between_two_days_are_those_of_the_period_in_order_of_time(index):
+    dated = index.execute(
+        "SELECT starts_on, ends_on, human_readable_id, subject_key, object_key FROM covariates"
+    ).fetchall()
+    since, until = date(1857, 8, 1), date(1866, 7, 27)
+    inside = [row for row in dated if row[0] and row[0] >= since and (row[1] or row[0]) <= until]
+    expected = [number for *_, number in sorted((row[0], row[1] or date.max, row[2]) for row in inside)]
+    columns = "SELECT human_readable_id FROM claims_between"
+    found = index.execute(f"{columns}(?, ?)", [since, until]).fetchall()
+    assert [number for (number,) in found] == expected
+    assert 5 < len(expected) < len(dated)
+    assert index.execute(f"{columns}('1857-08-01', '1866-07-27')").fetchall() == found
+    of_ship = {row[2] for row in inside if "great eastern" in row[3:]}
+    ship = "(SELECT list(entity) FROM entities_called('Great Eastern'))"
+    assert {n for (n,) in index.execute(f"{columns}(?, ?, {ship})", [since, until]).fetchall()} == of_ship != set()
+    quoted = index.execute(
+        "SELECT bool_and(b.source_text = d.text[b.start_char + 1 : b.end_char]) FROM claims_between(?, ?) b "
+        "JOIN covariates c USING (human_readable_id) JOIN documents d ON d.id = c.document_id",
+        [since, until],
+    ).fetchall()
+    assert quoted == [(True,)]
+
+
+def test_typed_relationships_are_those_of_the_entities_with_a_type(index):
+    numbers = [
+        n for (n,) in index.execute("SELECT human_readable_id FROM entities ORDER BY degree DESC LIMIT 20").fetchall()
+    ]
+    ends = "SELECT source_number, target_number, type, weight, human_readable_id FROM relationships"
+    touching = [row for row in index.execute(ends).fetchall() if row[2] and not {*numbers}.isdisjoint(row[:2])]
+    expected = [row[4] for row in sorted(touching, key=lambda row: (-row[3], row[4]))]
+    found = index.execute("SELECT human_readable_id FROM typed_relationships(?)", [numbers]).fetchall()
+    assert [number for (number,) in found] == expected != []
 
 
 def test_null_is_the_default_and_less_than_nothing_is_nothing(index):

@@ -17,26 +17,44 @@ ORDER BY d.source, d.row_number, t.ordinal, m.name, m.id;
 COMMENT ON MACRO TABLE entity_evidence IS
     'Every mention of the entity, in the order of the documents: what was extracted, from which text unit, document and characters. name_at: where the name first stands there literally.';
 
-CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
-WITH called AS MATERIALIZED (FROM entities_called(title)),
-numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims
-    SELECT c.human_readable_id FROM covariates c WHERE c.subject_number IN (FROM called)
-    UNION SELECT c.human_readable_id FROM covariates c WHERE c.object_number IN (FROM called)
-)
+CREATE OR REPLACE MACRO search.quoted_claims(claims) AS TABLE
 SELECT c.start_date, c.end_date, c.status, c.type, c.subject_id AS subject, c.object_id AS object, c.description,
        c.source_text, d.title AS document, d.source,
        t.start_char + coalesce(nullif(strpos(t.text, c.source_text), 0) - 1, 0) AS start_char,
        CASE WHEN strpos(t.text, c.source_text) > 0
             THEN t.start_char + strpos(t.text, c.source_text) - 1 + length(c.source_text)
             ELSE t.end_char END AS end_char,
-       c.human_readable_id
+       c.human_readable_id, c.starts_on, c.ends_on, c.text_unit_number AS text_unit
 FROM covariates c
 LEFT JOIN text_units t ON t.human_readable_id = c.text_unit_number
-LEFT JOIN documents d ON d.id = t.document_id
-WHERE c.human_readable_id IN (FROM numbers)
-ORDER BY c.start_date NULLS LAST, c.end_date NULLS LAST, c.human_readable_id;
+LEFT JOIN documents d ON d.id = c.document_id
+WHERE c.human_readable_id IN (SELECT unnest(claims));
+COMMENT ON MACRO TABLE search.quoted_claims IS
+    'Helper of entity_timeline and claims_between: the claims of these numbers with the characters of their passages.';
+
+CREATE OR REPLACE MACRO entity_timeline(title) AS TABLE
+WITH called AS MATERIALIZED (FROM entities_called(title)),
+numbers AS MATERIALIZED (  -- one scan of numbers for either end; a condition with OR would read all claims
+    SELECT c.human_readable_id FROM covariates c WHERE c.subject_number IN (FROM called)
+    UNION SELECT c.human_readable_id FROM covariates c WHERE c.object_number IN (FROM called)
+)
+SELECT q.* EXCLUDE (starts_on, ends_on, text_unit)
+FROM search.quoted_claims((SELECT list(n.human_readable_id) FROM numbers n)) q
+ORDER BY q.start_date NULLS LAST, q.end_date NULLS LAST, q.human_readable_id;
 COMMENT ON MACRO TABLE entity_timeline IS
     'The claims that have the entity for subject or object, by date, undated ones last, with document and the characters of the quoted passage.';
+
+CREATE OR REPLACE MACRO claims_between(since, until, entities := NULL) AS TABLE
+WITH numbers AS MATERIALIZED (
+    SELECT c.human_readable_id FROM covariates c
+    WHERE c.starts_on >= since::DATE AND coalesce(c.ends_on, c.starts_on) <= until::DATE
+      AND (entities IS NULL OR c.subject_number IN (SELECT unnest(entities))
+           OR c.object_number IN (SELECT unnest(entities)))
+)
+FROM search.quoted_claims((SELECT list(n.human_readable_id) FROM numbers n)) q
+ORDER BY q.starts_on, q.ends_on, q.human_readable_id;
+COMMENT ON MACRO TABLE claims_between IS
+    'The claims dated between two days, both included, in order of time, with document and the characters of the quoted passage. entities: only claims with one of these human_readable_ids for subject or object.';
 
 CREATE OR REPLACE MACRO report_sources(community) AS TABLE
 WITH RECURSIVE reports AS (  -- a report may cite those of its sub-communities

@@ -42,6 +42,14 @@ COMMENT ON MACRO TABLE neighbors IS
 CREATE OR REPLACE MACRO neighbours(title, hops := 1) AS TABLE FROM neighbors(title, hops);
 COMMENT ON MACRO TABLE neighbours IS 'British spelling of neighbors.';
 
+CREATE OR REPLACE MACRO typed_relationships(entities) AS TABLE
+SELECT r.source, r.target, r.type, r.weight, r.description, r.human_readable_id
+FROM relationships r
+WHERE (r.source_number IN (SELECT unnest(entities)) OR r.target_number IN (SELECT unnest(entities))) AND r.type <> ''
+ORDER BY r.weight DESC, r.human_readable_id;
+COMMENT ON MACRO TABLE typed_relationships IS
+    'The relationships of these entities (human_readable_ids) that have a type, the heaviest first.';
+
 CREATE OR REPLACE MACRO search.longer_way(way, node, relationship, weight) AS {
     'nodes': list_append(way.nodes, node),
     'relationships': list_append(way.relationships, relationship),

@@ -1,7 +1,7 @@
 -- Claims that contradict each other: alike but for a status, number, date or object. Two descriptions that say different
 -- things are no contradiction, and neither are two passages of one text unit, which tell things apart.
 
-CREATE OR REPLACE MACRO contradictions(claims := NULL) AS TABLE
+CREATE OR REPLACE MACRO search.contradicting_pairs(claims := NULL) AS TABLE
 WITH chosen AS MATERIALIZED (SELECT unnest(claims::INT[]) AS claim),
 given AS MATERIALIZED (
     SELECT c.human_readable_id AS claim, coalesce(c.subject_number::VARCHAR, c.subject_key) AS about, c.type,
@@ -42,25 +42,26 @@ given AS MATERIALIZED (
     END AS differs
     FROM pairs
 ), wording AS MATERIALIZED (  -- content words other than the names
-    SELECT w.claim, list_filter(w.words, lambda word: NOT list_contains(w.left_out, word)) AS words
-    FROM (
-        SELECT c.human_readable_id AS claim,
-               list_distinct(list_filter(
-                   regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+'),
-                   lambda word: NOT regexp_full_match(word, '\d+'))) AS words,
-               list_concat(
-                   regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+'),
-                   (SELECT coalesce(flatten(list(l.stop_words)), []) FROM search.languages l)) AS left_out
-        FROM covariates c
-        WHERE c.human_readable_id IN (
-            SELECT a FROM differing WHERE differs IS NOT NULL UNION SELECT b FROM differing WHERE differs IS NOT NULL)
-    ) w
-), alike AS MATERIALIZED (
-    SELECT p.a, p.b, p.differs
-    FROM differing p JOIN wording v ON v.claim = p.a JOIN wording w ON w.claim = p.b
-    WHERE p.differs IS NOT NULL
-      AND len(list_intersect(v.words, w.words)) >= len(list_distinct(list_concat(v.words, w.words)))
-          * CASE WHEN p.differs IN ('status', 'number') THEN 0.5 ELSE 0.75 END
+    SELECT c.human_readable_id AS claim,
+           list_distinct(list_filter(
+               regexp_extract_all(lower(c.description), '[\p{L}\p{M}\p{N}]+'),
+               lambda word: NOT regexp_full_match(word, '\d+') AND NOT list_contains(list_concat(
+                   s.words, regexp_extract_all(lower(concat_ws(' ', c.subject_id, c.object_id)), '[\p{L}\p{M}\p{N}]+')
+               ), word))) AS words
+    FROM covariates c, (SELECT coalesce(flatten(list(l.stop_words)), []) AS words FROM search.languages l) s
+    WHERE c.human_readable_id IN (SELECT unnest([d.a, d.b]) FROM differing d WHERE d.differs IS NOT NULL)
+)
+SELECT p.a, p.b, p.differs
+FROM differing p JOIN wording v ON v.claim = p.a JOIN wording w ON w.claim = p.b
+WHERE p.differs IS NOT NULL
+  AND len(list_intersect(v.words, w.words)) >= len(list_distinct(list_concat(v.words, w.words)))
+      * CASE WHEN p.differs IN ('status', 'number') THEN 0.5 ELSE 0.75 END;
+COMMENT ON MACRO TABLE search.contradicting_pairs IS
+    'Helper of contradictions: the pairs of claims, without their passages.';
+
+CREATE OR REPLACE MACRO contradictions(claims := NULL) AS TABLE
+WITH alike AS MATERIALIZED (
+    FROM search.contradicting_pairs(claims)
 ), placed AS MATERIALIZED (
     SELECT c.human_readable_id AS claim, c.description, c.status, c.object_id AS object, c.start_date, d.document_date,
            d.title AS document, d.source, d.id AS document_id, c.text_unit_number AS text_unit,

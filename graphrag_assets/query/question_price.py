@@ -39,10 +39,14 @@ _FOLLOW_UPS = 8
 
 @dataclass
 class _CountingChat:
-    """A chat model that answers from the ledger, and counts the other requests; `relevant` is its verdict on all."""
+    """A chat model that answers from the ledger, and counts the other requests; `relevant` is its verdict on all.
+
+    `values`: the number of values that it finds for a step of a plan.
+    """
 
     ledger: Chat
     relevant: bool
+    values: int
     requests: list[tuple[int, int]] = field(default_factory=list)  # prompt and answer tokens
     records: int = 0
 
@@ -76,23 +80,27 @@ class _CountingChat:
             RelevantUnits: lambda: RelevantUnits(units=units),
             CommunityRatings: lambda: CommunityRatings(ratings=ratings),
             PlannedSteps: lambda: _steps(request, MAX_STEPS if self.relevant else 1),
-            StepValues: lambda: StepValues(values=_values(request) * self.relevant),
+            StepValues: lambda: StepValues(values=_values(request, self.values * self.relevant)),
         }
         form = request.response_model
         return None if form is None else answers.get(form, form)()
 
 
 def _steps(request: ChatRequest, count: int) -> PlannedSteps:
-    """A plan of so many steps, none of which waits for another."""
-    asked = request.messages[-1]["content"]
-    steps = [PlannedStep(variable=f"v{n}", kind=StepKind.FIND, question=asked) for n in range(count)]
+    """A plan of so many steps, each of which asks about all values of the one before."""
+    asked = re.sub(r"[{}]", "", request.messages[-1]["content"].removeprefix("Question: "))
+    steps = [
+        PlannedStep(variable=f"v{n}", kind=StepKind.FIND, question=f"{{v{n - 1}}} {asked}" if n else asked)
+        for n in range(count)
+    ]
     return PlannedSteps(steps=steps)
 
 
-def _values(request: ChatRequest) -> list[StepValue]:
-    """A value that cites the first source of the request."""
+def _values(request: ChatRequest, count: int) -> list[StepValue]:
+    """So many values, which cite the first source of the request."""
     sources = re.search(r"-----Sources-----\n[^\n]*\n(\d+)\|", request.messages[-1]["content"])
-    return [StepValue(value="value", statement=f"{_POINT}[Data: Sources ({sources[1]})]")] if sources else []
+    cited = f"{_POINT}[Data: Sources ({sources[1]})]" if sources else ""
+    return [StepValue(value=f"value {n}", statement=cited) for n in range(count)]
 
 
 class _Uncited(Search[Any]):
@@ -133,7 +141,8 @@ async def _counted(
             prices = await answerer.chat.prices()
             if options.max_usd is not None:
                 prices.checked(answerer.model)
-            chat, _ = chats.setdefault(id(answerer), (_CountingChat(answerer.chat, relevant), prices))
+            counting = _CountingChat(answerer.chat, relevant, getattr(options, "max_values", 1))
+            chat, _ = chats.setdefault(id(answerer), (counting, prices))
             answerers.append(replace(answerer, chat=chat))  # type: ignore[arg-type]
         else:
             answerers.append(EmbeddedAnswerer())  # others are not asked, and cost nothing as far as is known

@@ -144,3 +144,21 @@ def test_the_price_of_each_method_bounds_what_it_costs(rag, server):
         assert price.minimum.prompt_tokens * 0.7 <= used.prompt_tokens <= price.maximum.prompt_tokens * 1.3
     again = {price.method: price for price in rag.prices(QUESTION)}
     assert again["basic"].maximum.requests == 0  # the answer is in the ledger
+
+
+@pytest.mark.extended
+def test_the_price_of_a_planned_search_covers_a_chain_that_follows_all_values(rag, server):
+    price = next(price for price in rag.prices(f"{QUESTION} {{Really}}?") if price.method == "planned")
+    chain = [{"variable": "v0", "kind": "find", "question": QUESTION}] + [
+        {"variable": f"v{n}", "kind": "find", "question": f"{n}: {QUESTION} {{v{n - 1}}}"} for n in range(1, 6)
+    ]
+    answered = server.content
+    values = says(
+        PlannedSteps={"steps": chain},
+        StepValues={"values": [{"value": f"Hudson {n}", "statement": "He did. [Data: Sources (0)]"} for n in range(9)]},
+        text=answered,
+    )
+    server.content = values
+    used = rag.planned(f"{QUESTION} {{Really}}?").total_usage
+    assert used.calls == price.maximum.requests == 1 + (1 + 5 * 3) + 1
+    assert used.prompt_tokens <= price.maximum.prompt_tokens * 1.3

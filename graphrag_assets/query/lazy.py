@@ -19,7 +19,7 @@ from graphrag_assets.embedded import Asked
 from graphrag_assets.ids import number_of
 from graphrag_assets.llm.model_errors import QuestionBudgetExceeded
 from graphrag_assets.llm.question_budget import BEFORE_READING, spending
-from graphrag_assets.query.context import Context, Section, fill, packed
+from graphrag_assets.query.context import Context, Section, fill, lines_of, packed
 from graphrag_assets.query.exploration import (
     Exploration,
     Sentences,
@@ -264,9 +264,9 @@ def _groups(search: Search[LazySearchOptions], exploration: Exploration) -> list
     written = dict(rows.select("human_readable_id", "text").iter_rows())
     numbered = {unit: _numbered(unit, text) for unit, text in written.items()}
     shown = rows.with_columns(text=pl.Series([" ".join(lines) for lines in numbered.values()], dtype=pl.String))
-    texts = [f"{context or ''} {text}" for context, text in shown.select("context", "text").iter_rows()]
-    parts = packed([tokens + _ROW_TOKENS for tokens in count_tokens(texts)], limit - _ROW_TOKENS)
-    layout = layout.showing(layout.shown)  # the published token counts are of lines without numbers
+    tokens = count_tokens(lines_of(layout, shown))
+    shown = shown.with_columns(line_tokens=pl.Series(tokens, dtype=pl.Int32))
+    parts = packed(tokens, limit - _HEADING_TOKENS)
     return [_as_written(fill(layout, shown[part], limit), written, numbered) for part in parts]
 
 
@@ -290,4 +290,4 @@ def _as_written(section: Section, written: Mapping[int, str], numbered: Mapping[
     return replace(section, passages=tuple(passages), frame=frame)
 
 
-_ROW_TOKENS = 32  # at least those of a row's number and bars, and of the heading
+_HEADING_TOKENS = 16  # at least

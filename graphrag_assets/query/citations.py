@@ -310,7 +310,9 @@ def _citation(reference: Reference, row: dict[str, Any]) -> tuple[Citation, bool
     text, start, end = row["text"], row["start_char"], row["end_char"]
     span = (_sentence(reference, text) or _span(reference.statement, text)) if text else None
     if span:
-        start, end, text = start + span[0], start + span[1], text[span[0] : span[1]]
+        text = text[span[0] : span[1]]
+        if start is not None:  # an imported text unit may not stand literally in its document
+            start, end = start + span[0], start + span[1]
     columns = ("text_unit_id", "document_id", "document_title", "source")
     citation = Citation(
         (CitedRow(reference.table, reference.number, row["id"], row["title"] or row["document_title"] or ""),),

@@ -112,6 +112,7 @@ def _claim(row: Mapping[str, Any], later: bool, citations: Sequence[Citation]) -
         any((cited.table, cited.number) == ("Claims", row["claim"]) for cited in citation.rows)
         or (
             citation.document_id == row["document_id"]
+            and start is not None
             and citation.start_char is not None
             and citation.end_char is not None
             and citation.start_char < end

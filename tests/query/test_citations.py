@@ -1,13 +1,16 @@
 """Citations in answers: parsed, checked against the context, resolved to documents."""
 
 import re
+from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_assets.query.citations import Checked, Reference, references, resolve
-from graphrag_assets.store.publication_reader import Reader
+from graphrag_assets.store.publication_reader import CurrentPublication, Reader
+from tests.query.conftest import write_index
 
 EVERYTHING = {
     name: {number: {1, 2} for number in range(10)}
@@ -48,6 +51,15 @@ def test_a_cited_sentence_is_the_quote_whatever_the_statement_says(reader: Reade
     assert [(c.number, c.start_char, c.end_char) for c in citations] == [(0, 0, 60), (0, 61, 106)]
     assert citations[1].quote == "Captain William Hudson commanded the Niagara."
     assert unresolved == ["Sources (0.3)"]
+
+
+def test_a_sentence_of_a_text_unit_without_a_span_is_quoted_without_one(tmp_path: Path) -> None:
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE text_units SET start_char = NULL, end_char = NULL")
+    citations, unresolved = resolve(CurrentPublication(path).reader(), "They met. [Data: Sources (0.2)]", EVERYTHING)
+    quoted = [(citation.quote, citation.start_char, citation.end_char) for citation in citations]
+    assert (quoted, unresolved) == ([("Captain William Hudson commanded the Niagara.", None, None)], [])
 
 
 def test_a_statement_in_other_words_leads_to_the_whole_text_unit(reader: Reader) -> None:

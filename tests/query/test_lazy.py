@@ -348,6 +348,19 @@ def test_a_text_unit_that_is_cut_can_be_cited_by_the_sentences_that_are_left(com
     assert "Sources (0.2)" in answer.unresolved
 
 
+def test_a_cheaper_model_tests(commanded, index_file, tmp_path):
+    (tmp_path / "cheap").mkdir()
+    cheaper = chat_answerer(commanded, tmp_path / "cheap", "openai/cheap")
+    rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path), rating_model=cheaper)
+    answer = rag.lazy("Who was captain?")
+    models = {(request.task, request.body["model"]) for request in commanded.chats}
+    others = ("SubQuestions", "MapAnswer", "text")
+    assert models == {("RelevantUnits", "cheap"), *((task, "test-model") for task in others)}
+    used = {name: (usage.calls, usage.cost > 0) for name, usage in answer.usage.items() if usage.calls}
+    n_tests = sum(request.task == "RelevantUnits" for request in commanded.chats)
+    assert used == {"rewrite": (1, True), "test": (n_tests, True), "map": (1, True), "reduce": (1, True)}
+
+
 def test_conversation_language_and_callbacks_reach_a_lazy_search(commanded, index_file, tmp_path):
     rag = GraphRAG(index_file, answerer=chat_answerer(commanded, tmp_path))
     told: list[str] = []

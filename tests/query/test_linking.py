@@ -30,6 +30,8 @@ def server() -> Iterator[OpenAIServer]:
             DriftAnswer=drift,
             SubQuestions={"question": QUESTION, "questions": []},
             RelevantUnits={"units": [{"id": 1, "sentences": [1]}]},
+            PlannedSteps={"steps": [{"variable": "answer", "kind": "find", "question": QUESTION}]},
+            StepValues={"values": [{"value": "Great Eastern", "statement": "It was she. [Data: Entities (4)]"}]},
             MapAnswer={"points": [{"description": "It did.", "score": 50}]},
             text="It did.",
         )
@@ -64,7 +66,7 @@ def test_something_that_the_question_only_describes_is_found_by_the_model(server
 
 
 def test_a_search_links_its_question_with_one_request_which_the_ledger_keeps(rag: GraphRAG, server) -> None:
-    for ask in (rag.local, rag.drift, rag.lazy):
+    for ask in (rag.local, rag.drift, rag.lazy, rag.planned):
         answer = ask(QUESTION, linking="model")
         assert answer.errors == []
         assert "link" in answer.usage

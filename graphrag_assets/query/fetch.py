@@ -54,7 +54,14 @@ def sources(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> pl.D
 
 def source_passages(reader: Reader, units: list[int], scope: Scope = EVERYTHING) -> list[Passage]:
     """The text units in the order given, each with its context as the title."""
-    rows = sources(reader, units, scope).select("human_readable_id", "context", "text").iter_rows()
+    frame = reader.rows(  # without the documents of `sources`: half its time, and a lazy search needs many
+        f"""
+        SELECT human_readable_id, context, text FROM text_units
+        WHERE human_readable_id IN (SELECT unnest($units::INT[])) AND {scope.allows("text_unit", "human_readable_id")}
+        """,
+        {"units": units, **scope.parameters("text_unit")},
+    )
+    rows = in_order(frame, units).iter_rows()
     return [Passage("Sources", number, context or "", text) for number, context, text in rows]
 
 

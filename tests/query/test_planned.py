@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pydantic import ValidationError
 
 from graphrag_assets.answering import NO_ANSWER
 from graphrag_assets.embedded.question_plans import plan_question
+from graphrag_assets.errors import StoreError
 from graphrag_assets.llm.model_errors import ModelError
 from graphrag_assets.plans import Order, Plan, Step
 from graphrag_assets.query import Answer, Callbacks, GraphRAG
@@ -19,6 +21,7 @@ from graphrag_assets.query.step_rows import claims_between, compared, stated_rel
 from graphrag_assets.references import without_references
 from tests.cli import run_command
 from tests.openai_server import OpenAIServer, running
+from tests.query.conftest import write_index
 from tests.query.modelled import chat_answerer, question_of, says, user_message
 
 QUESTION = "Who commanded the ship that met the Agamemnon?"
@@ -320,6 +323,16 @@ def test_claims_between_two_dates_are_found_by_sql_within_the_filter(sample_inde
     assert {row.number for citation in answer.citations for row in citation.rows} <= set(days)
     other = rag.planned(question, documents=["honours-and-after"])
     assert {citation.document_title for citation in other.citations} <= {"honours-and-after"}
+
+
+def test_a_publication_of_an_older_version_without_the_macro_is_an_error_with_a_remedy(tmp_path):
+    path = write_index(tmp_path / "graphrag-1.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DROP MACRO TABLE claims_between")
+    rag = GraphRAG(path)
+    with pytest.raises(StoreError, match=r"older version.*Publish again: `graphrag-assets index`"):
+        rag.planned("What did the Agamemnon do between 1857 and 1859?")
+    assert rag.local("What did the Agamemnon do?").citations
 
 
 @pytest.mark.extended

@@ -59,7 +59,7 @@ WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
 
-_AT_ONCE = 1_000  # rows whose parts are in memory
+_AT_ONCE = 250  # rows whose parts are in memory
 
 
 class _Found(NamedTuple):
@@ -120,7 +120,7 @@ def _read(index: Index, model: str, made_with: str | None) -> _Found:
     with index.working.connect() as connection:
         changed = None if made_with is None else changes_since_mark(connection, _READER, TEXTS, made_with)
         ids = None
-        if changed:
+        if changed is not None:
             ids = connection.sql(_CONCERNED, params={"ids": changed.ids(*TEXTS).to_list()}).pl()["id"]
 
         def rows(table: str) -> pl.DataFrame:

@@ -57,8 +57,11 @@ def embedding_texts(
         found = [of_entity[member] for member in members or () if member in of_entity]
         own = [] if len(found) == 2 else [part(f"{title}\n\n{summary}")] * max(len(found), 1)
         reported.append(("community_report", key, own + found))
-    schema = {"kind": pl.String, "id": pl.String, "parts": pl.List(pl.String)}
-    rows = pl.DataFrame([*units, *described, *reported], schema, orient="row").sort("kind", "id")
+    rows = pl.DataFrame(
+        [*units, *described, *reported],
+        {"kind": pl.String, "id": pl.String, "parts": pl.List(pl.String)},
+        orient="row",
+    ).sort("kind", "id")
     prints = [parts[0] if len(parts) == 1 else fingerprint(model, *parts) for parts in rows["parts"]]
     return EmbeddingTexts(rows.with_columns(pl.Series("fingerprint", prints, pl.String), model=pl.lit(model)), texts)
 

@@ -11,16 +11,16 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.embedding_texts import embedding_texts, fingerprint
+from graphrag_assets.pipeline.embedding_texts import embedding_texts
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
-from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, set_mark
+from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
 from graphrag_assets.store.working import replace_rows, replace_table
 
 log = logging.getLogger(__name__)
 
 
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 """Incremented when the same inputs give other rows."""
 
 
@@ -33,16 +33,24 @@ class UpdatedEmbeddings(NamedTuple):
 
 _READER = "embed_texts"
 TEXTS = {
-    "text_units": "SELECT id, context, text FROM text_units",
-    "entities": "SELECT id, title, description, frequency, degree FROM entities",
+    "text_units": "SELECT id, context, text FROM text_units {among}",
+    "entities": "SELECT id, title, description, degree FROM entities {among}",
     "community_reports": """
-        SELECT id, title, summary, pair FROM community_reports LEFT JOIN (
-            SELECT community, list({'title': e.title, 'description': e.description} ORDER BY e.id) AS pair
-            FROM (SELECT community, unnest(entity_ids) AS id FROM communities WHERE size = 2) JOIN entities e USING (id)
-            GROUP BY community
+        WITH reports AS (SELECT id, community, title, summary FROM community_reports {among})
+        SELECT id, title, summary, members FROM reports LEFT JOIN (
+            SELECT community, max_by(e.id, (e.degree, e.id), 10) AS members
+            FROM (SELECT community, unnest(entity_ids) AS id FROM communities SEMI JOIN reports USING (community))
+            JOIN entities e USING (id) WHERE e.degree > 0 GROUP BY community
         ) USING (community)""",
 }
 """What `embedding_texts` reads of the working database."""
+_AMONG = "WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
+# The vector of a report depends on entities, and follows them.
+_CONCERNED = """
+SELECT unnest($ids::VARCHAR[]) AS id UNION
+SELECT r.id FROM community_reports r JOIN community_members m USING (community)
+WHERE m.entity_id IN (SELECT unnest($ids::VARCHAR[]))
+"""
 _STORED = """
 SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
 WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
@@ -51,11 +59,15 @@ WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
 
-class _Texts(NamedTuple):
-    """What is to have vectors: all texts, or, with `changed`, those of changed rows; `revision` is the next mark."""
+_AT_ONCE = 250  # rows whose parts are in memory
 
-    texts: pl.DataFrame
-    changed: Changed | None
+
+class _Found(NamedTuple):
+    """What is to have vectors: all rows, or those of `ids`; `revision` is the next mark."""
+
+    rows: pl.DataFrame
+    texts: dict[str, str]
+    ids: pl.Series | None
     revision: int
 
 
@@ -70,8 +82,8 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
     found = _read(index, model, made_with)
     ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
-    stored = _stored(index, found.texts, size)
-    new = _new(found.texts, stored)
+    stored = _stored(index, found.rows, size)
+    new = _new(found, stored)
     if kept_model != model:
         log.warning(
             "The embedding model changed from %s to %s: embedding all %d texts again.", kept_model, model, new.height
@@ -85,16 +97,17 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
             size,
         )
         found, stored = _read(index, model, made_with=None), stored.clear()
-        new = _new(found.texts, stored)
+        new = _new(found, stored)
         vectors = _vectors_of(new, models)
     known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
-    known = pl.concat([known, _means(found.texts, known)])
-    frame = found.texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
+    for kind in ("entity", "community_report"):  # which are made of texts, and of texts and entities
+        known = pl.concat([known, _means(found.rows.filter(kind=kind), known)])
+    frame = found.rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
     with index.working.transaction() as connection:
-        if found.changed is None:
+        if found.ids is None:
             changes = replace_table(connection, schema.EMBEDDINGS, frame)
         else:
-            changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", found.changed.ids(*TEXTS))
+            changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", found.ids)
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
         record_stage(connection, run_id, "embed_texts", None, seconds, {"embeddings": changes}, "embeddings", used)
         set_mark(connection, _READER, TEXTS, found.revision, made_with)
@@ -102,47 +115,60 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     return UpdatedEmbeddings(updated, new.height)
 
 
-def _read(index: Index, model: str, made_with: str | None) -> _Texts:
+def _read(index: Index, model: str, made_with: str | None) -> _Found:
     """The texts of rows that changed since a run `made_with` the same; all for None, or without such a run."""
     with index.working.connect() as connection:
         changed = None if made_with is None else changes_since_mark(connection, _READER, TEXTS, made_with)
+        ids = None
+        if changed is not None:
+            ids = connection.sql(_CONCERNED, params={"ids": changed.ids(*TEXTS).to_list()}).pl()["id"]
 
         def rows(table: str) -> pl.DataFrame:
-            if changed is None:
-                return connection.sql(TEXTS[table]).pl()
-            among = f"{TEXTS[table]} WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
-            return connection.sql(among, params={"ids": changed.ids(table).to_list()}).pl()
+            if ids is None:
+                return connection.sql(TEXTS[table].format(among="")).pl()
+            return connection.sql(TEXTS[table].format(among=_AMONG), params={"ids": ids.to_list()}).pl()
 
-        texts = embedding_texts(rows("text_units"), rows("entities"), rows("community_reports"), model)
-        return _Texts(texts, changed, changed.revision if changed else last_revision(connection))
+        reports = rows("community_reports")
+        if ids is not None:
+            ids = pl.concat([ids, reports["members"].explode().drop_nulls()]).unique()
+        found = embedding_texts(rows("text_units"), rows("entities"), reports, model)
+        return _Found(*found, ids, changed.revision if changed else last_revision(connection))
 
 
-def _stored(index: Index, texts: pl.DataFrame, size: int | None) -> pl.DataFrame:
-    """Stored vectors of `size` numbers of the rows and of their single texts: fingerprint, vector."""
-    wanted = pl.concat([texts["fingerprint"], _parts(texts)["part"]]).unique().to_list()
+def _stored(index: Index, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
+    """Stored vectors of `size` numbers of the rows and of their parts: fingerprint, vector."""
+    wanted = pl.concat([rows["fingerprint"], rows["parts"].explode()]).unique().to_list()
     return index.working.read(_STORED, {"fingerprints": wanted, "size": size})
 
 
-def _parts(texts: pl.DataFrame) -> pl.DataFrame:
-    """A row per text of each row: fingerprint of the row, text, part (fingerprint of the text)."""
-    parts = texts.select("fingerprint", "model", text="texts").explode("text")
-    prints = [fingerprint(*row) for row in parts.select("model", "text").iter_rows()]
-    return parts.with_columns(part=pl.Series(prints, dtype=pl.String))
-
-
-def _new(texts: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+def _new(found: _Found, stored: pl.DataFrame) -> pl.DataFrame:
     """The distinct texts to embed: fingerprint, text."""
-    needed = _parts(texts.join(stored, on="fingerprint", how="anti")).select("text", fingerprint="part")
-    return needed.join(stored, on="fingerprint", how="anti").unique("fingerprint", maintain_order=True)
+    needed = found.rows.join(stored, on="fingerprint", how="anti").select(fingerprint=pl.col("parts").explode())
+    needed = needed.join(stored, on="fingerprint", how="anti").unique(maintain_order=True)
+    texts = {key: found.texts[key] for key in needed["fingerprint"] if key in found.texts}
+    return pl.DataFrame(
+        {"fingerprint": texts.keys(), "text": texts.values()}, {"fingerprint": pl.String, "text": pl.String}
+    )
 
 
-def _means(texts: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Vectors of rows with several texts: the mean of theirs, of length 1."""
-    several = texts.filter(pl.col("texts").list.len() > 1).join(known, on="fingerprint", how="anti")
-    found = _parts(several.unique("fingerprint")).join(known, left_on="part", right_on="fingerprint")
-    sums = [(key, np.sum(rows["vector"].to_list(), axis=0)) for (key,), rows in found.group_by("fingerprint")]
-    means = [(key, (vector / max(np.linalg.norm(vector), 1e-12)).tolist()) for key, vector in sums]
-    return pl.DataFrame(means, schema=known.schema, orient="row")
+def _means(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Vectors of rows with several parts, whose vectors are known: the mean of theirs, of length 1."""
+    several = (
+        rows.filter(pl.col("parts").list.len() > 1).join(known, on="fingerprint", how="anti").unique("fingerprint")
+    )
+    if several.is_empty():
+        return known.clear()
+    place = {key: number for number, key in enumerate(known["fingerprint"])}
+    vectors = known["vector"].list.to_array(len(known["vector"][0])).to_numpy()
+    means = []
+    for some in several["parts"].to_frame().iter_slices(_AT_ONCE):
+        places = [place[part] for parts in some["parts"] for part in parts]
+        ends = some["parts"].list.len().cum_sum().to_numpy()
+        sums = np.add.reduceat(vectors[places], np.concatenate([[0], ends[:-1]]))
+        means.append(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12))
+    return several.select("fingerprint").with_columns(
+        pl.Series("vector", np.concatenate(means)).cast(known["vector"].dtype)
+    )
 
 
 def _vectors_of(texts: pl.DataFrame, models: IndexingModels) -> pl.Series:

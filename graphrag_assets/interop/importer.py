@@ -194,8 +194,9 @@ def _write_vectors(index: Index, source: Source, model: str, counts: Counts) -> 
     if source.vectors.is_empty():
         return
     # Imported vectors embed other texts of the same rows; they are used, not paid for again.
-    units, entities, reports, theirs = index.working.read_all(*TEXTS.values(), _AS_THEY_EMBED)
-    texts = embedding_texts(units, entities, reports, model).drop("texts").join(theirs, on=["kind", "id"])
+    queries = (query.format(among="") for query in TEXTS.values())
+    units, entities, reports, theirs = index.working.read_all(*queries, _AS_THEY_EMBED)
+    texts = embedding_texts(units, entities, reports, model).rows.drop("parts").join(theirs, on=["kind", "id"])
     given = pl.concat(
         [
             source.text_units.select(kind=pl.lit("text_unit"), id="id", text="text"),

@@ -1,67 +1,79 @@
 """Selects the texts to embed. An embedding is kept as long as its texts and its model stay."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.text import cut_text
 
-ENTITY_TOKENS = 32
+ENTITY_TOKENS = 28
 """Of an entity's description, the first sentences within this number of tokens are embedded."""
+
+
+class EmbeddingTexts(NamedTuple):
+    """What vectors are made of.
+
+    rows: kind, id, model, parts, fingerprint, sorted by kind and id. The vector of a row is the mean of those of its
+    parts; they are fingerprints of texts and of entities. The fingerprint is a hash of parts and model.
+    texts: the texts to embed, by fingerprint.
+    """
+
+    rows: pl.DataFrame
+    texts: dict[str, str]
 
 
 def embedding_texts(
     text_units: pl.DataFrame, entities: pl.DataFrame, reports: pl.DataFrame, model: str
-) -> pl.DataFrame:
-    """The texts to embed of each row; its vector is the mean of theirs.
+) -> EmbeddingTexts:
+    """The texts to embed of each row.
 
-    Of a text unit its context and text, of an entity "title:" and the beginning of its description, of a report title
-    and summary. The beginning says less of an entity named in several text units, so its title counts as a text of its
-    own. The report on a pair of entities only repeats what is known of them: its texts are the beginnings of the two.
+    Of a text unit its context and text, of an entity its title, and "title:" with the beginning of its description.
+    Half of a report is its title and summary, the other half the entities that it is about. The report on a pair only
+    repeats what is known of the two, so its vector is theirs.
 
     An entity without a relationship has no vector of its own: no path leads to it, and the vectors of its text units
     find what is said of it.
 
     Args:
         text_units: id, context, text.
-        entities: id, title, description, frequency, degree.
-        reports: id, title, summary, pair (title and description of both members; null for others).
+        entities: id, title, description, degree; at least those of the reports.
+        reports: id, title, summary, members (ids of the best connected entities).
         model: name of the embedding model.
-
-    Returns:
-        kind, id, texts, model, fingerprint (hash of texts and model), sorted by kind and id.
     """
-    linked = entities.filter(pl.col("degree") > 0)
-    described = [entity_texts(*row) for row in linked.select("title", "description", "frequency").iter_rows()]
-    reported = [
-        [beginning(**one) for one in pair] if pair else [f"{title}\n\n{summary}"]
-        for title, summary, pair in reports.select("title", "summary", "pair").iter_rows()
-    ]
-    texts = pl.concat(
-        [
-            text_units.select(kind=pl.lit("text_unit"), id="id", texts=pl.concat_list(in_context())),
-            linked.select(kind=pl.lit("entity"), id="id", texts=pl.Series(described, dtype=pl.List(pl.String))),
-            reports.select(
-                kind=pl.lit("community_report"), id="id", texts=pl.Series(reported, dtype=pl.List(pl.String))
-            ),
-        ]
+    texts: dict[str, str] = {}
+
+    def part(text: str) -> str:
+        texts[key := fingerprint(model, text)] = text
+        return key
+
+    units = [("text_unit", key, [part(text)]) for key, text in text_units.select("id", in_context()).iter_rows()]
+    linked = entities.filter(pl.col("degree") > 0).select("id", "title", "description")
+    described = [("entity", key, [part(text) for text in entity_texts(*named)]) for key, *named in linked.iter_rows()]
+    of_entity = {key: fingerprint(model, *parts) for _, key, parts in described}
+    reported = []
+    for key, title, summary, members in reports.select("id", "title", "summary", "members").iter_rows():
+        found = [of_entity[member] for member in members or () if member in of_entity]
+        own = [] if len(found) == 2 else [part(f"{title}\n\n{summary}")] * max(len(found), 1)
+        reported.append(("community_report", key, own + found))
+    rows = pl.DataFrame(
+        [*units, *described, *reported],
+        {"kind": pl.String, "id": pl.String, "parts": pl.List(pl.String)},
+        orient="row",
     ).sort("kind", "id")
-    prints = [fingerprint(model, *of) for of in texts["texts"]]
-    return texts.with_columns(pl.Series("fingerprint", prints, dtype=pl.String), model=pl.lit(model))
+    prints = [parts[0] if len(parts) == 1 else fingerprint(model, *parts) for parts in rows["parts"]]
+    return EmbeddingTexts(rows.with_columns(pl.Series("fingerprint", prints, pl.String), model=pl.lit(model)), texts)
 
 
-def fingerprint(model: str, *texts: str) -> str:
-    """The hash that identifies the vector of these texts."""
-    return stable_id("embedding", model, *texts)
+def fingerprint(model: str, *parts: str) -> str:
+    """The hash that identifies the vector of a text, or of several parts."""
+    return stable_id("embedding", model, *parts)
 
 
-def entity_texts(title: str, description: str, frequency: int) -> list[str]:
-    """The texts whose vectors' mean is an entity's; `frequency`: the number of text units that name it."""
-    return [title] * (frequency > 1) + [beginning(title, description)]
-
-
-def beginning(title: str, description: str) -> str:
-    """An entity's title and the first sentences of its description, as GraphRAG joins them."""
-    return f"{title}:{cut_text(description, ENTITY_TOKENS)}"
+def entity_texts(title: str, description: str) -> Sequence[str]:
+    """The texts whose vectors' mean is an entity's: its title, and as in GraphRAG "title:description", shortened."""
+    return title, f"{title}:{cut_text(description, ENTITY_TOKENS)}"
 
 
 def in_context() -> pl.Expr:

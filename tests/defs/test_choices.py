@@ -2,11 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from graphrag_assets.embedded import EXTRACTOR, REPORTER
 from graphrag_assets.errors import RefusedFileError, SettingsError
 from graphrag_assets.indexing.cost_preview import plan_index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.scan import scan_input
 from graphrag_assets.settings import METHODS, Settings
 from tests.cli import run_command
 from tests.defs.test_language_models import BATCHES, contents, copy_index, use
@@ -250,6 +254,49 @@ def test_settings_decide_which_files_are_read(project):
     assert files["a/small.txt"].read() == b"x" * 10
     with pytest.raises(RefusedFileError, match="the limit is"):
         files["a/large.txt"].read()
+
+
+@pytest.mark.extended
+def test_settings_of_the_input_decide_what_the_model_reads(project, server, monkeypatch):
+    use(monkeypatch, server)
+    settings = {"FILE_PATTERN": r"\.(txt|csv)$", "TEXT_ENCODING": "cp850", "METADATA_COLUMNS": "ship,port"}
+    settings |= {"TEXT_COLUMN": "log", "DATE_COLUMN": "day", "MAX_GLEANINGS": "0"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    project.write("a/café.txt", "Émile Zola sailed to Valentia.".encode("cp850"))
+    project.write("a/log.csv", "log,ship,port,day\nAda Byron met Ben.,Albany,Brest,1866-07-27\n")
+    project.write("a/other.log", "Cyrus Field was left out.")
+    scan_input(project.index)
+    index_batch(project.index, "a", project.index.models("a", "r"), "r")
+    read = sorted(r.body["messages"][1]["content"] for r in server.chats if r.task in GRAPH_TASKS)
+    assert len(read) == 2
+    assert "ship: Albany; port: Brest\n\nAda Byron met Ben." in read[0] + read[1]
+    assert "The document is dated 1866-07-27." in read[0] + read[1]
+    assert "Émile Zola sailed to Valentia." in read[0] + read[1]
+    assert "Cyrus Field" not in str(read)
+
+
+def test_limits_of_pruning_decide_what_the_graph_has(start_with, monkeypatch):
+    project = start_with(BATCHES)
+
+    def graph() -> tuple[set[tuple], list[tuple]]:
+        merge_graph(project.index, project.index.models(), "r")
+        read = project.index.working.read
+        return (
+            set(read("SELECT title, frequency, degree FROM entities").iter_rows()),
+            read("SELECT weight, source, target FROM relationships ORDER BY ALL").rows(),
+        )
+
+    entities, relationships = graph()
+    for setting, place, limit in (("FREQUENCY", 1, 2), ("DEGREE", 2, 3)):
+        monkeypatch.setenv(f"GRAPHRAG_PRUNE_MIN_{setting}", str(limit))
+        found = {title for title, *_ in graph()[0]}
+        assert found == {row[0] for row in entities if row[place] >= limit}
+        assert 0 < len(found) < len(entities)
+        monkeypatch.delenv(f"GRAPHRAG_PRUNE_MIN_{setting}")
+    monkeypatch.setenv("GRAPHRAG_PRUNE_MIN_WEIGHT_PERCENTILE", "75")
+    limit = np.percentile([row[0] for row in relationships], 75)
+    assert graph()[1] == [row for row in relationships if row[0] >= limit] != relationships
 
 
 @pytest.mark.long

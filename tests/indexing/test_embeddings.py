@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
+from graphrag_assets.embedded import embed
 from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.store import schema
+from graphrag_assets.store.working import replace_rows
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
@@ -35,7 +40,7 @@ def texts_looked_at(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(*given):
         texts = fingerprinted(*given)
-        seen.append(texts.height)
+        seen.append(texts.rows.height)
         return texts
 
     monkeypatch.setattr(embeddings, "embedding_texts", counted)
@@ -65,6 +70,40 @@ def test_nothing_is_looked_at_without_a_change(index, monkeypatch) -> None:
     seen = texts_looked_at(index, monkeypatch)
     update_embeddings(index, index.models(), "again")
     assert seen == [0]
+
+
+@pytest.mark.extended
+def test_the_vector_of_a_report_follows_its_entities_where_the_report_stays(index) -> None:
+    before = {row["id"]: row["vector"] for row in index.working.read(ROWS).to_dicts()}
+    of_three = "SELECT unnest(entity_ids) FROM communities WHERE size = 3"
+    with index.working.transaction() as connection:
+        edited = connection.sql(f"FROM entities WHERE id IN ({of_three}) ORDER BY id LIMIT 1").pl()
+        edited = edited.with_columns(description=pl.lit("A whale with another description."))
+        replace_rows(connection, schema.ENTITIES, edited, "id", edited["id"])
+    update_embeddings(index, index.models(), "again")
+    incremental = index.working.read(ROWS)
+    assert {row["kind"] for row in incremental.to_dicts() if row["vector"] != before[row["id"]]} == {
+        "entity",
+        "community_report",
+    }
+    forget_marks(index)
+    update_embeddings(index, index.models(), "all")
+    assert index.working.read(ROWS).equals(incremental)
+
+
+def test_half_of_a_report_is_its_summary_and_the_other_half_its_entities(sample_index) -> None:
+    read = Index(sample_index.root / "index" / "working.duckdb").working.read
+    vectors = {row["id"]: np.array(row["vector"]) for row in read(ROWS).to_dicts()}
+    made = read(
+        "SELECT r.id, r.title, r.summary, entity_ids FROM community_reports r JOIN communities USING (community) "
+        "WHERE len(entity_ids) BETWEEN 2 AND 10 ORDER BY ALL"
+    ).rows()
+    for report, title, summary, members in made:
+        of_entities = np.sum([vectors[member] for member in members], axis=0)
+        summaries = len(members) * embed([f"{title}\n\n{summary}"])[0] if len(members) > 2 else 0
+        expected = of_entities + summaries
+        assert vectors[report] == pytest.approx(expected / np.linalg.norm(expected), abs=1e-5)
+    assert {len(row[-1]) for row in made} > {2, 3}
 
 
 @pytest.mark.long

@@ -60,22 +60,33 @@ def test_references_are_counted_once_and_resolved():
     ]
 
 
+def entities(**described: str) -> pl.DataFrame:
+    """Entities by title, which is their id; "Lone" has no relationship."""
+    rows = [(title, title, text, int(title != "Lone")) for title, text in described.items()]
+    return pl.DataFrame(rows, ["id", "title", "description", "degree"], orient="row")
+
+
+def reports(*members: list[str] | None) -> pl.DataFrame:
+    rows = [(f"c{n}", "Report", "In short.", of) for n, of in enumerate(members)]
+    return pl.DataFrame(rows, ["id", "title", "summary", "members"], orient="row")
+
+
+UNITS = pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]})
+
+
 def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_have_none():
     def prints(model: str, text: str, context: str | None = "") -> dict[str, str]:
-        frame = embedding_texts(
-            pl.DataFrame({"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}),
-            pl.DataFrame(
-                {"id": ["e", "l"], "title": ["Ada", "Lone"], "description": ["A person.", "Alone."], "degree": [1, 0]}
-            ).with_columns(frequency=1),
-            pl.DataFrame({"id": ["c"], "title": ["Report"], "summary": ["In short."], "pair": [None]}),
-            model,
+        units = pl.DataFrame(
+            {"id": ["u"], "context": [context], "text": [text]}, schema_overrides={"context": pl.String}
         )
-        assert frame.select("kind", "texts").rows() == [
-            ("community_report", ["Report\n\nIn short."]),
-            ("entity", ["Ada:A person."]),
-            ("text_unit", [f"{context}\n{text}" if context else text]),
-        ]
-        return dict(frame.select("kind", "fingerprint").iter_rows())
+        rows, texts = embedding_texts(units, entities(Ada="A person.", Lone="Alone."), reports(None), model)
+        told = {kind: [texts[part] for part in parts] for kind, parts in rows.select("kind", "parts").iter_rows()}
+        assert told == {
+            "community_report": ["Report\n\nIn short."],
+            "entity": ["Ada", "Ada:A person."],
+            "text_unit": [f"{context}\n{text}" if context else text],
+        }
+        return dict(rows.select("kind", "fingerprint").iter_rows())
 
     first, again, edited, other = prints("m", "x"), prints("m", "x"), prints("m", "y"), prints("n", "x")
     assert first == again == prints("m", "x", None)
@@ -84,17 +95,15 @@ def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_ha
     assert {kind for kind in first if first[kind] != other[kind]} == {"text_unit", "entity", "community_report"}
 
 
-def test_entities_are_embedded_by_their_first_sentences_and_reports_on_pairs_by_their_members():
+def test_entities_are_embedded_by_their_first_sentences_and_reports_by_their_entities_too():
     long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
-    pair = [{"title": "Ada", "description": long}, {"title": "Engine", "description": "A machine."}]
-    frame = embedding_texts(
-        pl.DataFrame({"id": ["u"], "context": [""], "text": ["x"]}),
-        pl.DataFrame({"id": ["a"], "title": ["Ada"], "description": [long], "frequency": [2], "degree": [1]}),
-        pl.DataFrame({"id": ["c"], "title": ["Ada and Engine"], "summary": ["Both."], "pair": [pair]}),
-        "m",
-    )
-    of_ada = [
-        "Ada",
-        "Ada:Ada is a mathematician. She wrote notes on an engine." + " It was never built in her time." * 2,
-    ]
-    assert frame["texts"].to_list() == [[of_ada[1], "Engine:A machine."], of_ada, ["x"]]
+    graph = entities(Ada=long, Engine="A machine.", Byron="A poet.", Lone="Alone.")
+    rows, texts = embedding_texts(UNITS, graph, reports(["Ada", "Engine"], ["Ada", "Byron", "Engine"], ["Lone"]), "m")
+    parts = dict(rows.select("id", "parts").iter_rows())
+    of = dict(rows.select("id", "fingerprint").iter_rows())
+    beginning = "Ada:Ada is a mathematician. She wrote notes on an engine. It was never built in her time."
+    assert [texts[part] for part in parts["Ada"]] == ["Ada", beginning]
+    assert parts["c0"] == [of["Ada"], of["Engine"]]
+    summary = of["c2"]
+    assert texts[summary] == "Report\n\nIn short."
+    assert parts["c1"] == [summary] * 3 + [of["Ada"], of["Byron"], of["Engine"]]

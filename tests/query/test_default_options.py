@@ -20,6 +20,7 @@ def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_BASIC_OPTIONS", '{"k": 2, "documents": ["Document 0"]}')
     monkeypatch.setenv("GRAPHRAG_LOCAL_OPTIONS", '{"top_k_entities": 1, "include_covariates": false}')
+    monkeypatch.setenv("GRAPHRAG_PLANNED_OPTIONS", '{"max_values": 2}')
     with GraphRAG(index_file) as rag:
         found = [rag.basic(QUESTION), rag.search("basic", QUESTION), rag.ask('Where is "commanded the Niagara"?')]
         for answer in found:
@@ -31,6 +32,7 @@ def test_defaults_hold_for_every_way_to_ask_and_explicit_options_win(
         assert "claims" not in rag.local(QUESTION).context
         assert rag.local(QUESTION, top_k_entities=3, include_covariates=True).context["entities"].height == 3
         assert inspect.signature(rag.alocal).parameters["top_k_entities"].default == 1
+        assert inspect.signature(rag.planned).parameters["max_values"].default == 2
         assert "k=2" in rag.basic.__doc__
 
 

@@ -518,13 +518,3 @@ def test_a_relationship_is_allowed_if_an_allowed_text_gives_it_the_type(
     scope = scope_of(whole, Filter(**limits, relationship_types=types))
     found = relationships_around(whole, numbers(whole, "entities", scope), 100, scope=scope)
     assert found["type"].to_list() == shown
-
-
-@pytest.mark.parametrize("method", ["local", "global", "drift", "basic"])
-def test_every_method_takes_types_of_relationships(whole: Reader, method: str) -> None:
-    with GraphRAG(whole.path) as rag:
-        assert "Gooch bought" not in "".join(
-            section.text
-            for section in rag.context(method, "What did Gooch buy?", relationship_types="MET").sections
-            if section.name == "Relationships"
-        )

@@ -1,0 +1,84 @@
+"""What performs each task of indexing: the settings in the environment, and the requests that they make."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_assets.indexing.models import models_for
+from graphrag_assets.records import ReportMaterial, TextUnit
+from graphrag_assets.settings import Settings
+from tests.openai_server import OpenAIServer
+
+UNIT = TextUnit("u", "Cyrus Field founded the Atlantic Telegraph Company in 1856.")
+DESCRIBED = pl.DataFrame(
+    [("k", "Great Eastern", text, 1) for text in ("It laid the cable.", "It was a ship.")],
+    ["key", "title", "description", "n"],
+    orient="row",
+)
+MATERIAL = ReportMaterial(3, 1, ("Great Eastern",), (), "The Great Eastern laid the cable.")
+ALL = {"ExtractGraphWithClaims", "Summary", "CommunityReport"}
+
+
+def sent(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: str) -> dict[str, Any]:
+    """The body of the request of each task, after every task was done with these settings."""
+    shared = {"CHAT_MODEL": "openai/test-chat", "EMBEDDING_MODEL": "openai/test-embedding", "DATA": str(folder)}
+    shared |= {"CHAT_BASE_URL": server.url, "EMBEDDING_BASE_URL": server.url}
+    for name, value in (shared | {"MAX_GLEANINGS": "0", "SUMMARY_MIN_TOKENS": "0"} | settings).items():
+        monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+    models = models_for(Settings.load())
+    list(models.extract([UNIT]))
+    models.summarize(DESCRIBED)
+    models.write_reports([MATERIAL])
+    models.embed(["Ada"])
+    return {request.task: request.body for request in server.requests if request.task != "ModelCheck"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "tasks"),
+    [
+        ({}, ALL),
+        ({"METHOD": "standard"}, ALL),
+        ({"METHOD": "fast"}, {"CommunityReport"}),
+        ({"METHOD": "embedded"}, set()),
+        ({"EXTRACTION": "embedded"}, {"Summary", "CommunityReport"}),
+        ({"SUMMARIES": "embedded"}, ALL - {"Summary"}),
+        ({"REPORTS": "embedded"}, ALL - {"CommunityReport"}),
+        ({"CLAIMS": "off"}, {"ExtractGraph", "Summary", "CommunityReport"}),
+        ({"CLAIMS": "embedded"}, {"ExtractGraph", "Summary", "CommunityReport"}),
+        ({"METHOD": "fast", "SUMMARIES": "model"}, {"Summary", "CommunityReport"}),
+    ],
+)
+def test_a_choice_sends_the_requests_of_its_tasks_alone(openai_server, tmp_path, monkeypatch, settings, tasks):
+    asked = sent(openai_server, tmp_path, monkeypatch, **settings)
+    assert asked.keys() - {"embedding"} == tasks
+    if "CommunityReport" in tasks:
+        from_text = "from the passages that speak of it" in asked["CommunityReport"]["messages"][0]["content"]
+        assert from_text is (not any(task.startswith("Extract") for task in tasks))
+
+
+def test_each_task_has_its_own_model_and_parameters(openai_server, tmp_path, monkeypatch):
+    given = {
+        "EXTRACTION_MODEL": "openai/small",
+        "SUMMARY_MODEL": "openai/middle",
+        "REPORT_MODEL": "openai/large",
+        "CHAT_PARAMETERS": json.dumps({"temperature": 0.2, "seed": 1, "top_p": 0.9}),
+        "EXTRACTION_PARAMETERS": json.dumps({"num_ctx": 8192}),
+        "SUMMARY_PARAMETERS": json.dumps({"max_tokens": 500}),
+        "REPORT_PARAMETERS": json.dumps({"temperature": 0.7, "seed": None, "reasoning_effort": "low"}),
+        "EMBEDDING_PARAMETERS": json.dumps({"dimensions": 8}),
+    }
+    asked = sent(openai_server, tmp_path, monkeypatch, **given)
+    common = {"temperature": 0.2, "seed": 1, "top_p": 0.9}
+    expected = {
+        "ExtractGraphWithClaims": {"model": "small", **common, "num_ctx": 8192},
+        "Summary": {"model": "middle", **common, "max_tokens": 500},
+        "CommunityReport": {"model": "large", "temperature": 0.7, "top_p": 0.9, "reasoning_effort": "low"},
+        "embedding": {"model": "test-embedding", "dimensions": 8},
+    }
+    others = {"messages", "response_format", "input", "encoding_format"}
+    assert {
+        task: {name: value for name, value in body.items() if name not in others} for task, body in asked.items()
+    } == expected

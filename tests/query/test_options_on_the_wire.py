@@ -1,0 +1,157 @@
+"""What the model of a search reads when an option is given on the command line, or by the settings."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_assets.query import GraphRAG
+from graphrag_assets.store.publication_reader import Reader
+from tests.cli import run_command
+from tests.openai_server import OpenAIServer, running
+from tests.query.test_filters import whole  # noqa: F401
+
+QUESTION = "What did Hudson command?"
+HISTORY = [{"role": "user", "content": "Was the Niagara a frigate?"}]
+
+Ask = Callable[[Path, str, dict[str, Any], tuple[str, ...], pytest.MonkeyPatch], object]
+
+
+def by_command(path: Path, method: str, _: object, arguments: tuple[str, ...], __: object) -> object:
+    return run_command("query", method, QUESTION, "--index", str(path), "--json", *arguments)
+
+
+def by_settings(path: Path, method: str, options: dict[str, Any], _: object, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.setenv(f"GRAPHRAG_{method.upper()}_OPTIONS", json.dumps(options))
+    return GraphRAG(path).search(method, QUESTION)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The server of the chat model that the settings name."""
+    with running() as server:
+        settings = {"DATA": str(tmp_path), "CHAT_MODEL": "openai/test-chat", "CHAT_BASE_URL": server.url}
+        for name, value in settings.items():
+            monkeypatch.setenv(f"GRAPHRAG_{name}", value)
+        yield server
+
+
+def prompts(server: OpenAIServer) -> str:
+    return "\n".join(message["content"] for request in server.chats for message in request.body["messages"])
+
+
+def tables(text: str) -> dict[str, set[str]]:
+    """The headings of the context tables in prompts, by their names."""
+    found: dict[str, set[str]] = {}
+    for name, heading in re.findall(r"^-----(\w+)-----\n(.+)$", text, re.MULTILINE):
+        found.setdefault(name, set()).add(heading)
+    return found
+
+
+@pytest.mark.parametrize("ask", [by_command, by_settings])
+@pytest.mark.parametrize(
+    ("method", "options", "arguments", "read", "unread"),
+    [
+        ("local", {}, (), r"\|SHIP\|.*\|PERSON\|.*\|BRIBED\|.*was sold", r"\|hop\n"),
+        ("local", {"entity_types": ["SHIP"]}, ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
+        ("drift", {"entity_types": ["SHIP"]}, ("--entity-type", "SHIP"), r"\|SHIP\|", r"\|PERSON\|"),
+        ("local", {"relationship_types": "MET"}, ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
+        ("drift", {"relationship_types": "MET"}, ("--relationship-type", "MET"), r"\|MET\|", r"\|VISITED\||\|PAID\|"),
+        ("basic", {"metadata": {"year": "1858"}}, ("--filter", "year=1858"), "landed the cable", "was sold"),
+        ("lazy", {"metadata": {"year": "1858"}}, ("--filter", "year=1858"), "landed the cable", "was sold"),
+        ("local", {"as_of": "1860"}, ("--as-of", "1860"), "landed the cable", "was sold"),
+        ("local", {"community_level": 0}, ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("drift", {"community_level": 0}, ("--community-level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("global", {"community_level": 0}, ("--level", "0"), r"\|Report 0\|", r"\|Report 1\|"),
+        ("local", {"hops": 2}, ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
+        ("drift", {"local": {"hops": 2}}, ("--hops", "2"), r"\|weight\|hop\n", r"\|links\n"),
+        ("global", {"dynamic": True}, ("--dynamic",), r'"ratings"|rating', "^$"),
+        ("basic", {"response_type": "a limerick"}, ("--response-type", "a limerick"), "answer: a limerick", "^$"),
+    ],
+)
+def test_an_option_changes_what_the_model_reads(
+    whole: Reader,  # noqa: F811
+    server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Ask,
+    method: str,
+    options: dict[str, Any],
+    arguments: tuple[str, ...],
+    read: str,
+    unread: str,
+) -> None:
+    ask(whole.path, method, options, arguments, monkeypatch)
+    assert re.search(read, prompts(server), re.DOTALL)
+    assert not re.search(unread, prompts(server))
+    assert ("CommunityRatings" in {request.task for request in server.chats}) is ("dynamic" in options)
+
+
+@pytest.mark.parametrize("method", ["local", "drift", "global"])
+def test_summaries_are_read_in_place_of_whole_reports(
+    index_file: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    finding = "## Niagara"
+    by_settings(index_file, method, {}, (), monkeypatch)
+    assert finding in prompts(server)
+    server.requests.clear()
+    by_settings(index_file, method, {"use_community_summary": True}, (), monkeypatch)
+    assert "carried half of the cable" in prompts(server)
+    assert finding not in prompts(server)
+
+
+def test_each_table_of_a_context_has_the_types_of_its_rows(whole: Reader, server: OpenAIServer) -> None:  # noqa: F811
+    typed = {"Entities", "Relationships", "Claims"}
+    for method, expected in (
+        ("local", typed),
+        ("drift", typed),
+        ("basic", {"Claims"}),
+        ("lazy", set()),
+        ("global", set()),
+    ):
+        server.requests.clear()
+        GraphRAG(whole.path).search(method, QUESTION, **({"claims_prop": 0.3} if method == "basic" else {}))
+        found = tables(prompts(server))
+        assert found.keys() & typed == expected, method
+        assert all("type" in heading.split("|") for name in typed & found.keys() for heading in found[name]), found
+
+
+def test_neighbors_have_types_and_can_be_filtered_by_them(whole: Reader) -> None:  # noqa: F811
+    query = "SELECT title, type, relationship_type FROM neighbors('Niagara', 2) WHERE {} ORDER BY ALL"
+    with GraphRAG(whole.path) as rag:
+        assert rag.sql(query.format("relationship_type = 'MET'")).rows() == [("Agamemnon", "SHIP", "MET")]
+        assert rag.sql(query.format("type = 'PLACE'")).rows() == [("Valentia", "PLACE", "VISITED")]
+
+
+def test_a_conversation_is_read_from_its_file(whole: Reader, server: OpenAIServer, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "turns.json"
+    file.write_text(json.dumps(HISTORY))
+    for method in ("local", "global", "drift", "basic"):
+        server.requests.clear()
+        by_command(whole.path, method, None, ("--history", str(file)), None)
+        assert HISTORY[0]["content"] in prompts(server), method
+    server.requests.clear()
+    run_command("questions", "--index", str(whole.path), "--history", str(file), "--count", "3", "--as-of", "1860")
+    assert {request.task for request in server.chats} == {"Questions"}
+    assert HISTORY[0]["content"] in prompts(server)
+    assert "was sold" not in prompts(server)
+
+
+def test_questions_are_answered_by_the_model_and_the_parameters_for_questions(
+    whole: Reader,  # noqa: F811
+    server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_QUERY_MODEL", "openai/quick")
+    monkeypatch.setenv("GRAPHRAG_CHAT_PARAMETERS", '{"temperature": 0.2, "seed": 1}')
+    monkeypatch.setenv("GRAPHRAG_QUERY_PARAMETERS", '{"seed": null, "reasoning_effort": "low"}')
+    assert GraphRAG(whole.path).basic(QUESTION).model == "openai/quick"
+    (sent,) = (request.body for request in server.chats)
+    given = {"temperature", "seed", "reasoning_effort"} & sent.keys()
+    assert {name: sent[name] for name in ("model", *given)} == {
+        "model": "quick",
+        "temperature": 0.2,
+        "reasoning_effort": "low",
+    }

@@ -306,7 +306,7 @@ def test_vectors_of_the_configured_model_are_imported(project, import_small, mon
     }
     for name, rows in texts.items():
         pl.DataFrame(rows, schema=["id", "vector"], orient="row").write_parquet(folder / f"vectors.{name}.parquet")
-    monkeypatch.setattr("graphrag_assets.embedded.indexing.MODEL", "their-model")
+    monkeypatch.setattr("graphrag_assets.embedded.indexing.EMBEDDING_MODEL", "their-model")
     monkeypatch.setattr("graphrag_assets.embedded.indexing.embed", lambda texts: [[1.0, 0.0] for _ in texts])
     imported = import_small(vectors_of="their-model")
     vectors = dict(project.index.working.read("SELECT id, vector FROM embeddings").iter_rows())

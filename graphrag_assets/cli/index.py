@@ -111,7 +111,7 @@ def _summarize(
     """Print the result: tables if anything changed, then a summary line, then the failures."""
     run_ids = [run.run_id for run in runs]
     if todo:
-        print_rows(console, index.working)
+        print_rows(console, index.working, todo)
         _print_stages(console, index, run_ids)
     if bill := _bill(index, run_ids):
         print_table(console, bill)

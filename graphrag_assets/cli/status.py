@@ -1,5 +1,7 @@
 """`status`: what is indexed, what was skipped, what is published."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
@@ -44,12 +46,13 @@ _SHORT = {
 }
 
 
-def print_rows(console: Console, working: WorkingDatabase) -> None:
-    """Print the rows of each batch and of the whole index."""
+def print_rows(console: Console, working: WorkingDatabase, only: Sequence[str] | None = None) -> None:
+    """Print the rows of each batch, or of those in `only`, and of the whole index."""
     counts = ", ".join(f"(SELECT count(*) FROM {name} t WHERE t.batch = b.batch)" for name in _SHORT)
     rows = working.read(
-        f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b "
-        "WHERE b.n_documents > 0 OR b.n_errors > 0 ORDER BY b.batch"
+        f"SELECT b.batch, {counts}, b.n_errors FROM batch_state b WHERE (b.n_documents > 0 OR b.n_errors > 0) "
+        "AND ($only IS NULL OR list_contains($only::VARCHAR[], b.batch)) ORDER BY b.batch",
+        {"only": None if only is None else list(only)},
     )
     batches = table_of("batch", title="rows per batch")
     add_numbers(batches, *_SHORT.values(), "skipped")

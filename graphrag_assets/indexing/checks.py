@@ -50,13 +50,12 @@ def offending_rows(checks: Sequence[Check], index: Index, changed: Changed | Non
     When a blocking check fails, rows are wrong that the change log does not name: the next refresh derives everything.
     """
     over = over_all if changed is None else over_touched
+    queries = {check.name: check.find for check in checks if isinstance(check.find, str)}
     with index.working.connect() as connection:
         if changed is not None:
-            find_touched(connection, changed)
+            find_touched(connection, changed, queries.values())
         by_query = {
-            check.name: connection.sql(f"SELECT * FROM ({over(check.find)}) ORDER BY ALL").pl()
-            for check in checks
-            if isinstance(check.find, str)
+            name: connection.sql(f"SELECT * FROM ({over(query)}) ORDER BY ALL").pl() for name, query in queries.items()
         }
     found = [by_query[c.name] if isinstance(c.find, str) else c.find(index, changed) for c in checks]
     if any(check.blocking and rows.height for check, rows in zip(checks, found, strict=True)):
@@ -79,17 +78,17 @@ def forget_verified(index: Index) -> None:
         remove_mark(connection, VERIFIER)
 
 
-_MEMBERS = "FROM community_members WHERE community IN (SELECT community FROM {communities})"
+_MEMBERS = "SELECT community, entity_id FROM community_members WHERE community IN (SELECT community FROM {communities})"
 _INSIDE = f"SELECT entity_id FROM ({_MEMBERS})"
-_WITHIN = f"FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
+_WITHIN = f"SELECT source_id, target_id FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
 
 
 def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
     over = over_all if changed is None else over_touched
     with index.working.connect() as connection:
         if changed is not None:
-            find_touched(connection, changed)
-        members, relationships = (connection.sql(f"{over(query)} ORDER BY ALL").pl() for query in (_MEMBERS, _WITHIN))
+            find_touched(connection, changed, [_MEMBERS])
+        members, relationships = (connection.sql(over(query)).pl() for query in (_MEMBERS, _WITHIN))
     return disconnected_communities(members, relationships).to_frame()
 
 

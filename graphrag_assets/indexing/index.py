@@ -82,6 +82,8 @@ class Index:
 
     def with_options(self, options: Mapping[str, Any]) -> "Index":
         """This index with `options` as its run options."""
+        if options == self.run_options:
+            return self
         return replace(self, run_options=dict(options))
 
     def with_run_options(

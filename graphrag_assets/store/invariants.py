@@ -7,6 +7,7 @@ one that was written or deleted. In a query `{entities}` stands for the rows of 
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import duckdb
@@ -47,14 +48,16 @@ def over_touched(query: str) -> str:
     return _ROWS.sub(lambda match: f"touched_{match[1]}" if match[1] in _TOUCHED_BY else match[1], query)
 
 
-def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed) -> None:
-    """Create the views of the rows that `changed` touches."""
+def find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, queries: Iterable[str]) -> None:
+    """Create the views of the rows that `changed` touches, for `queries` of invariants."""
     ids = pl.concat([changed.rows["id"], changed.rows["concerns"].explode()]).drop_nulls().unique()
     create = "CREATE OR REPLACE TEMP TABLE touched_ids AS SELECT id FROM given"
     execute_with(connection, create, given=pl.DataFrame({"id": ids}))
-    for table, columns in _TOUCHED_BY.items():
-        is_touched = " OR ".join(f"{column} IN (FROM touched_ids)" for column in columns)
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW touched_{table} AS FROM {table} WHERE {is_touched}")
+    for table in _TOUCHED_BY.keys() & {name for query in queries for name in _ROWS.findall(query)}:
+        is_touched = " OR ".join(f"{column} IN (FROM touched_ids)" for column in _TOUCHED_BY[table])
+        rows = f"CREATE OR REPLACE TEMP TABLE rows_of_{table} AS SELECT rowid AS place FROM {table} WHERE {is_touched}"
+        view = f"CREATE OR REPLACE TEMP VIEW touched_{table} AS FROM {table} WHERE rowid IN (FROM rows_of_{table})"
+        connection.execute(f"{rows}; {view}")
 
 
 @dataclass(frozen=True, slots=True)

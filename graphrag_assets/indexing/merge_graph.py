@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -13,9 +13,11 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
+from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
+from graphrag_assets.pipeline.document_aliases import document_aliases
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
-from graphrag_assets.pipeline.resolution import propose_aliases
+from graphrag_assets.pipeline.resolution import alias_table, resolve_names
 from graphrag_assets.pipeline.touched import part_of, replacement, replacement_in_range, touched_keys
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
@@ -36,7 +38,7 @@ NUMBERED = {
 }
 
 
-CODE_VERSION = "2"
+CODE_VERSION = "3"
 """Incremented when the same inputs give other rows."""
 
 _READER = "knowledge_graph"
@@ -63,10 +65,12 @@ _BATCHES = "SELECT batch, revision FROM batch_state"
 class _Inputs(NamedTuple):
     """What the graph is merged from; `changed` is None if everything is to be merged, with `revision` as its mark.
 
-    `own`: the mentions that aliases are proposed from; None if none has changed.
+    `own`: the mentions that aliases are proposed from, if they all are; else `updated` aliases, or None if no mention
+    has changed.
     """
 
     own: pl.DataFrame | None
+    updated: UpdatedAliases | None
     stored_aliases: pl.DataFrame
     batches: pl.DataFrame
     changed: Changed | None
@@ -92,9 +96,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     """
     started = time.monotonic()
     inputs = _read(index, models, from_scratch)
-    aliases = inputs.stored_aliases
-    if inputs.own is not None:
-        aliases = with_decisions(propose_aliases(inputs.own), aliases)
+    aliases, names, families = _resolved(inputs)
     *ranges, last = _ranges(index, aliases, inputs)
     earlier = [_write_range(index, models, aliases, names) for names in ranges if names]
     merged = _merge(index, models, aliases, inputs, last)
@@ -107,6 +109,10 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
         _assign_numbers(connection, inputs.changed)
         frames = {schema.ENTITY_ALIASES: aliases, **_numbered(connection, graph)}
         changes = _sums([*earlier, _write(connection, frames, merged)])
+        if names is not None and families is not None:
+            replace_rows(connection, schema.RESOLVED_NAMES, names, "family", families)
+        elif names is not None:
+            replace_table(connection, schema.RESOLVED_NAMES, names)
         record_inputs(connection, "graph", inputs_of(inputs.batches), run_id)
         record_stage(connection, run_id, "knowledge_graph", None, time.monotonic() - started, changes, "entities", used)
         if not any(sums["failures"] for sums in used.values()):  # a failed summary is tried again
@@ -123,9 +129,37 @@ def _read(index: Index, models: IndexingModels, from_scratch: bool) -> _Inputs:
         if not from_scratch and _pruning(index) == PruningOptions():
             made_with = _made_with(index, models, aliases)
             changed = changes_since_mark(connection, _READER, _READ, made_with)
-        mentions_changed = changed is None or len(changed.ids(*_MENTIONS))
-        own, batches = connection.sql(_OWN).pl() if mentions_changed else None, connection.sql(_BATCHES).pl()
-        return _Inputs(own, aliases, batches, changed, changed.revision if changed else last_revision(connection))
+        mentioned = None if changed is None else changed.of("entity_mentions")["concerns"]
+        all_names = mentioned is None or (mentioned.len() > 0 and decisions(aliases).height > 0)
+        own, updated = connection.sql(_OWN).pl() if all_names else None, None
+        if mentioned is not None and mentioned.len() and not all_names:
+            updated = _update_aliases(connection, aliases, *(set(mentioned.list.get(place)) for place in (0, 1)))
+        batches = connection.sql(_BATCHES).pl()
+        revision = changed.revision if changed else last_revision(connection)
+        return _Inputs(own, updated, aliases, batches, changed, revision)
+
+
+def _update_aliases(
+    connection: duckdb.DuckDBPyConnection, stored: pl.DataFrame, keys: set[str], documents: set[str]
+) -> UpdatedAliases:
+    def read_mentions(column: str, values: Collection[str]) -> pl.DataFrame:
+        return _rows(connection, f"({_OWN})", values, column)
+
+    def read_names(column: str, values: Collection[str]) -> pl.DataFrame:
+        return _rows(connection, "resolved_names", values, column)
+
+    return update_aliases(keys, documents, stored, read_mentions, read_names)
+
+
+def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Series | None]:
+    """The aliases, and the rows of resolved_names to write: those of some families, or all, or none for None."""
+    if inputs.updated is not None:
+        return inputs.updated
+    if inputs.own is None:
+        return inputs.stored_aliases, None, None
+    names = resolve_names(inputs.own)
+    proposed = alias_table(names, document_aliases(inputs.own, names))
+    return with_decisions(proposed, inputs.stored_aliases), names, None
 
 
 def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame) -> str:
@@ -224,10 +258,10 @@ def _merge_keys(
     )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: pl.Series, *columns: str) -> pl.DataFrame:
+def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: Collection[str], *columns: str) -> pl.DataFrame:
     """The rows of which a column has one of the values given."""
     where = " OR ".join(f"{column} IN (SELECT unnest($given::VARCHAR[]))" for column in columns)
-    return connection.sql(f"FROM {table} WHERE {where} ORDER BY ALL", params={"given": given.to_list()}).pl()
+    return connection.sql(f"FROM {table} WHERE {where} ORDER BY ALL", params={"given": list(given)}).pl()
 
 
 def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:

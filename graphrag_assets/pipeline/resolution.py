@@ -1,7 +1,9 @@
 """Entity resolution: conservative rules that find titles of the same thing, as rows of data.
 
-Aliases are proposed from all mentions at once, so they do not depend on the order of documents or batches. A
-rule that would have to guess between two readings proposes nothing.
+A rule that would have to guess between two readings proposes nothing. Most rules hold in every document. They compare
+names of one *family* only, names with the same last word, so that a change concerns the families of the names in it
+(`alias_updates`). Short forms, such as surnames, are resolved in each document (`document_aliases`). No alias depends on
+the order of documents or batches.
 """
 
 import re
@@ -11,16 +13,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from graphrag_assets.pipeline.document_aliases import NEVER_SURNAMES, TITLED, document_aliases
 from graphrag_assets.pipeline.polars_schema import polars_schema
 from graphrag_assets.store import schema
 from graphrag_assets.text import without_qualifier
 
 ALIAS_SCHEMA = polars_schema(schema.ENTITY_ALIASES)
+NAME_SCHEMA = polars_schema(schema.RESOLVED_NAMES)
 _UNTYPED = ("NAME", "UNKNOWN", "")
-_NEVER_SURNAMES = ("jr", "jr.", "sr", "sr.", "ii", "iii", "iv")
-# A surname after one of these is not the person's own, or not enough of a name to be one person's.
-_TITLED = ("mrs", "mrs.", "miss", "lady", "madame", "aunt", "mistress", "queen", "king", "prince", "princess",
-           "duke", "duchess", "earl", "emperor", "pope")  # fmt: skip
 _MARKS = re.compile(r"[.\-‐‑–]")
 _LETTERS = re.compile(r"\b(\w) (?=\w\b)")
 _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
@@ -34,21 +34,66 @@ def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
     Returns one row per alias: document_id (null: in every document), alias_key, the title_key that it stands
     for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
-    keys = _Keys.of(entity_mentions)
-    for rule, proposals in (
-        ("article", _articles),
-        ("spelling", _spellings),
-        ("plural", _plurals),
-        ("qualifier", _qualified),
-        ("acronym_prefix", _acronym_prefixes),
-        ("middle_name", _middle_names),
-        ("initials", _initials),
-    ):
-        keys.merge(rule, proposals(keys))
-    rows: list[tuple[str | None, str, str, str]] = [(None, key, keys.root(key), keys.rules[key]) for key in keys.parent]
-    rows += _document_aliases(keys, entity_mentions)
-    frame = pl.DataFrame([(*row, True) for row in rows], schema=ALIAS_SCHEMA, orient="row")
-    return frame.sort("document_id", "alias_key", nulls_last=False)
+    names = resolve_names(entity_mentions)
+    return alias_table(names, document_aliases(entity_mentions, names))
+
+
+def resolve_names(entity_mentions: pl.DataFrame) -> pl.DataFrame:
+    """What each key of `entity_mentions` stands for in every document: the table resolved_names, sorted by key.
+
+    The keys of a family that are given must be all that there are.
+    """
+    kinds = (
+        entity_mentions.filter(pl.col("title_key") != "")
+        .group_by("title_key", pl.col("type").fill_null("").str.to_uppercase())
+        .len()
+        .sort("title_key", "type")
+    )
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    families: dict[str, list[str]] = defaultdict(list)
+    for key, kind, n in kinds.iter_rows():
+        if key not in types:
+            families[family(key)].append(key)
+        types[key][kind] += n
+    led = entity_mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))["title_key"].unique()
+    ends = pl.concat([led, led.str.replace(r"^\S+ ", "")])
+    named = (
+        entity_mentions.filter(pl.col("title_key").is_in(ends.implode())).select("title_key", "document_id").unique()
+    )
+    documents: dict[str, set[str]] = defaultdict(set)
+    for key, document in named.iter_rows():
+        documents[key].add(document)
+    leading = set(led)
+    rows: list[tuple[str, str, str, str | None, str]] = []
+    for name, members in families.items():
+        counts = {key: types[key].total() for key in members}
+        keys = _Keys(counts, {key: types[key] for key in members}, sorted(leading & counts.keys()), documents)
+        if len(members) > 1:
+            keys.resolve()
+        rows += [(key, name, keys.root(key), keys.rules.get(key), keys.type(keys.root(key))) for key in members]
+    return pl.DataFrame(rows, schema=NAME_SCHEMA, orient="row").sort("title_key")
+
+
+def family(key: str) -> str:
+    """What all names that may be one have in common: the last word, without the ending of a plural.
+
+    >>> family("submarine cables"), family("the Submarine-Cable (1866)")
+    ('cabl', 'Cabl')
+    """
+    words = _form(without_qualifier(key)).split()
+    return words[-1].rstrip("eisy") if words else ""
+
+
+def alias_table(names: pl.DataFrame, in_documents: pl.DataFrame) -> pl.DataFrame:
+    """The aliases of resolved names, which hold everywhere, and those in documents: rows of entity_aliases, sorted."""
+    everywhere = names.filter(pl.col("rule").is_not_null()).select(
+        pl.lit(None, pl.String).alias("document_id"), pl.col("title_key").alias("alias_key"), "stands_for", "rule"
+    )
+    columns = ["document_id", "alias_key", "title_key", "rule"]
+    rows = pl.concat([everywhere.rename({"stands_for": "title_key"}), in_documents.select(columns)])
+    return (
+        rows.with_columns(accepted=pl.lit(True)).cast(ALIAS_SCHEMA).sort("document_id", "alias_key", nulls_last=False)
+    )
 
 
 def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -72,7 +117,7 @@ def apply_aliases(frame: pl.DataFrame, aliases: pl.DataFrame, columns: Sequence[
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys that are not (yet) aliases, with their counts and types; and what the others stand for."""
+    """The keys of a family that are not (yet) aliases, with counts and types; and what the others stand for."""
 
     counts: dict[str, int]
     types: dict[str, Counter[str]]
@@ -82,25 +127,18 @@ class _Keys:
     rules: dict[str, str] = field(default_factory=dict)
     best_types: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, mentions: pl.DataFrame) -> "_Keys":
-        kinds = (
-            mentions.filter(pl.col("title_key") != "")
-            .group_by("title_key", pl.col("type").fill_null("").str.to_uppercase())
-            .len()
-            .sort("title_key", "type")
-        )
-        types: dict[str, Counter[str]] = defaultdict(Counter)
-        for key, kind, n in kinds.iter_rows():
-            types[key][kind] += n
-        led = mentions.filter(pl.col("title").str.contains(r"^\p{Lu}{2,5} \p{Lu}\p{Ll}"))["title_key"].unique().sort()
-        ends = pl.concat([led, led.str.replace(r"^\S+ ", "")])
-        named = mentions.filter(pl.col("title_key").is_in(ends.implode())).select("title_key", "document_id").unique()
-        documents: dict[str, set[str]] = defaultdict(set)
-        for key, document in named.iter_rows():
-            documents[key].add(document)
-        counts = {key: counter.total() for key, counter in types.items()}
-        return cls(counts, dict(types), led.to_list(), documents)
+    def resolve(self) -> None:
+        """Apply the rules in their order."""
+        for rule, proposals in (
+            ("article", _articles),
+            ("spelling", _spellings),
+            ("plural", _plurals),
+            ("qualifier", _qualified),
+            ("acronym_prefix", _acronym_prefixes),
+            ("middle_name", _middle_names),
+            ("initials", _initials),
+        ):
+            self.merge(rule, proposals(self))
 
     def root(self, key: str) -> str:
         while key in self.parent:
@@ -139,12 +177,15 @@ def _spellings(keys: _Keys) -> Pairs:
     """Keys that differ only in hyphens, full stops and "&" are the most frequent one of them."""
     forms: dict[str, list[str]] = defaultdict(list)
     for key in keys.counts:
-        form = key
-        if _SPELLED.search(key):
-            spaced = " ".join(_MARKS.sub(" ", key).replace("&", " and ").split())
-            form = _LETTERS.sub(r"\1", spaced)  # "j w brett" is "jw brett"
-        forms[form].append(key)
+        forms[_form(key)].append(key)
     return [(key, keys.preferred(same)) for form, same in forms.items() if len(same) > 1 and form for key in same]
+
+
+def _form(key: str) -> str:
+    """A name without what its spellings differ in."""
+    if not _SPELLED.search(key):
+        return key
+    return _LETTERS.sub(r"\1", " ".join(_MARKS.sub(" ", key).replace("&", " and ").split()))  # "j w brett": "jw brett"
 
 
 def _plurals(keys: _Keys) -> Pairs:
@@ -189,7 +230,7 @@ def _people(keys: _Keys) -> dict[str, list[tuple[str, ...]]]:
     people: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for key in sorted(keys.counts):
         words = tuple(key.split())
-        if len(words) > 1 and keys.type(key) == "PERSON" and words[-1] not in _NEVER_SURNAMES and "of" not in words:
+        if len(words) > 1 and keys.type(key) == "PERSON" and words[-1] not in NEVER_SURNAMES and "of" not in words:
             people[words[-1]].append(words)
     return people
 
@@ -203,7 +244,7 @@ def _middle_names(keys: _Keys) -> Pairs:
     for same_surname in _people(keys).values():
         groups: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for words in same_surname:
-            if words[0] not in _TITLED and not _is_initial(words[0]):
+            if words[0] not in TITLED and not _is_initial(words[0]):
                 groups[words[0]].append(words)
         for group in groups.values():
             if len(group) > 1 and all(_agree(a[1:-1], b[1:-1]) for a in group for b in group):
@@ -211,7 +252,7 @@ def _middle_names(keys: _Keys) -> Pairs:
                 found += [(" ".join(words), best) for words in group if " ".join(words) != best]
         containing: dict[str, list[tuple[str, ...]]] = defaultdict(list)
         for words in same_surname:
-            for middle in set(words[1:-1]) if words[0] not in _TITLED else ():
+            for middle in set(words[1:-1]) if words[0] not in TITLED else ():
                 containing[middle].append(words)
         for words in same_surname:
             longer = containing.get(words[0], [])
@@ -252,68 +293,6 @@ def _initials(keys: _Keys) -> Pairs:
 
 
 def _abbreviates(initials: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    if _is_initial(names[0]) or names[0] in _TITLED or initials[0][0] != names[0][0]:
+    if _is_initial(names[0]) or names[0] in TITLED or initials[0][0] != names[0][0]:
         return False
     return len(names) == 1 or len(initials) == 1 or _agree(initials[1:], names[1:])
-
-
-def _document_aliases(keys: _Keys, mentions: pl.DataFrame) -> list[tuple[str | None, str, str, str]]:
-    """Short forms, each in its document: surnames, given names and acronyms.
-
-    A surname stands for the only person of the document who bears it, or, where the document names none in
-    full and the word is known for a person's name, for the only one of the whole corpus. A given name or an
-    acronym stands for a full name of its own document, a given name only when that is named repeatedly.
-    """
-    occurring: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    named: dict[str, Counter[str]] = defaultdict(Counter)
-    for document, key, n in mentions.group_by("document_id", "title_key").len().iter_rows():
-        if key:
-            occurring[document][keys.root(key)].add(key)
-            named[document][keys.root(key)] += n
-    everyone = {surname: [" ".join(words) for words in names] for surname, names in _people(keys).items()}
-    rows: list[tuple[str | None, str, str, str]] = []
-    for document, roots in occurring.items():
-        surnames, given, acronyms = _full_forms(roots, keys)
-        for short in roots:
-            if " " in short:
-                continue
-            here = surnames.get(short, [])
-            target, rule = "", "surname"
-            if here and keys.type(short) in ("PERSON", "NAME"):
-                target = _only(here)
-            elif keys.type(short) == "PERSON":
-                target = _only(everyone.get(short, []))
-            if not target and not here and keys.type(short) == "PERSON":
-                full = _only(given.get(short, []))
-                target, rule = full if named[document][full] > 1 else "", "given_name"
-            if not target and keys.type(short) in ("ORGANIZATION", "NAME"):
-                target, rule = _only(acronyms.get(short, [])), "acronym"
-            if target:
-                rows += [(document, key, target, rule) for key in sorted(roots[short])]
-    return rows
-
-
-def _full_forms(roots: Iterable[str], keys: _Keys) -> tuple[dict[str, list[str]], ...]:
-    """The document's names of several words, by surname, by given name and by acronym."""
-    surnames: dict[str, list[str]] = defaultdict(list)
-    given: dict[str, list[str]] = defaultdict(list)
-    acronyms: dict[str, list[str]] = defaultdict(list)
-    for key in roots:
-        words = key.split()
-        if len(words) < 2:
-            continue
-        if keys.type(key) == "PERSON" and "of" not in words:
-            if words[-1] not in _NEVER_SURNAMES:
-                surnames[words[-1]].append(key)
-            if words[0] not in _TITLED:
-                given[words[0]].append(key)
-        elif keys.type(key) == "ORGANIZATION":
-            initials = "".join(word[0] for word in words if word not in ("of", "the", "and", "for", "&"))
-            if len(initials) > 2:
-                acronyms[initials].append(key)
-    return surnames, given, acronyms
-
-
-def _only(names: Sequence[str]) -> str:
-    """The one name, unless it is none, several, or a woman's by her husband's surname ("mrs cratchit")."""
-    return names[0] if len(names) == 1 and names[0].split()[0] not in _TITLED else ""

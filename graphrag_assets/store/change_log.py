@@ -47,14 +47,17 @@ class Changed(NamedTuple):
     revision: int
     rows: pl.DataFrame
 
+    def of(self, *tables: str) -> pl.DataFrame:
+        """The changed rows of these tables."""
+        return self.rows.filter(pl.col("table_name").is_in(tables))
+
     def ids(self, *tables: str) -> pl.Series:
         """The distinct ids of the changed rows of these tables."""
-        return self.rows.filter(pl.col("table_name").is_in(tables))["id"].unique()
+        return self.of(*tables)["id"].unique()
 
     def concerns(self, table: str) -> pl.DataFrame:
         """id and key of what the changed rows of a table concern, a row per key."""
-        of_table = self.rows.filter(pl.col("table_name") == table)
-        return of_table.select("id", key="concerns").explode("key").unique()
+        return self.of(table).select("id", key="concerns").explode("key").unique()
 
 
 def log_changes(connection: duckdb.DuckDBPyConnection, table: Table, relation: str) -> None:

@@ -195,6 +195,17 @@ ENTITY_ALIASES = table(
     ("accepted", "BOOLEAN", "Only accepted aliases are applied."),
 )
 
+RESOLVED_NAMES = table(
+    "resolved_names",
+    "One row per name that is mentioned: what it stands for in every document, if people do not decide otherwise.",
+    "title_key",
+    ("title_key", "VARCHAR", "The normalized name."),
+    ("family", "VARCHAR", "Names that are compared have the same."),
+    ("stands_for", "VARCHAR", "The normalized name it stands for; itself if it is no alias."),
+    ("rule", "VARCHAR", "The rule that decided; null if it is no alias."),
+    ("type", "VARCHAR", "The most frequent type of the name it stands for."),
+)
+
 ENTITIES = table(
     "entities",
     "One row per thing named in the corpus, merged over all mentions.",
@@ -576,6 +587,7 @@ OPERATION_TABLES = (
     PUBLICATIONS,
     REFRESH_STATE,
     NUMBERS,
+    RESOLVED_NAMES,
     CLUSTERED_EDGES,
     IMPORTS,
     IMPORT_COUNTS,

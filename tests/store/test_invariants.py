@@ -77,7 +77,7 @@ def test_the_rows_that_a_change_touches_are_enough_to_find_what_it_breaks(copy, 
             log_changes(connection, table, differing.format(f"before_{table.name}", table.name))
         changed = changes_since_mark(connection, "checks", LOGGED)
         assert changed is not None
-        find_touched(connection, changed)
+        find_touched(connection, changed, [query])
         assert connection.sql(over_touched(query)).fetchall()
 
 

@@ -1,6 +1,6 @@
 """Communities of the graph, their members and history, the map's layout, and their reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 import polars as pl
@@ -31,6 +31,7 @@ _COMMUNITY_TABLES = {
     schema.COMMUNITY_HISTORY: ["communities"],
     schema.ENTITY_POSITIONS: ["community_members"],
 }
+_BY_NAME = [table.name for table in _COMMUNITY_TABLES]
 _REPORT_TABLES = {
     schema.COMMUNITY_REPORTS: ["communities", "community_members", "entities", "relationships", "covariates"],
     schema.CITATIONS: ["community_reports"],
@@ -54,7 +55,9 @@ def detect_communities(names: IndexNames) -> dg.AssetsDefinition:
         """Communities of the graph as it is now, with their members, their history and the map."""
         own = config.apply_to(open_index(names, context.resources), None)
         written = communities.update_communities(own, context.run.run_id, config.from_scratch)
-        yield from selected_results(context, own, community_metadata(names, *written))
+        entities, relationships = own.working.read_tables("entities", "relationships")
+        frames = dict(zip(_BY_NAME, own.working.read_tables(*_BY_NAME), strict=True))
+        yield from selected_results(context, own, community_metadata(names, *written, frames, entities, relationships))
 
     return detect_communities
 
@@ -63,11 +66,11 @@ def community_metadata(
     names: IndexNames,
     updated: StageResult,
     clustering: Reclustered,
+    frames: Mapping[str, pl.DataFrame],
     entities: pl.DataFrame,
     relationships: pl.DataFrame,
 ) -> Metadata:
     """Metadata of the communities' tables: how much the clustering moved and how good it is, sizes, the map."""
-    frames = updated.frames
     drawn = graph_map(entities, relationships, frames["community_members"], frames["entity_positions"])
     more: Metadata = {
         "communities": {
@@ -84,7 +87,6 @@ def community_metadata(
     return {
         name: table_metadata(names, name, updated.changes[name], updated.seconds, frame, **more.get(name, {}))
         for name, frame in frames.items()
-        if name != schema.CLUSTERED_EDGES.name  # which is no asset
     }
 
 

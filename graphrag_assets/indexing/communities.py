@@ -2,10 +2,15 @@
 
 import json
 import time
+from collections.abc import Mapping
+from dataclasses import astuple
 from typing import NamedTuple
 
+import duckdb
 import polars as pl
 
+from graphrag_assets.ids import stable_id
+from graphrag_assets.indexing.community_part import LOGGED_INPUTS, update_part, write_part
 from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.stage import StageResult
 from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
@@ -14,8 +19,9 @@ from graphrag_assets.pipeline.community_tables import finish_communities, finish
 from graphrag_assets.pipeline.incremental_leiden import MODULARITY_LOSS, FreshRun, Reclustered, recluster
 from graphrag_assets.pipeline.layout_updates import update_layout
 from graphrag_assets.store import schema
-from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded_inputs
-from graphrag_assets.store.working import assign_numbers, numbered, replace_tables
+from graphrag_assets.store.batches import record_inputs, record_options, record_stage, recorded, recorded_inputs
+from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
+from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_tables
 
 # No texts, and in any order: nothing made of them depends on it.
 _READ = (
@@ -37,16 +43,15 @@ CODE_VERSION = "2"
 """Incremented when the same inputs give other rows."""
 
 
+_READER = "detect_communities"
 _FRESH_RUN = "last fresh clustering"
 
 
 class UpdatedCommunities(NamedTuple):
-    """The tables written, the clustering, and the graph that it clusters."""
+    """The changes, and the clustering; of the part that was read, if that is not all."""
 
     updated: StageResult
     clustering: Reclustered
-    entities: pl.DataFrame
-    relationships: pl.DataFrame
 
 
 def _fresh_run(recorded: str | None) -> FreshRun | None:
@@ -63,14 +68,20 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
     """
     started = time.monotonic()
     settings = index.settings
+    options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
+    made_with = stable_id("communities", CODE_VERSION, *astuple(options))
+    if not from_scratch and (updated := _update_part(index, run_id, options, made_with, started)):
+        return updated
+    with index.working.connect() as connection:
+        seen = last_revision(connection)
     entities, relationships, previous, history, previous_members, clustered_edges, positions, dated_units, imported = (
         index.working.read_all(*_READ)
     )
-    options = ClusterOptions(settings.max_cluster_size, settings.seed, settings.cluster_resolution)
     resolution = str(settings.cluster_resolution)
     # The communities of an import count as made at the resolution set: they are to be kept.
     unrecorded = resolution if imported.item(0, "n") else _FIRST_RESOLUTION
     is_same = resolution == (recorded_inputs(index.working, "resolution") or unrecorded)
+    is_imported = imported.item(0, "n") > 0
     previous_members = previous_members.rename({"community": "cluster"})
     clustering = recluster(
         entities["id"],
@@ -80,15 +91,15 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
         options,
         from_scratch or not is_same,
         MODULARITY_LOSS + imported.item(0, "loss"),
-        keep_divisions=imported.item(0, "n") > 0,
+        keep_divisions=is_imported,
         # An import brings edges that the record does not count.
-        last_fresh=None if imported.item(0, "n") else _fresh_run(recorded_inputs(index.working, _FRESH_RUN)),
+        last_fresh=None if is_imported else _fresh_run(recorded_inputs(index.working, _FRESH_RUN)),
     )
     members = clustering.members
     table = community_table(members, entities, relationships)
     matched = match_communities(previous, table)
-    last_revision = history.select(pl.col("revision").max().fill_null(0)).item()
-    events = matched.history.with_columns(revision=pl.lit(1 + last_revision))
+    revision = 1 + history.select(pl.col("revision").max().fill_null(0)).item()
+    events = matched.history.with_columns(revision=pl.lit(revision))
     positions = positions.clear() if from_scratch else positions
     n_placed = int(recorded_inputs(index.working, "layout") or 0)
     placed = update_layout(entities, members, relationships, settings.seed, positions, n_placed)
@@ -104,12 +115,49 @@ def update_communities(index: Index, run_id: str, from_scratch: bool = False) ->
             schema.CLUSTERED_EDGES: clustering.edges,
         }
         changes = replace_tables(connection, frames)
-        seconds = time.monotonic() - started
-        record_options(connection, None, index.run_options)
         record_inputs(connection, "resolution", resolution, run_id)
-        record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
         record_inputs(connection, "layout", str(placed.n_placed), run_id)
-        record_stage(connection, run_id, "detect_communities", None, seconds, changes, "communities")
+        _record(connection, index, run_id, started, clustering, changes, made_with, seen)
     by_name = {written.name: frame for written, frame in frames.items()}
-    updated = StageResult(by_name, changes, {}, time.monotonic() - started)
-    return UpdatedCommunities(updated, clustering, entities, relationships)
+    return UpdatedCommunities(StageResult(by_name, changes, {}, time.monotonic() - started), clustering)
+
+
+def _update_part(
+    index: Index, run_id: str, options: ClusterOptions, made_with: str, started: float
+) -> UpdatedCommunities | None:
+    """Update the communities that the changes since the last run concern; None if all are to be read."""
+    with index.working.connect() as connection:
+        changed = changes_since_mark(connection, _READER, LOGGED_INPUTS, made_with)
+        last_fresh, placed = (recorded(connection, stage) for stage in (_FRESH_RUN, "layout"))
+        fresh_run = _fresh_run(last_fresh)
+        # Others than these rules made the communities of an import: it is clustered as a whole.
+        ((imports,),) = connection.execute("SELECT count(*) FROM imports").fetchall()
+        if changed is None or changed.rows.is_empty() or fresh_run is None or imports:
+            return None
+        found = update_part(connection, changed, options, fresh_run, int(placed or 0))
+    if found is None:
+        return None
+    part, clustering = found
+    with index.working.transaction() as connection:
+        changes = write_part(connection, part)
+        if part.placed:
+            record_inputs(connection, "layout", str(part.placed.n_placed), run_id)
+        _record(connection, index, run_id, started, clustering, changes, made_with, changed.revision)
+    return UpdatedCommunities(StageResult({}, changes, {}, time.monotonic() - started), clustering)
+
+
+def _record(
+    connection: duckdb.DuckDBPyConnection,
+    index: Index,
+    run_id: str,
+    started: float,
+    clustering: Reclustered,
+    changes: Mapping[str, Changes],
+    made_with: str,
+    seen: int,
+) -> None:
+    """Record what was done; `seen` is the revision to set the mark to."""
+    record_options(connection, None, index.run_options)
+    record_inputs(connection, _FRESH_RUN, json.dumps(clustering.last_fresh), run_id)
+    record_stage(connection, run_id, "detect_communities", None, time.monotonic() - started, changes, "communities")
+    set_mark(connection, _READER, LOGGED_INPUTS, seen, made_with)

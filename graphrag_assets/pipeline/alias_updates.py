@@ -1,8 +1,8 @@
 """The aliases after a change: families of changed names are resolved again, and the documents that this concerns.
 
-The short forms of a document depend on its own names and what these stand for, and on who bears a surname. So besides the
-changed documents, those are concerned that name something whose meaning or type has changed, or whose surname has
-another bearer.
+The short forms of a document depend on its own names, on what these stand for, and on who bears a surname. So a change
+concerns the changed documents, those that name something which stands for another name or has another type, and those
+with a surname that has other bearers.
 """
 
 from collections.abc import Callable, Collection

@@ -62,7 +62,7 @@ def document_aliases(mentions: pl.DataFrame, names: pl.DataFrame, people: pl.Dat
                 target, rule = _only(acronyms.get(short, [])), "acronym"
             if target:
                 rows += [(document, key, target, rule) for key in sorted(keys[short])]
-    schema = {name: pl.String for name in ("document_id", "alias_key", "title_key", "rule")}
+    schema = dict.fromkeys(("document_id", "alias_key", "title_key", "rule"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -30,6 +30,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from graphrag_assets.errors import GraphRAGError
 from graphrag_assets.pipeline.clustering import (
     MEMBERS_SCHEMA,
     N_ITERATIONS,
@@ -69,6 +70,15 @@ _ROUNDS = 20
 """Maximum rounds of moving nodes and adding neighbors to the frontier. Graphs of 100,000 nodes need three or four."""
 
 EDGES_SCHEMA = polars_schema(schema.CLUSTERED_EDGES)
+NOTHING: Floats = np.zeros(0)
+
+
+class BeyondPartError(GraphRAGError):
+    """A change reaches communities outside of the part of the graph that was read: `places` in the list of these."""
+
+    def __init__(self, places: list[int]) -> None:
+        super().__init__("the change reaches communities that were not read")
+        self.places = places
 
 
 class FreshRun(NamedTuple):
@@ -76,6 +86,10 @@ class FreshRun(NamedTuple):
 
     modularity: float
     n_changed: int = 0
+
+    def is_reached(self, modularity: float, tolerated_loss: float = MODULARITY_LOSS) -> bool:
+        """Whether a partition is as good, but for the share `tolerated_loss`."""
+        return modularity >= self.modularity - tolerated_loss * max(abs(self.modularity), 1e-9)
 
 
 class Reclustered(NamedTuple):
@@ -123,22 +137,24 @@ def recluster(
             best = leiden(len(ids), edges, weights, options.resolution)
         return FreshRun(modularity(best, edges, weights, options.resolution))
 
-    def is_as_good(reached: float, run: FreshRun) -> bool:
-        return reached >= run.modularity - tolerated_loss * max(abs(run.modularity), 1e-9)
-
     compared = None
     if not fresh and previous_members.height and previous_edges.height:
         known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
         change = _compare(known, edges, weights, previous_edges)
         before = _levels(known, previous_members)
-        levels, parents, n_free = _from_previous(ids, before, edges, change, options, keep_divisions)
+        free = _free_at_first(before[0], len(ids), edges, change)
+        labels, n_free = _settle(before[0][: len(ids)], free, edges, change.settled, options)
+        levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions)
         reached = modularity(levels[0], edges, weights, options.resolution)
         if last_fresh:
-            n_changed = last_fresh.n_changed + int(change.is_changed.sum()) + len(change.deleted)
-            compared = last_fresh._replace(n_changed=n_changed)
-        if compared is None or compared.n_changed > FRESH_SHARE * len(edges) or not is_as_good(reached, compared):
+            compared = last_fresh._replace(n_changed=last_fresh.n_changed + change.n_changed)
+        if (
+            compared is None
+            or compared.n_changed > FRESH_SHARE * len(edges)
+            or not compared.is_reached(reached, tolerated_loss)
+        ):
             compared = fresh_run()
-        if is_as_good(reached, compared):
+        if compared.is_reached(reached, tolerated_loss):
             members = members_frame(ids, levels, parents)
             seen = _edge_frame(ids, edges, change.settled)
             return Reclustered(members, seen, n_free, reached, compared, False)
@@ -146,6 +162,86 @@ def recluster(
     members = cluster(ids, relationships, options)
     seen = _edge_frame(ids, edges, weights)
     return Reclustered(members, seen, len(ids), compared.modularity, compared, True)
+
+
+class Outside(NamedTuple):
+    """What a part of the graph is connected to, by the weights of the last clustering.
+
+    edges: entity_id, community, weight, summed by entity of the part and community of level 0 outside of it.
+    communities: community, degree, inside of all communities of level 0: the weight of their relationships, counted at
+    each end, and of those inside. own: the communities of the part.
+    """
+
+    edges: pl.DataFrame
+    communities: pl.DataFrame
+    own: list[int]
+
+
+class ReclusteredPart(NamedTuple):
+    """`members`, `edges` (both of the part alone), `n_free` and `modularity` (of the whole) as of `Reclustered`;
+    `n_changed`: edges that have changed."""
+
+    members: pl.DataFrame
+    edges: pl.DataFrame
+    n_free: int
+    modularity: float
+    n_changed: int
+
+
+def recluster_part(
+    entity_ids: pl.Series,
+    relationships: pl.DataFrame,
+    previous_members: pl.DataFrame,
+    previous_edges: pl.DataFrame,
+    outside: Outside,
+    options: ClusterOptions,
+) -> ReclusteredPart | list[int]:
+    """Update the communities of a part of the graph that has whole communities of level 0, and all changes.
+
+    Arguments as for `recluster`, of the part. Returns the communities that are to be read as well if a change reaches
+    communities outside.
+    """
+    ids = entity_ids.unique().sort().rename("entity_id")
+    edges, weights = edge_arrays(ids, relationships)
+    known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
+    change = _compare(known, edges, weights, previous_edges)
+    before = _levels(known, previous_members) or [np.full(len(known), -1)]
+    near = outside.edges["community"].unique().sort()
+    across = outside.edges.join(
+        pl.DataFrame({"entity_id": ids, "a": np.arange(len(ids))}), on="entity_id", maintain_order="left"
+    ).join(
+        pl.DataFrame({"community": near, "b": len(ids) + np.arange(len(near))}), on="community", maintain_order="left"
+    )
+    ends, across_weights = (
+        across.select("a", "b").to_numpy().reshape(-1, 2).astype(np.int64),
+        across["weight"].to_numpy(),
+    )
+    others = outside.communities.filter(~pl.col("community").is_in(outside.own))
+    degree = dict(others.select("community", "degree").iter_rows())
+    shared = np.bincount(ends[:, 1] - len(ids), weights=across_weights, minlength=len(near))
+    of_near = np.array([degree[number] for number in near], dtype=np.float64)
+    elsewhere = np.append(of_near - shared, others["degree"].sum() - of_near.sum())
+    start = before[0][: len(ids)]
+    fixed = max(start.max(initial=-1), 0) + 1 + np.arange(len(elsewhere))
+    free = np.append(_free_at_first(before[0], len(ids), edges, change), np.zeros(len(elsewhere), np.bool_))
+    all_edges, all_weights = np.concatenate([edges, ends]), np.append(change.settled, across_weights)
+    try:
+        labels, n_free = _settle(np.append(start, fixed), free, all_edges, all_weights, options, elsewhere)
+    except BeyondPartError as beyond:
+        return near.gather(beyond.places).to_list()
+    levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions=False)
+    own_degree = np.bincount(all_edges.ravel(), weights=np.repeat(all_weights, 2), minlength=len(ids))[: len(ids)]
+    by_community = np.bincount(labels, weights=own_degree)
+    inside = change.settled[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() + others["inside"].sum()
+    total = (by_community.sum() + others["degree"].sum()) / 2
+    squares = (by_community**2).sum() + (others["degree"] ** 2).sum()
+    return ReclusteredPart(
+        members_frame(ids, levels, parents),
+        _edge_frame(ids, edges, change.settled),
+        n_free,
+        float(inside / total - options.resolution * squares / (2 * total) ** 2) if total else 0.0,
+        change.n_changed,
+    )
 
 
 class _Change(NamedTuple):
@@ -159,6 +255,10 @@ class _Change(NamedTuple):
     is_new: Flags
     is_changed: Flags
     deleted: Ints
+
+    @property
+    def n_changed(self) -> int:
+        return int(self.is_changed.sum()) + len(self.deleted)
 
 
 def _gone(ids: pl.Series, previous_members: pl.DataFrame, previous_edges: pl.DataFrame) -> pl.Series:
@@ -187,21 +287,29 @@ def _levels(known: pl.Series, previous_members: pl.DataFrame) -> list[Ints]:
     """Per level a number for the community that each entity was in, whatever its name; -1 for a new one."""
     entities = pl.DataFrame({"entity_id": known})
     numbers = []
-    for level in range(previous_members.select(pl.col("level").max()).item() + 1):
+    for level in previous_members["level"].unique().sort():
         then = previous_members.filter(pl.col("level") == level).select("entity_id", "cluster")
         found = entities.join(then, on="entity_id", how="left", maintain_order="left")["cluster"]
         numbers.append(np.where(found.is_null(), -1, by_first(found.rank("dense").fill_null(0).to_numpy())))
     return numbers
 
 
-def _from_previous(
-    ids: pl.Series, previous: list[Ints], edges: Ints, change: _Change, options: ClusterOptions, keep_divisions: bool
-) -> tuple[list[Ints], list[Ints], int]:
-    """Levels and parents as of `hierarchy`, and how many nodes were free at level 0."""
-    size = len(ids)
-    start = previous[0][:size]
-    free = (start < 0) | _frontier(np.zeros(size, np.int64), np.zeros(len(previous[0]), np.int64), edges, change)
-    labels, n_free = _settle(start, free, edges, change.settled, options)
+def _free_at_first(previous: Ints, size: int, edges: Ints, change: _Change) -> Flags:
+    """The nodes that are free to move at level 0: new ones, and the frontier. `previous` is level 0."""
+    everywhere = np.zeros(len(previous), np.int64)
+    return (previous[:size] < 0) | _frontier(everywhere[:size], everywhere, edges, change)
+
+
+def _divided(
+    ids: pl.Series,
+    labels: Ints,
+    previous: list[Ints],
+    edges: Ints,
+    change: _Change,
+    options: ClusterOptions,
+    keep_divisions: bool,
+) -> tuple[list[Ints], list[Ints]]:
+    """Levels and parents as of `hierarchy`, from level 0 down."""
     frontiers: dict[int, Flags] = {}
 
     def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
@@ -222,8 +330,7 @@ def _from_previous(
 
     with seeded(options.seed) as rng:
         smallest = 1 if keep_divisions else options.max_cluster_size
-        levels, parents = hierarchy(labels, edges, change.settled, smallest, split)
-    return levels, parents, n_free
+        return hierarchy(labels, edges, change.settled, smallest, split)
 
 
 def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
@@ -241,23 +348,40 @@ def _frontier(labels: Ints, then: Ints, edges: Ints, change: _Change) -> Flags:
     return found
 
 
-def _settle(start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> tuple[Ints, int]:
+def _settle(
+    start: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions, elsewhere: Floats = NOTHING
+) -> tuple[Ints, int]:
     """Communities from `start` by moving the `free` nodes and those that this affects; how many were free.
 
     -1 in `start` is a node of its own. Communities are connected, and numbered by smallest node.
+
+    The last nodes stand for communities that are not read: `elsewhere` has the weight of the relationships of each that
+    are not in `edges`, counted at this end.
+
+    Raises:
+        BeyondPartError: the frontier reaches these.
     """
+    size = len(start) - len(elsewhere)
     labels = np.where(start < 0, start.max() + 1 + np.arange(len(start)), start)
     labels, torn = _pieces(labels, edges)
     free = ever = free | torn
     for _ in range(_ROUNDS):
-        after, torn = _pieces(_move(labels, free, edges, weights, options), edges)
+        after, torn = _pieces(_move(labels, free, edges, weights, options, elsewhere), edges)
         moved, labels = after != labels, after
         free = torn
         free[edges[moved[edges].any(axis=1)]] = True
+        _stay_inside(free, size)
         if not free.any():
             break
         ever = ever | free
-    return join_lone_nodes(labels, edges, weights), int(ever.sum())
+    labels = join_lone_nodes(labels, edges, weights, len(elsewhere))
+    _stay_inside(np.isin(labels, labels[:size]), size)
+    return labels[:size], int(ever.sum())
+
+
+def _stay_inside(reached: Flags, size: int) -> None:
+    if beyond := np.flatnonzero(reached[size:]).tolist():
+        raise BeyondPartError(beyond)
 
 
 def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
@@ -267,12 +391,12 @@ def _pieces(labels: Ints, edges: Ints) -> tuple[Ints, Flags]:
     return np.where(torn, labels.max() + 1 + parts, labels), torn
 
 
-def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions) -> Ints:
+def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: ClusterOptions, elsewhere: Floats) -> Ints:
     """`labels` after Leiden has moved the free nodes to where modularity is higher."""
     nodes = np.flatnonzero(free)
     if not len(nodes):
         return labels
-    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights)
+    graph, graph_weights, touched, start = _contracted(labels, free, edges, weights, elsewhere)
     n_fixed = len(touched) + 1
     partition = leidenalg.RBConfigurationVertexPartition(
         graph, start.tolist(), weights=graph_weights, resolution_parameter=options.resolution
@@ -297,7 +421,7 @@ def _move(labels: Ints, free: Flags, edges: Ints, weights: Floats, options: Clus
 
 
 def _contracted(
-    labels: Ints, free: Flags, edges: Ints, weights: Floats
+    labels: Ints, free: Flags, edges: Ints, weights: Floats, elsewhere: Floats
 ) -> tuple[igraph.Graph, list[float], Ints, Ints]:
     """The graph with all fixed nodes contracted, on which Leiden moves the free nodes in the same way.
 
@@ -318,6 +442,7 @@ def _contracted(
     unit[nodes] = rest + 1 + np.arange(len(nodes))
     fixed_ends = unit[edges[~near]].ravel()
     loops = np.bincount(fixed_ends, weights=np.repeat(weights[~near], 2), minlength=rest + 1) / 2
+    loops += np.bincount(unit[len(labels) - len(elsewhere) :], weights=elsewhere, minlength=rest + 1) / 2
     fixed = np.arange(rest + 1)
     graph = igraph.Graph(n=len(start), edges=np.concatenate([unit[edges[near]], np.column_stack([fixed, fixed])]))
     return graph, np.concatenate([weights[near], loops]).tolist(), touched, start

@@ -46,20 +46,34 @@ def update_layout(
         previous: id, x, y.
         n_placed_before: `n_placed` of the previous map.
     """
+    placed = place_new(entities, members, relationships, previous, n_placed_before)
+    return placed or Positions(layout(entities, members, relationships, seed), 0)
+
+
+def place_new(
+    entities: pl.DataFrame,
+    members: pl.DataFrame,
+    relationships: pl.DataFrame,
+    previous: pl.DataFrame,
+    n_placed_before: int,
+) -> Positions | None:
+    """As `update_layout`; None if a layout from scratch is due. It needs the relationships of what it places alone."""
     nodes = entities.select("id", "degree").unique("id").sort("id")
     points = nodes.join(previous, on="id", how="left", maintain_order="left").select("x", "y").to_numpy().copy()
+    if not np.isfinite(points[:, 0]).any():
+        return None
     labels, keys = community_labels(nodes, members)
-    if np.isfinite(points[:, 0]).any():
-        scale = _scale(points, labels)
-        points[_is_elsewhere(points, labels, scale)] = np.nan
-        missing = np.flatnonzero(np.isnan(points[:, 0]))
-        n_placed = n_placed_before + len(missing)
-        if len(missing) <= _MOST_PLACED and n_placed <= PLACED_SHARE * nodes.height:
-            edges, weights = edge_arrays(nodes["id"], relationships)
-            if _place(points, missing, labels, keys, edges, weights, scale):
-                frame = nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
-                return Positions(frame, n_placed)
-    return Positions(layout(entities, members, relationships, seed), 0)
+    scale = _scale(points, labels)
+    points[_is_elsewhere(points, labels, scale)] = np.nan
+    missing = np.flatnonzero(np.isnan(points[:, 0]))
+    n_placed = n_placed_before + len(missing)
+    if len(missing) > _MOST_PLACED or n_placed > PLACED_SHARE * nodes.height:
+        return None
+    edges, weights = edge_arrays(nodes["id"], relationships)
+    if not _place(points, missing, labels, keys, edges, weights, scale):
+        return None
+    frame = nodes.select("id", x=pl.Series(points[:, 0]).round(6), y=pl.Series(points[:, 1]).round(6))
+    return Positions(frame, n_placed)
 
 
 def _centers(points: Floats, labels: Ints) -> tuple[Floats, Ints]:

@@ -1,9 +1,9 @@
 """Entity resolution: conservative rules that find titles of the same thing, as rows of data.
 
-A rule that would have to guess between two readings proposes nothing. Most rules hold in every document. They compare
-names of one *family* only, names with the same last word, so that a change concerns the families of the names in it
-(`alias_updates`). Short forms, such as surnames, are resolved in each document (`document_aliases`). No alias depends on
-the order of documents or batches.
+A rule that would have to guess between two readings proposes nothing. Rules that hold in every document compare names
+of one *family*, with the same last word, so a change concerns the families of the changed names (`alias_updates`).
+Short forms, such as surnames, are resolved in each document (`document_aliases`). No alias depends on the order of
+documents or batches.
 """
 
 import re

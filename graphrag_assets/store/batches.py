@@ -276,8 +276,14 @@ def record_inputs(connection: duckdb.DuckDBPyConnection, stage: str, inputs: str
 
 def recorded_inputs(working: WorkingDatabase, stage: str) -> str | None:
     """The inputs that `stage` was last made from; None before its first run."""
-    found = working.read("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage})
-    return found.item() if found.height else None
+    with working.connect() as connection:
+        return recorded(connection, stage)
+
+
+def recorded(connection: duckdb.DuckDBPyConnection, stage: str) -> str | None:
+    """As `recorded_inputs`, in an open connection."""
+    found = connection.execute("SELECT inputs FROM refresh_state WHERE stage = $stage", {"stage": stage}).fetchone()
+    return found[0] if found else None
 
 
 def utc_now() -> datetime:

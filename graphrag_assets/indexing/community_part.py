@@ -1,0 +1,240 @@
+"""Communities after a change: the part of the graph that it reaches is read, clustered and written, and nothing else.
+
+A part has whole communities of level 0: those of changed entities and relationships, and those into which the change
+spreads.
+"""
+
+from typing import NamedTuple
+
+import duckdb
+import polars as pl
+
+from graphrag_assets.pipeline.clustering import ClusterOptions, community_table
+from graphrag_assets.pipeline.community_identity import Matched, match_communities
+from graphrag_assets.pipeline.community_tables import finish_communities, finish_members, periods
+from graphrag_assets.pipeline.incremental_leiden import (
+    FRESH_SHARE,
+    FreshRun,
+    Outside,
+    Reclustered,
+    ReclusteredPart,
+    recluster_part,
+)
+from graphrag_assets.pipeline.layout_updates import Positions, place_new
+from graphrag_assets.store import schema
+from graphrag_assets.store.change_log import Changed
+from graphrag_assets.store.connections import execute_with
+from graphrag_assets.store.working import Changes, assign_numbers, numbered, replace_rows
+
+LOGGED_INPUTS = ("documents", "entities", "relationships")
+
+_CONCERNED = """
+CREATE OR REPLACE TEMP TABLE concerned AS
+SELECT unnest($entities::VARCHAR[]) AS id
+UNION SELECT e.id FROM (SELECT id, unnest(text_unit_ids) AS unit FROM entities) e JOIN text_units t ON t.id = e.unit
+WHERE t.document_id IN (SELECT unnest($documents::VARCHAR[]))
+"""
+_FIRST = "SELECT DISTINCT community FROM community_members WHERE level = 0 AND entity_id IN (FROM concerned)"
+_NODES = """
+CREATE OR REPLACE TEMP TABLE nodes AS
+FROM concerned
+UNION SELECT entity_id FROM community_members WHERE level = 0 AND community IN (SELECT unnest($communities::BIGINT[]))
+"""
+_LINKS = """
+CREATE OR REPLACE TEMP TABLE links AS
+SELECT source_id AS here, target_id AS there, weight FROM clustered_edges WHERE source_id IN (FROM nodes)
+UNION ALL SELECT target_id, source_id, weight FROM clustered_edges WHERE target_id IN (FROM nodes)
+"""
+# Weights have six digits, so rounded sums do not depend on the order.
+_ACROSS = """
+SELECT l.here AS entity_id, m.community, round(sum(l.weight), 6) AS weight
+FROM links l JOIN community_members m ON m.level = 0 AND m.entity_id = l.there
+WHERE l.there NOT IN (FROM nodes) GROUP BY ALL
+"""
+_WEIGHTS = """
+WITH of_entity AS (SELECT entity_id, community FROM community_members WHERE level = 0),
+edges AS (
+    SELECT s.community AS source, t.community AS target, weight
+    FROM clustered_edges e JOIN of_entity s ON s.entity_id = e.source_id JOIN of_entity t ON t.entity_id = e.target_id
+)
+SELECT community, round(sum(weight), 6) AS degree,
+       round(coalesce(sum(weight) FILTER (source = target), 0) / 2, 6) AS inside
+FROM (FROM edges SELECT source AS community, * UNION ALL FROM edges SELECT target, *)
+GROUP BY community ORDER BY community
+"""
+_EDGES = "SELECT here AS source_id, there AS target_id, weight FROM links WHERE here < there AND there IN (FROM nodes)"
+_RELATIONSHIPS = """
+SELECT id, source_id, target_id, weight FROM relationships
+WHERE source_id IN (FROM nodes) AND target_id IN (FROM nodes)
+"""
+_PREVIOUS = """
+SELECT id, level, entity_ids FROM communities
+WHERE community IN (SELECT community FROM community_members WHERE entity_id IN (FROM nodes))
+"""
+_DATED = """
+SELECT t.id, d.creation_date FROM text_units t JOIN documents d ON d.id = t.document_id
+WHERE t.id IN (SELECT unnest($units::VARCHAR[]))
+"""
+_DEEPEST = """
+SELECT max(level), max(level) FILTER (community NOT IN (
+    SELECT community FROM community_members WHERE entity_id IN (FROM nodes)
+)) FROM communities
+"""
+_OTHER_MEMBERS = """
+SELECT 0::BIGINT AS level, community::VARCHAR AS cluster, entity_id FROM community_members
+WHERE level = 0 AND entity_id NOT IN (FROM nodes)
+"""
+
+
+class Part(NamedTuple):
+    """A part of the graph as it is now, and its `previous` communities (id, level, entity_ids).
+
+    clustering: its new communities, down to the deepest level of the whole. n_edges: of the whole.
+    """
+
+    clustering: ReclusteredPart
+    ids: pl.Series
+    entities: pl.DataFrame
+    relationships: pl.DataFrame
+    previous: pl.DataFrame
+    previous_edges: pl.DataFrame
+    n_edges: int
+
+
+class UpdatedPart(NamedTuple):
+    """What is written of a part: `placed` has its positions, and None stands for those that it had."""
+
+    part: Part
+    table: pl.DataFrame
+    matched: Matched
+    period_of: pl.DataFrame
+    placed: Positions | None
+
+
+def update_part(
+    connection: duckdb.DuckDBPyConnection,
+    changed: Changed,
+    options: ClusterOptions,
+    last_fresh: FreshRun,
+    n_placed: int,
+) -> tuple[UpdatedPart, Reclustered] | None:
+    """Read the part that `changed` concerns, and cluster it.
+
+    None if the whole is to be clustered: to compare with a fresh run, or because a level comes or goes, or the map is
+    to be laid out from scratch.
+    """
+    part = _read(connection, changed, options)
+    if part is None:
+        return None
+    clustering = part.clustering
+    compared = last_fresh._replace(n_changed=last_fresh.n_changed + clustering.n_changed)
+    if compared.n_changed > FRESH_SHARE * part.n_edges or not compared.is_reached(clustering.modularity):
+        return None
+    table = community_table(clustering.members, part.entities, part.relationships)
+    used = connection.sql("SELECT id FROM communities").pl()["id"]
+    matched = match_communities(part.previous, table, used=used)
+    is_moved = matched.history.filter(pl.col("level") == 0).height > 0
+    placed = _place(connection, part, options.seed, n_placed) if is_moved else None
+    if is_moved and placed is None:
+        return None
+    units = table["text_unit_ids"].explode().drop_nulls().unique().to_list()
+    dated = connection.sql(_DATED, params={"units": units}).pl()
+    done = Reclustered(*clustering[:4], compared, fresh=False)
+    return UpdatedPart(part, table, matched, periods(dated, table), placed), done
+
+
+def _read(connection: duckdb.DuckDBPyConnection, changed: Changed, options: ClusterOptions) -> Part | None:
+    """The part, clustered; None if the deepest level is not the one that it was."""
+    ends = changed.concerns("relationships")["key"].drop_nulls()
+    entities = pl.concat([changed.ids("entities"), ends]).unique().to_list()
+    connection.execute(_CONCERNED, {"entities": entities, "documents": changed.ids("documents").to_list()})
+    own = connection.sql(_FIRST).pl()["community"].to_list()
+    weights = connection.sql(_WEIGHTS).pl()
+    while True:
+        connection.execute(_NODES, {"communities": own})
+        connection.execute(_LINKS)
+        ids, relationships, members, edges = (
+            connection.sql(query).pl()
+            for query in (
+                "SELECT id FROM nodes SEMI JOIN entities USING (id)",
+                _RELATIONSHIPS,
+                "SELECT level, community AS cluster, entity_id FROM community_members WHERE entity_id IN (FROM nodes)",
+                _EDGES,
+            )
+        )
+        outside = Outside(connection.sql(_ACROSS).pl().sort(pl.all()), weights, own)
+        found = recluster_part(ids["id"], relationships, members, edges, outside, options)
+        if isinstance(found, ReclusteredPart):
+            break
+        own = [*own, *found]
+    ((deepest, elsewhere),) = connection.execute(_DEEPEST).fetchall()
+    depth = max(found.members["level"], default=-1)
+    if deepest is None or max(depth, -1 if elsewhere is None else elsewhere) != deepest:
+        return None
+    last = found.members.filter(pl.col("level") == depth)
+    below = [last.with_columns(level=pl.lit(level, pl.Int64)) for level in range(depth + 1, deepest + 1)]
+    return Part(
+        found._replace(members=pl.concat([found.members, *below])),
+        connection.sql("FROM nodes").pl()["id"],
+        connection.sql("SELECT id, text_unit_ids FROM entities WHERE id IN (FROM nodes)").pl(),
+        relationships,
+        connection.sql(_PREVIOUS).pl(),
+        edges,
+        _count(connection, "clustered_edges"),
+    )
+
+
+def _place(connection: duckdb.DuckDBPyConnection, part: Part, seed: int, n_placed: int) -> Positions | None:
+    """Positions of the whole map; None if it has to be laid out from scratch."""
+    entities = connection.sql("SELECT id, degree FROM entities").pl()
+    members = pl.concat(
+        [connection.sql(_OTHER_MEMBERS).pl(), part.clustering.members.select("level", "cluster", "entity_id")]
+    )
+    relationships = connection.sql(
+        "SELECT source_id, target_id, weight FROM relationships "
+        "WHERE source_id IN (FROM nodes) OR target_id IN (FROM nodes)"
+    ).pl()
+    return place_new(entities, members, relationships, connection.sql("FROM entity_positions").pl(), n_placed)
+
+
+def write_part(connection: duckdb.DuckDBPyConnection, updated: UpdatedPart) -> dict[str, Changes]:
+    """Write the tables of a part, within a transaction."""
+    part, table, matched, period_of, placed = updated
+    ids, members = matched.ids, part.clustering.members
+    order = table.join(ids, on="key").select("id", "level", -pl.col("size").cast(pl.Int64))
+    assign_numbers(connection, "communities", order, present="communities")
+    numbers = numbered(connection, "communities", ids.select("id"))
+    ((last,),) = connection.execute("SELECT coalesce(max(revision), 0) FROM community_history").fetchall()
+    revision = pl.Series([last + 1], dtype=pl.Int64)
+    events = matched.history.with_columns(revision=pl.lit(last + 1, pl.Int64))
+    new_and_old = pl.concat([part.previous["id"], ids["id"]]).unique()
+    positions = Changes(_count(connection, "entity_positions"), 0, 0)
+    if placed:
+        points = placed.frame.filter(pl.col("id").is_in(part.ids.implode()))
+        positions = replace_rows(connection, schema.ENTITY_POSITIONS, points, "id", part.ids)
+    return {
+        "communities": replace_rows(
+            connection, schema.COMMUNITIES, finish_communities(table, ids, numbers, period_of), "id", new_and_old
+        ),
+        "community_members": replace_rows(
+            connection, schema.COMMUNITY_MEMBERS, finish_members(members, ids, numbers), "entity_id", part.ids
+        ),
+        "community_history": replace_rows(connection, schema.COMMUNITY_HISTORY, events, "revision", revision),
+        "entity_positions": positions,
+        "clustered_edges": _replace_edges(connection, part.previous_edges, part.clustering.edges),
+    }
+
+
+def _replace_edges(connection: duckdb.DuckDBPyConnection, before: pl.DataFrame, now: pl.DataFrame) -> Changes:
+    gone, arrived = (one.join(other, on=one.columns, how="anti") for one, other in ((before, now), (now, before)))
+    delete = (
+        "DELETE FROM clustered_edges e USING edges_gone g WHERE e.source_id = g.source_id AND e.target_id = g.target_id"
+    )
+    execute_with(connection, delete, edges_gone=gone)
+    execute_with(connection, "INSERT INTO clustered_edges BY NAME FROM new_edges", new_edges=arrived)
+    return Changes(_count(connection, "clustered_edges"), arrived.height, gone.height)
+
+
+def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    ((rows,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return int(rows)

@@ -206,42 +206,33 @@ def recluster_part(
     known = pl.concat([ids, _gone(ids, previous_members, previous_edges)])
     change = _compare(known, edges, weights, previous_edges)
     before = _levels(known, previous_members) or [np.full(len(known), -1)]
-    near = outside.edges["community"].unique().sort()
-    across = outside.edges.join(
-        pl.DataFrame({"entity_id": ids, "a": np.arange(len(ids))}), on="entity_id", maintain_order="left"
-    ).join(
-        pl.DataFrame({"community": near, "b": len(ids) + np.arange(len(near))}), on="community", maintain_order="left"
-    )
-    ends, across_weights = (
-        across.select("a", "b").to_numpy().reshape(-1, 2).astype(np.int64),
-        across["weight"].to_numpy(),
-    )
+    size, near = len(ids), outside.edges["community"].unique().sort()
+    places = pl.DataFrame({"entity_id": ids, "a": np.arange(size)})
+    places_of_near = pl.DataFrame({"community": near, "b": size + np.arange(len(near))})
+    across = outside.edges.join(places, on="entity_id", maintain_order="left")
+    across = across.join(places_of_near, on="community", maintain_order="left")
+    all_edges = np.concatenate([edges, across.select("a", "b").to_numpy().reshape(-1, 2).astype(np.int64)])
+    all_weights = np.append(change.settled, across["weight"])
+    degree = np.bincount(all_edges.ravel(), weights=np.repeat(all_weights, 2), minlength=size + len(near))
     others = outside.communities.filter(~pl.col("community").is_in(outside.own))
-    degree = dict(others.select("community", "degree").iter_rows())
-    shared = np.bincount(ends[:, 1] - len(ids), weights=across_weights, minlength=len(near))
-    of_near = np.array([degree[number] for number in near], dtype=np.float64)
-    elsewhere = np.append(of_near - shared, others["degree"].sum() - of_near.sum())
-    start = before[0][: len(ids)]
-    fixed = max(start.max(initial=-1), 0) + 1 + np.arange(len(elsewhere))
-    free = np.append(_free_at_first(before[0], len(ids), edges, change), np.zeros(len(elsewhere), np.bool_))
-    all_edges, all_weights = np.concatenate([edges, ends]), np.append(change.settled, across_weights)
-    try:
-        labels, n_free = _settle(np.append(start, fixed), free, all_edges, all_weights, options, elsewhere)
-    except BeyondPartError as beyond:
-        return near.gather(beyond.places).to_list()
-    levels, parents = _divided(ids, labels, before, edges, change, options, keep_divisions=False)
-    own_degree = np.bincount(all_edges.ravel(), weights=np.repeat(all_weights, 2), minlength=len(ids))[: len(ids)]
-    by_community = np.bincount(labels, weights=own_degree)
+    of_near = near.to_frame().join(others, on="community", maintain_order="left")["degree"].to_numpy()
+    elsewhere = np.append(of_near - degree[size:], others["degree"].sum() - of_near.sum())
+    labels, n_free, members = np.zeros(0, np.int64), 0, pl.DataFrame(schema=MEMBERS_SCHEMA)
+    if size:
+        start = before[0][:size]
+        start = np.append(start, start.max() + 1 + np.arange(len(elsewhere)))
+        free = np.append(_free_at_first(before[0], size, edges, change), np.zeros(len(elsewhere), np.bool_))
+        try:
+            labels, n_free = _settle(start, free, all_edges, all_weights, options, elsewhere)
+        except BeyondPartError as beyond:
+            return near.gather(beyond.places).to_list()
+        members = members_frame(ids, *_divided(ids, labels, before, edges, change, options, keep_divisions=False))
+    by_community = np.bincount(labels, weights=degree[:size])
     inside = change.settled[labels[edges[:, 0]] == labels[edges[:, 1]]].sum() + others["inside"].sum()
     total = (by_community.sum() + others["degree"].sum()) / 2
     squares = (by_community**2).sum() + (others["degree"] ** 2).sum()
-    return ReclusteredPart(
-        members_frame(ids, levels, parents),
-        _edge_frame(ids, edges, change.settled),
-        n_free,
-        float(inside / total - options.resolution * squares / (2 * total) ** 2) if total else 0.0,
-        change.n_changed,
-    )
+    modularity = float(inside / total - options.resolution * squares / (2 * total) ** 2) if total else 0.0
+    return ReclusteredPart(members, _edge_frame(ids, edges, change.settled), n_free, modularity, change.n_changed)
 
 
 class _Change(NamedTuple):

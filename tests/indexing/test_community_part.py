@@ -1,0 +1,69 @@
+"""The communities of the part that a change reaches are those of reading everything."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from graphrag_assets.indexing import community_part
+from graphrag_assets.indexing.checks import failed_blocking_checks
+from graphrag_assets.indexing.communities import update_communities
+from graphrag_assets.indexing.index import Index
+from graphrag_assets.indexing.index_batch import index_batch
+from graphrag_assets.indexing.merge_graph import merge_graph
+from graphrag_assets.indexing.scan import scan
+from graphrag_assets.pipeline import incremental_leiden
+from graphrag_assets.store.change_log import remove_mark
+from tests.comparison import index_all, index_at, modularity, no_settings
+from tests.store.test_publication_by_difference import edit, first_documents
+
+ASSETS = ("communities", "community_members", "community_history", "entity_positions")
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    no_settings(monkeypatch)
+    for module in (incremental_leiden, community_part):
+        monkeypatch.setattr(module, "FRESH_SHARE", 10.0)
+    monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
+    return index_at(tmp_path, monkeypatch)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
+def test_after_any_edits_reading_everything_changes_nothing(index: Index, seed: int) -> None:
+    draw = random.Random(seed)
+    first_documents(index, draw)
+    n_parts = 0
+    for _ in range(8):
+        edit(index, draw)
+        for batch in scan(index).due:
+            index_batch(index, batch, index.models(batch), "test")
+        merge_graph(index, index.models(), "test")
+        updated, clustering = update_communities(index, "test")
+        n_parts += not updated.frames
+        assert clustering.modularity == pytest.approx(modularity(index), abs=0.01)
+        with index.working.transaction() as connection:
+            remove_mark(connection, "detect_communities")
+        again = update_communities(index, "test")
+        written = {name: change for name, change in again.updated.changes.items() if change.inserted or change.deleted}
+        assert (again.clustering.fresh, written) == (False, {})
+        assert failed_blocking_checks(index, ASSETS) == []
+    assert n_parts >= 4
+
+
+def test_an_edit_reads_the_communities_that_it_reaches(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_documents(index, random.Random(1))
+    seen: list[int] = []
+    recluster_part = community_part.recluster_part
+
+    def counted(ids, *given):
+        seen.append(len(ids))
+        return recluster_part(ids, *given)
+
+    monkeypatch.setattr(community_part, "recluster_part", counted)
+    file = Path(index.settings.input_folder) / "0/0.md"
+    file.write_text(file.read_text() + " Xaver Quint met Yves Quorn.")
+    index_all(index)
+    everything = index.working.read("SELECT count(*) FROM entities").item()
+    assert 0 < max(seen) < everything

@@ -69,7 +69,7 @@ _ROWS_OF_PART = (  # of the tables of ReportInputs
 _PREVIOUS = "FROM community_reports SEMI JOIN touched_communities USING (community)"
 _OTHERS = (
     "FROM community_reports ANTI JOIN touched_communities USING (community) "
-    "WHERE community IN (SELECT community FROM community_members WHERE entity_id IN (FROM inside))"
+    "WHERE community IN (SELECT unnest(children) FROM communities SEMI JOIN touched_communities USING (community))"
 )
 # That cite a row that was written or deleted, or one that was not there.
 _CITING = (

@@ -107,7 +107,8 @@ def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
     for kind in KINDS:
         name = f"{kind}_binary_codes"
         has_codes = (name,) in tables
-        if has_codes != (_extent(connection, kind)[0] > EXACT_UP_TO):
+        ((count,),) = connection.execute("SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind}).fetchall()
+        if has_codes != (count > EXACT_UP_TO):
             return False
         if has_codes:
             ((mean,),) = connection.execute(

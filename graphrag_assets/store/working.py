@@ -322,23 +322,25 @@ def _replace(
     same_key = " AND ".join(f'old."{c}" IS NOT DISTINCT FROM gone."{c}"' for c in table.key)
     create = f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT {typed} FROM given"
     execute_with(connection, create, given=frame.select(table.column_names))
+    stored = f"SELECT {columns} FROM {name}"
+    if scope:  # read once: without an index, every look-up reads the whole column
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored} {scope}", parameters)
+        stored = f"SELECT {columns} FROM stored"
     # Whole-row differences: lists and structs compare by value, and nulls as equal.
     n_gone = _count(
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE gone AS ((SELECT {columns} FROM {name} {scope}) EXCEPT (FROM incoming)) "
-            f"UNION SELECT {columns} FROM {name} {scope} GROUP BY ALL HAVING count(*) > 1",  # duplicate rows
-            parameters,
+            f"CREATE OR REPLACE TEMP TABLE gone AS ({stored} EXCEPT FROM incoming) "
+            f"UNION {stored} GROUP BY ALL HAVING count(*) > 1"  # duplicate rows
         )
     )
+    is_gone = f"EXISTS (SELECT 1 FROM gone WHERE {same_key})"
     deleted = 0
     if n_gone:
-        restriction = scope or "WHERE true"
-        delete = f"DELETE FROM {name} AS old {restriction} AND EXISTS (SELECT 1 FROM gone WHERE {same_key})"
+        delete = f"DELETE FROM {name} AS old {scope or 'WHERE true'} AND {is_gone}"
         deleted = _count(connection.execute(delete, parameters))
     inserted = _count(
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE arrived AS (FROM incoming) EXCEPT (SELECT {columns} FROM {name} {scope})",
-            parameters,
+            f"CREATE OR REPLACE TEMP TABLE arrived AS FROM incoming EXCEPT {stored} AS old WHERE NOT {is_gone}"
         )
     )
     if inserted:

@@ -79,8 +79,9 @@ DELETE FROM search.sought_titles WHERE form NOT IN (SELECT form FROM sought);
 INSERT INTO search.sought_titles SELECT form FROM sought EXCEPT FROM search.sought_titles ORDER BY form;
 
 CREATE TEMP TABLE mentioned AS
-SELECT md5_number_lower(e.title_key) AS name, t.text_unit
-FROM search.entity_text_units t JOIN entities e ON e.human_readable_id = t.entity
+SELECT e.name, t.text_unit
+FROM search.entity_text_units t
+JOIN (SELECT human_readable_id AS entity, md5_number_lower(title_key) AS name FROM entities) e USING (entity)
 UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
 
 -- A text unit that begins with a definition of the first thing it names is about that thing.

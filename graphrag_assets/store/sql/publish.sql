@@ -68,6 +68,21 @@ JOIN unit_numbers n ON n.id = e.unit
 LEFT JOIN stated s ON s.entity = e.human_readable_id AND s.text_unit = n.number
 ORDER BY ALL;
 
+-- The entity of each name: by an alias of the document, else by an alias for all documents, else by its name.
+CREATE TEMP TABLE entity_of_name AS
+WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
+names AS (
+    SELECT document_id, title_key AS key FROM working.entity_mentions SEMI JOIN touched_entity_mentions USING (id)
+    UNION SELECT document_id, unnest([source_key, target_key])
+    FROM working.relationship_mentions SEMI JOIN touched_relationship_mentions USING (id)
+    UNION SELECT document_id, unnest([subject_key, object_key]) FROM working.covariates SEMI JOIN touched_covariates USING (id)
+)
+SELECT n.document_id, n.key, e.human_readable_id AS number
+FROM names n
+LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
+LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
+JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
+
 DELETE FROM covariates WHERE id IN (FROM touched_covariates);
 INSERT INTO covariates BY NAME
 SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
@@ -76,13 +91,12 @@ SELECT c.*, n.human_readable_id, u.number AS text_unit_number,
                 ELSE start_date END AS DATE) AS starts_on,
        CASE length(end_date) WHEN 4 THEN try_cast(end_date || '-12-31' AS DATE)
             WHEN 7 THEN last_day(try_cast(end_date || '-01' AS DATE)) ELSE try_cast(end_date AS DATE) END AS ends_on,
-       s.human_readable_id AS subject_number, o.human_readable_id AS object_number
+       s.number AS subject_number, o.number AS object_number
 FROM working.covariates c SEMI JOIN touched_covariates USING (id)
 JOIN working.numbers n ON n.table_name = 'covariates' AND n.id = c.id
 JOIN unit_numbers u ON u.id = c.text_unit_id
-LEFT JOIN working.resolved_claims k ON k.id = c.id
-LEFT JOIN working.entities s ON s.id = k.subject_entity_id
-LEFT JOIN working.entities o ON o.id = k.object_entity_id
+LEFT JOIN entity_of_name s ON s.document_id = c.document_id AND s.key = c.subject_key
+LEFT JOIN entity_of_name o ON o.document_id = c.document_id AND o.key = c.object_key
 ORDER BY subject_number, n.human_readable_id;
 
 CREATE TEMP TABLE units AS
@@ -183,20 +197,6 @@ FROM working.embeddings e SEMI JOIN touched_embeddings USING (id) JOIN numbers n
 ORDER BY kind, n.number;
 CHECKPOINT;
 RESET force_compression;
-
--- The entity of each mention: by an alias of the document, else by an alias for all documents, else by its name.
-CREATE TEMP TABLE entity_of_name AS
-WITH accepted AS (SELECT document_id, alias_key, title_key FROM working.entity_aliases WHERE accepted),
-names AS (
-    SELECT document_id, title_key AS key FROM working.entity_mentions SEMI JOIN touched_entity_mentions USING (id)
-    UNION SELECT document_id, unnest([source_key, target_key])
-    FROM working.relationship_mentions SEMI JOIN touched_relationship_mentions USING (id)
-)
-SELECT n.document_id, n.key, e.human_readable_id AS number
-FROM names n
-LEFT JOIN accepted here ON here.document_id = n.document_id AND here.alias_key = n.key
-LEFT JOIN accepted everywhere ON everywhere.document_id IS NULL AND everywhere.alias_key = n.key
-JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key);
 
 DELETE FROM entity_mentions WHERE id IN (FROM touched_entity_mentions);
 INSERT INTO entity_mentions BY NAME

@@ -2,17 +2,11 @@
 -- Input, from Python: the temporary table changed_rows (table_name, id) from the change log, and empty tables
 -- touched_* (id).
 
--- Rows that were written, appeared or vanished. Rows that lacked a number at the last publication have it now.
-INSERT INTO touched_entities
-SELECT id FROM changed_rows WHERE table_name IN ('entities', 'entity_positions')
-UNION (SELECT id FROM entities EXCEPT SELECT id FROM working.entities)
-UNION (SELECT id FROM working.entities EXCEPT SELECT id FROM entities);
+-- Rows that were written, appeared or vanished.
+INSERT INTO touched_entities SELECT DISTINCT id FROM changed_rows WHERE table_name IN ('entities', 'entity_positions');
+INSERT INTO touched_relationships SELECT DISTINCT id FROM changed_rows WHERE table_name = 'relationships';
 
-INSERT INTO touched_relationships
-SELECT id FROM changed_rows WHERE table_name = 'relationships'
-UNION (SELECT id FROM relationships EXCEPT SELECT id FROM working.relationships)
-UNION (SELECT id FROM working.relationships EXCEPT SELECT id FROM relationships);
-
+-- Documents, text units and claims that lacked a number at the last publication have it now.
 CREATE TEMP TABLE new_or_gone_units AS
 (SELECT id FROM text_units EXCEPT SELECT id FROM working.text_units)
 UNION (SELECT id FROM working.text_units EXCEPT SELECT id FROM text_units);
@@ -52,13 +46,14 @@ UNION SELECT id FROM working.relationship_mentions
 WHERE source_key IN (FROM changed_names) OR target_key IN (FROM changed_names)
    OR text_unit_id IN (FROM new_or_gone_units)
 UNION SELECT m.id FROM relationship_mentions m JOIN relationships r ON r.human_readable_id = m.relationship_number
-WHERE r.id NOT IN (SELECT id FROM working.relationships)
+WHERE r.id IN (FROM touched_relationships) AND r.id NOT IN (SELECT id FROM working.relationships)
 UNION SELECT m.id FROM relationship_mentions m
 JOIN working.entities s ON s.human_readable_id = m.source_number
 JOIN working.entities t ON t.human_readable_id = m.target_number
 JOIN working.relationships r
   ON least(r.source_id, r.target_id) = least(s.id, t.id) AND greatest(r.source_id, r.target_id) = greatest(s.id, t.id)
-WHERE m.relationship_number IS NULL AND r.id NOT IN (SELECT id FROM relationships);
+WHERE m.relationship_number IS NULL AND r.id IN (FROM touched_relationships)
+  AND r.id NOT IN (SELECT id FROM relationships);
 
 INSERT INTO touched_documents
 SELECT id FROM changed_rows WHERE table_name = 'documents'
@@ -98,10 +93,7 @@ UNION SELECT text_unit_id FROM working.covariates WHERE id IN (FROM touched_cova
 INSERT INTO touched_communities SELECT DISTINCT id FROM changed_rows WHERE table_name = 'communities';
 INSERT INTO touched_community_reports SELECT DISTINCT id FROM changed_rows WHERE table_name = 'community_reports';
 INSERT INTO touched_citations SELECT DISTINCT id FROM changed_rows WHERE table_name = 'citations';
-INSERT INTO touched_community_members
-SELECT id FROM changed_rows WHERE table_name = 'community_members'
-UNION (SELECT entity_id FROM community_members EXCEPT SELECT entity_id FROM working.community_members)
-UNION (SELECT entity_id FROM working.community_members EXCEPT SELECT entity_id FROM community_members);
+INSERT INTO touched_community_members SELECT DISTINCT id FROM changed_rows WHERE table_name = 'community_members';
 -- A vector is published with its row: it appears and vanishes with it.
 INSERT INTO touched_embeddings
 SELECT id FROM changed_rows WHERE table_name = 'embeddings'

@@ -107,7 +107,9 @@ def update_binary_codes(connection: duckdb.DuckDBPyConnection) -> bool:
     for kind in KINDS:
         name = f"{kind}_binary_codes"
         has_codes = (name,) in tables
-        ((count,),) = connection.execute("SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind}).fetchall()
+        ((count,),) = connection.execute(
+            "SELECT count(*) FROM embeddings WHERE kind = $kind", {"kind": kind}
+        ).fetchall()
         if has_codes != (count > EXACT_UP_TO):
             return False
         if has_codes:

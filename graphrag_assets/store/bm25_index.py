@@ -76,14 +76,12 @@ def _forms(known: pl.DataFrame) -> pl.DataFrame:
     return forms.group_by("form", "term").agg(pl.col("uses").sum())
 
 
+# Table and text by kind.
 _TEXTS = {
     # With its context: a passage often says "it" for what only the title or a heading names.
-    "text_unit": "SELECT human_readable_id AS number, concat_ws(' ', context, text) AS text FROM text_units",
-    "entity": "SELECT human_readable_id AS number, title || ' ' || description AS text FROM entities",
-    "community_report": (
-        f"SELECT human_readable_id AS number, regexp_replace(full_content, {literal(BLOCK_PATTERN)}, '', 'g') AS text "
-        "FROM community_reports"
-    ),
+    "text_unit": ("text_units", "concat_ws(' ', context, text)"),
+    "entity": ("entities", "title || ' ' || description"),
+    "community_report": ("community_reports", f"regexp_replace(full_content, {literal(BLOCK_PATTERN)}, '', 'g')"),
 }
 
 
@@ -336,7 +334,8 @@ def _parts(
 ) -> Iterator[pl.DataFrame]:
     """number, text, language of the texts of a kind, in parts of bounded size; the tables are sorted by number."""
     language_by_number = _language_by_number(connection, kind, languages, restriction)
-    query = f"SELECT * FROM ({_TEXTS[kind]}) {restriction}"
+    table, text = _TEXTS[kind]
+    query = f"SELECT number, {text} AS text FROM (SELECT human_readable_id AS number, * FROM {table}) {restriction}"
     given = {"kind": kind} if restriction else {}
     ((last,),) = connection.execute(f"SELECT coalesce(max(number), -1) FROM ({query})", given).fetchall()
     for start in range(0, last + 1, _TEXTS_AT_ONCE):

@@ -20,6 +20,7 @@ from graphrag_assets.pipeline.clustering import disconnected_communities
 from graphrag_assets.pipeline.report_updates import stale_reports
 from graphrag_assets.store.batches import inputs_of, recorded_inputs
 from graphrag_assets.store.change_log import Changed, changes_since_mark, has_mark, remove_mark, remove_marks
+from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.invariants import INVARIANTS, find_touched, over_all, over_touched
 
 VERIFIER = "checks"
@@ -78,17 +79,23 @@ def forget_verified(index: Index) -> None:
         remove_mark(connection, VERIFIER)
 
 
-_MEMBERS = "SELECT community, entity_id FROM community_members WHERE community IN (SELECT community FROM {communities})"
-_INSIDE = f"SELECT entity_id FROM ({_MEMBERS})"
-_WITHIN = f"SELECT source_id, target_id FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
+_MEMBERS = (
+    "SELECT community, entity_id FROM community_members WHERE community IN (SELECT community FROM communities "
+    "WHERE $ids IS NULL OR id IN (SELECT unnest($ids::VARCHAR[])))"
+)
+_INSIDE = (
+    "SELECT source_id, target_id FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)"
+)
 
 
 def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:
-    over = over_all if changed is None else over_touched
+    """The communities that are not connected; a row lists the relationships inside, so it changes if one is lost."""
+    ids = None if changed is None else changed.ids("communities").to_list()
     with index.working.connect() as connection:
-        if changed is not None:
-            find_touched(connection, changed, [_MEMBERS])
-        members, relationships = (connection.sql(over(query)).pl() for query in (_MEMBERS, _WITHIN))
+        members = connection.sql(_MEMBERS, params={"ids": ids}).pl()
+        create = "CREATE OR REPLACE TEMP TABLE inside AS SELECT DISTINCT entity_id FROM members"
+        execute_with(connection, create, members=members)
+        relationships = connection.sql(_INSIDE).pl()
     return disconnected_communities(members, relationships).to_frame()
 
 

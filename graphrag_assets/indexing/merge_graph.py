@@ -14,10 +14,9 @@ from graphrag_assets.indexing.stage import StageResult, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
-from graphrag_assets.pipeline.document_aliases import document_aliases
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
-from graphrag_assets.pipeline.resolution import alias_table, resolve_names
+from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
 from graphrag_assets.pipeline.touched import part_of, replacement, replacement_in_range, touched_keys
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
@@ -158,8 +157,7 @@ def _resolved(inputs: _Inputs) -> tuple[pl.DataFrame, pl.DataFrame | None, pl.Se
     if inputs.own is None:
         return inputs.stored_aliases, None, None
     names = resolve_names(inputs.own)
-    proposed = alias_table(names, document_aliases(inputs.own, names))
-    return with_decisions(proposed, inputs.stored_aliases), names, None
+    return with_decisions(propose_aliases(inputs.own, names), inputs.stored_aliases), names, None
 
 
 def _made_with(index: Index, models: IndexingModels, aliases: pl.DataFrame) -> str:

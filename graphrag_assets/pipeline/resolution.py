@@ -28,13 +28,15 @@ _SPELLED = re.compile(r"[.\-‐‑–&]|\b\w \w\b|\s\s|[^\S ]|^\s|\s$")
 Pairs = list[tuple[str, str]]
 
 
-def propose_aliases(entity_mentions: pl.DataFrame) -> pl.DataFrame:
+def propose_aliases(entity_mentions: pl.DataFrame, names: pl.DataFrame | None = None) -> pl.DataFrame:
     """Aliases among the keys of `entity_mentions` (document_id, title, title_key, type).
+
+    `names` are `resolve_names` of the mentions, if they are known.
 
     Returns one row per alias: document_id (null: in every document), alias_key, the title_key that it stands
     for, the rule, accepted (True). There are no chains of aliases, so applying them is idempotent.
     """
-    names = resolve_names(entity_mentions)
+    names = resolve_names(entity_mentions) if names is None else names
     return alias_table(names, document_aliases(entity_mentions, names))
 
 

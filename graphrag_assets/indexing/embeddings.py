@@ -9,13 +9,13 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.embedding_texts import embedding_texts, fingerprint
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
-from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, set_mark
-from graphrag_assets.store.working import replace_rows, replace_table
+from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
+from graphrag_assets.store.working import Changes, replace_rows
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,8 @@ class UpdatedEmbeddings(NamedTuple):
 
 
 _READER = "embed_texts"
+ROWS_AT_ONCE = 10_000
+"""More rows are embedded in parts, so that memory is bounded."""
 TEXTS = {
     "text_units": "SELECT id, context, text FROM text_units",
     "entities": "SELECT id, title, description, frequency, degree FROM entities",
@@ -43,6 +45,7 @@ TEXTS = {
         ) USING (community)""",
 }
 """What `embedding_texts` reads of the working database."""
+_ALL_IDS = " UNION ALL ".join(f"SELECT id FROM {table}" for table in (*TEXTS, "embeddings"))
 _STORED = """
 SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
 WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
@@ -51,11 +54,10 @@ WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 
 
-class _Texts(NamedTuple):
-    """What is to have vectors: all texts, or, with `changed`, those of changed rows; `revision` is the next mark."""
+class _Due(NamedTuple):
+    """Ids of the rows that are to have vectors, in parts, at least one; `revision`: the next mark."""
 
-    texts: pl.DataFrame
-    changed: Changed | None
+    parts: list[pl.Series]
     revision: int
 
 
@@ -64,57 +66,63 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
     Only the texts of rows that changed since the last run are looked at, unless the model is another one. The frame of
-    the result has their vectors.
+    the result has the vectors of the last part.
     """
     started = time.monotonic()
     model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
-    found = _read(index, model, made_with)
+    parts, revision = _due(index, made_with)
     ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
-    stored = _stored(index, found.texts, size)
-    new = _new(found.texts, stored)
     if kept_model != model:
-        log.warning(
-            "The embedding model changed from %s to %s: embedding all %d texts again.", kept_model, model, new.height
-        )
-    vectors = _vectors_of(new, models)
-    if new.height and size and vectors.list.len()[0] != size:
-        log.warning(
-            "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
-            model,
-            vectors.list.len()[0],
-            size,
-        )
-        found, stored = _read(index, model, made_with=None), stored.clear()
-        new = _new(found.texts, stored)
+        log.warning("The embedding model changed from %s to %s: embedding all texts again.", kept_model, model)
+    n_embedded, by_part = 0, list[dict[str, Changes]]()
+    while parts:
+        ids, *parts = parts
+        texts = _texts(index, ids, model)
+        stored = _stored(index, texts, size)
+        new = _new(texts, stored)
         vectors = _vectors_of(new, models)
-    known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
-    known = pl.concat([known, _means(found.texts, known)])
-    frame = found.texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
-    with index.working.transaction() as connection:
-        if found.changed is None:
-            changes = replace_table(connection, schema.EMBEDDINGS, frame)
-        else:
-            changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", found.changed.ids(*TEXTS))
-        seconds, used = time.monotonic() - started, usage_sums(models.usage)
-        record_stage(connection, run_id, "embed_texts", None, seconds, {"embeddings": changes}, "embeddings", used)
-        set_mark(connection, _READER, TEXTS, found.revision, made_with)
-    updated = StageResult({"embeddings": frame}, {"embeddings": changes}, models.usage, time.monotonic() - started)
-    return UpdatedEmbeddings(updated, new.height)
+        returned = vectors.list.len().first() or size
+        if size and returned != size:
+            log.warning(
+                "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
+                model,
+                returned,
+                size,
+            )
+            (parts, revision), size, n_embedded = _due(index, made_with=None), returned, 0
+            continue
+        size = returned
+        known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
+        known = pl.concat([known, _means(texts, known)])
+        frame = texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
+        n_embedded += new.height
+        with index.working.transaction() as connection:
+            by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, frame, "id", ids)})
+            if parts:
+                remove_mark(connection, _READER)  # after a crash the next run begins again
+                continue
+            changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
+            record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
+            set_mark(connection, _READER, TEXTS, revision, made_with)
+    updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
+    return UpdatedEmbeddings(updated, n_embedded)
 
 
-def _read(index: Index, model: str, made_with: str | None) -> _Texts:
-    """The texts of rows that changed since a run `made_with` the same; all for None, or without such a run."""
+def _due(index: Index, made_with: str | None) -> _Due:
+    """The rows that changed since a run `made_with` the same; all for None, or without such a run."""
     with index.working.connect() as connection:
         changed = None if made_with is None else changes_since_mark(connection, _READER, TEXTS, made_with)
+        ids = changed.ids(*TEXTS) if changed else connection.sql(_ALL_IDS).pl()["id"].unique(maintain_order=True)
+        parts = [ids.slice(start, ROWS_AT_ONCE) for start in range(0, max(len(ids), 1), ROWS_AT_ONCE)]
+        return _Due(parts, changed.revision if changed else last_revision(connection))
 
-        def rows(table: str) -> pl.DataFrame:
-            if changed is None:
-                return connection.sql(TEXTS[table]).pl()
-            among = f"{TEXTS[table]} WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
-            return connection.sql(among, params={"ids": changed.ids(table).to_list()}).pl()
 
-        texts = embedding_texts(rows("text_units"), rows("entities"), rows("community_reports"), model)
-        return _Texts(texts, changed, changed.revision if changed else last_revision(connection))
+def _texts(index: Index, ids: pl.Series, model: str) -> pl.DataFrame:
+    """The texts to embed of the rows that have one of these ids."""
+    among, given = "WHERE id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": ids.to_list()}
+    with index.working.connect() as connection:
+        units, entities, reports = (connection.sql(f"{text} {among}", params=given).pl() for text in TEXTS.values())
+        return embedding_texts(units, entities, reports, model)
 
 
 def _stored(index: Index, texts: pl.DataFrame, size: int | None) -> pl.DataFrame:

@@ -1,9 +1,12 @@
 """Embeddings of changed rows alone are those of all rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from graphrag_assets.embedded.hashed_embeddings import embed as hashed
 from graphrag_assets.indexing import embeddings
 from graphrag_assets.indexing.embeddings import update_embeddings
 from graphrag_assets.indexing.index import Index
@@ -74,3 +77,29 @@ def test_vectors_that_someone_deleted_are_made_again(index) -> None:
         connection.execute("DELETE FROM embeddings WHERE kind = 'entity'")
     update_embeddings(index, index.models(), "again")
     assert index.working.read(ROWS).equals(before)
+
+
+def test_vectors_made_in_parts_are_those_made_at_once(index, monkeypatch) -> None:
+    at_once = index.working.read(ROWS)
+    with index.working.transaction() as connection:  # a vector of nothing, one of another text, and others to be made
+        connection.execute("UPDATE embeddings SET id = 'nothing' WHERE id = (SELECT min(id) FROM embeddings)")
+        connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
+    forget_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    seen = texts_looked_at(index, monkeypatch)
+    updated = update_embeddings(index, index.models(), "parts")
+    assert len(seen) > 3
+    assert updated.n_embedded == at_once.filter((pl.col("kind") == "entity") | (pl.int_range(pl.len()) == 0)).height
+    assert index.working.read(ROWS).equals(at_once)
+
+
+def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, monkeypatch) -> None:
+    rows = index.working.read(ROWS).height
+    with index.working.transaction() as connection:
+        connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
+    forget_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    shorter = replace(index.models(), embed=lambda texts: hashed(texts)[:, :100])
+    assert update_embeddings(index, shorter, "parts").n_embedded == rows
+    lengths = index.working.read("SELECT DISTINCT len(vector) AS n FROM embeddings")
+    assert lengths["n"].to_list() == [100]

@@ -95,6 +95,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     aliases = inputs.stored_aliases
     if inputs.own is not None:
         aliases = with_decisions(propose_aliases(inputs.own), aliases)
+        inputs = inputs._replace(own=None)  # as many rows as the corpus has
     *ranges, last = _ranges(index, aliases, inputs)
     earlier = [_write_range(index, models, aliases, names) for names in ranges if names]
     merged = _merge(index, models, aliases, inputs, last)
@@ -233,7 +234,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: pl.Series, *
 def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:
     for table, query in NUMBERED.items():
         if changed is None:
-            assign_numbers(connection, table, connection.sql(query).pl())
+            assign_numbers(connection, table, query)
         elif len(ids := changed.ids(table)):
             new = connection.sql(
                 f"FROM ({query}) WHERE id IN (SELECT unnest($ids::VARCHAR[]))", params={"ids": ids.to_list()}

@@ -104,13 +104,19 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
     if ids.is_empty():
         return pl.DataFrame(schema=MEMBERS_SCHEMA)
     edges, weights = edge_arrays(ids, relationships)
+    with seeded(options.seed):
+        labels = leiden(len(ids), edges, weights, options.resolution)
+    return divided(ids, labels, edges, weights, options)
+
+
+def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options: ClusterOptions) -> pl.DataFrame:
+    """What `cluster` returns, from its level 0: the communities `labels` of the sorted `ids`."""
     with seeded(options.seed) as rng:
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
             return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
 
-        labels = leiden(len(ids), edges, weights, options.resolution)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 

@@ -79,9 +79,9 @@ def forget_verified(index: Index) -> None:
         remove_mark(connection, VERIFIER)
 
 
-_MEMBERS = "FROM community_members WHERE community IN (SELECT community FROM {communities})"
+_MEMBERS = "SELECT community, entity_id FROM community_members WHERE community IN (SELECT community FROM {communities})"
 _INSIDE = f"SELECT entity_id FROM ({_MEMBERS})"
-_WITHIN = f"FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
+_WITHIN = f"SELECT source_id, target_id FROM relationships WHERE source_id IN ({_INSIDE}) AND target_id IN ({_INSIDE})"
 
 
 def _disconnected(index: Index, changed: Changed | None) -> pl.DataFrame:

@@ -91,7 +91,7 @@ _PREVIOUS = (
 )
 _OTHERS = (
     "FROM community_reports ANTI JOIN part USING (community) "
-    "WHERE community IN (SELECT community FROM community_members WHERE entity_id IN (FROM inside))"
+    "WHERE community IN (SELECT unnest(children) FROM communities SEMI JOIN part USING (community))"
 )
 
 

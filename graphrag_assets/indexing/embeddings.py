@@ -61,6 +61,14 @@ class _Due(NamedTuple):
     revision: int
 
 
+class _Part(NamedTuple):
+    """Rows of embeddings, the number of texts embedded, and the length of their vectors."""
+
+    frame: pl.DataFrame
+    n_embedded: int
+    size: int | None
+
+
 @exclusive("embed_texts")
 def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> UpdatedEmbeddings:
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
@@ -77,34 +85,26 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     n_embedded, by_part = 0, list[dict[str, Changes]]()
     while parts:
         ids, *parts = parts
-        texts = _texts(index, ids, model)
-        stored = _stored(index, texts, size)
-        new = _new(texts, stored)
-        vectors = _vectors_of(new, models)
-        returned = vectors.list.len().first() or size
-        if size and returned != size:
+        made = _made(index, models, ids, size)
+        if size and made.size != size:
             log.warning(
                 "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
                 model,
-                returned,
+                made.size,
                 size,
             )
-            (parts, revision), size, n_embedded = _due(index, made_with=None), returned, 0
+            (parts, revision), size, n_embedded = _due(index, made_with=None), made.size, 0
             continue
-        size = returned
-        known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
-        known = pl.concat([known, _means(texts, known)])
-        frame = texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
-        n_embedded += new.height
+        size, n_embedded = made.size, n_embedded + made.n_embedded
         with index.working.transaction() as connection:
-            by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, frame, "id", ids)})
+            by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, made.frame, "id", ids)})
             if parts:
                 remove_mark(connection, _READER)  # after a crash the next run begins again
                 continue
             changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
             record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
             set_mark(connection, _READER, TEXTS, revision, made_with)
-    updated = StageResult({"embeddings": frame}, changes, models.usage, time.monotonic() - started)
+    updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
     return UpdatedEmbeddings(updated, n_embedded)
 
 
@@ -115,6 +115,18 @@ def _due(index: Index, made_with: str | None) -> _Due:
         ids = changed.ids(*TEXTS) if changed else connection.sql(_ALL_IDS).pl()["id"].unique(maintain_order=True)
         parts = [ids.slice(start, ROWS_AT_ONCE) for start in range(0, max(len(ids), 1), ROWS_AT_ONCE)]
         return _Due(parts, changed.revision if changed else last_revision(connection))
+
+
+def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None) -> _Part:
+    """The vectors of the rows that have one of these ids: stored ones of `size` numbers, and new ones."""
+    texts = _texts(index, ids, models.embedding_model)
+    stored = _stored(index, texts, size)
+    new = _new(texts, stored)
+    vectors = _vectors_of(new, models)
+    known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
+    known = pl.concat([known, _means(texts, known)])
+    frame = texts.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
+    return _Part(frame, new.height, vectors.list.len()[0] if new.height else size)
 
 
 def _texts(index: Index, ids: pl.Series, model: str) -> pl.DataFrame:

@@ -32,7 +32,6 @@ LOGGED_INPUTS = (
 """The tables whose logged changes may concern a report."""
 ENTITIES_AT_ONCE = 10_000
 """More entities are reported on in parts: communities of level 0 until they have so many."""
-_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
 _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
     "LEFT JOIN documents d ON d.id = t.document_id JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
@@ -121,14 +120,6 @@ class ReportsPart(NamedTuple):
     others: pl.DataFrame
 
 
-def read_inputs(index: Index) -> tuple[ReportInputs, pl.DataFrame]:
-    """What all reports are written from with the settings of `index`, and the present reports."""
-    with index.working.connect() as connection:
-        *tables, reports = (_rows(connection, f"FROM {name}") for name in (*_INPUTS, "community_reports"))
-        texts = _texts(connection, None) if index.settings.reports_from_text else None
-        return ReportInputs(*tables)._replace(text_units=texts), reports
-
-
 def read_changed(index: Index, models: IndexingModels, everything: bool = False) -> ReportsToUpdate:
     """What the changes since the last run concern; all with `everything`, or when settings or models have changed."""
     with index.working.connect() as connection:
@@ -187,9 +178,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
     return connection.sql(f"{query} ORDER BY ALL").pl()
 
 
-def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series | None) -> pl.DataFrame:
-    if ids is None:
-        return connection.sql(f"{_TEXT_UNITS} ORDER BY t.id").pl()
+def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series) -> pl.DataFrame:
     among = f"{_TEXT_UNITS} WHERE t.id IN (SELECT unnest($ids::VARCHAR[])) ORDER BY t.id"
     return connection.sql(among, params={"ids": ids.drop_nulls().to_list()}).pl()
 

@@ -153,8 +153,9 @@ def _texts(index: Index, ids: pl.Series, model: str) -> EmbeddingTexts:
     """The texts to embed of the rows that have one of these ids."""
     given = {"ids": ids.to_list()}
     with index.working.connect() as connection:
-        frames = (connection.sql(text.format(among=_AMONG), params=given).pl() for text in TEXTS.values())
-        return embedding_texts(*frames, model)
+        queries = (query.format(among=_AMONG) for query in TEXTS.values())
+        units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
+        return embedding_texts(units, entities, reports, model)
 
 
 def _stored(index: Index, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:

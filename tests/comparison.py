@@ -16,7 +16,7 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.index_batch import index_batch
 from graphrag_assets.indexing.merge_graph import merge_graph
 from graphrag_assets.indexing.publish import update_publication
-from graphrag_assets.indexing.report_inputs import read_inputs
+from graphrag_assets.indexing.report_inputs import read_part
 from graphrag_assets.indexing.reports import update_reports
 from graphrag_assets.indexing.scan import scan
 from graphrag_assets.pipeline.clustering import ClusterOptions, cluster
@@ -81,7 +81,8 @@ def refresh(index: Index) -> None:
 
 def assert_reports(index: Index) -> None:
     """No report is out of date, and citations are resolved as those of all reports together."""
-    inputs, stored = read_inputs(index)
+    everything = "SELECT community FROM communities UNION SELECT community FROM community_reports"
+    inputs, stored, _ = read_part(index, index.working.read(everything)["community"])
     settings = index.settings
     reporter = index.models().reporter
     assert stale_reports(inputs, stored, reporter, settings.report_input_tokens, settings.tokenizer).to_list() == []

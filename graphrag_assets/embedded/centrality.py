@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_assets.embedded.defining_sentences import is_subject, says_what_it_is
 
 _WORD = r"\b\w\w+\b"
-_TEXTS_AT_ONCE = 20_000
+_TEXTS_AT_ONCE = 5_000
 
 
 def centrality(texts: Sequence[str], groups: Sequence[int]) -> np.ndarray:

@@ -11,7 +11,8 @@ from graphrag_assets.indexing.report_inputs import (
     LOGGED_INPUTS,
     READER,
     made_with,
-    read_inputs,
+    read_changed,
+    read_part,
     state_of_reports,
 )
 from graphrag_assets.indexing.reports import CHECKED
@@ -111,9 +112,9 @@ def _stale(index: Index, changed: Changed | None) -> pl.DataFrame:
             is_known = has_mark(connection, CHECKED, state_of_reports(connection, own, models))
     if is_known:
         return pl.DataFrame(schema={"community": pl.Int64})
-    inputs, stored = read_inputs(own)
-    stale = stale_reports(inputs, stored, models.reporter, settings.report_input_tokens, settings.tokenizer)
-    return stale.to_frame()
+    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
+    parts = (read_part(own, communities) for communities in read_changed(own, models, everything=True).parts)
+    return pl.concat([stale_reports(part.inputs, part.previous, *written_by) for part in parts]).sort().to_frame()
 
 
 def _too_many_failed(index: Index, _: Changed | None) -> pl.DataFrame:

@@ -9,13 +9,13 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.embedding_texts import embedding_texts
+from graphrag_assets.pipeline.embedding_texts import EmbeddingTexts, embedding_texts
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_stage
-from graphrag_assets.store.change_log import changes_since_mark, last_revision, set_mark
-from graphrag_assets.store.working import replace_rows, replace_table
+from graphrag_assets.store.change_log import changes_since_mark, last_revision, remove_mark, set_mark
+from graphrag_assets.store.working import Changes, replace_rows
 
 log = logging.getLogger(__name__)
 
@@ -32,25 +32,28 @@ class UpdatedEmbeddings(NamedTuple):
 
 
 _READER = "embed_texts"
+ROWS_AT_ONCE = 10_000
+"""More rows are embedded in parts, so that memory is bounded."""
 TEXTS = {
     "text_units": "SELECT id, context, text FROM text_units {among}",
     "entities": "SELECT id, title, description, degree FROM entities {among}",
     "community_reports": """
         WITH reports AS (SELECT id, community, title, summary FROM community_reports {among})
         SELECT id, title, summary, members FROM reports LEFT JOIN (
-            SELECT community, max_by(e.id, (e.degree, e.id), 10) AS members
+            SELECT community, max_by({{'id': e.id, 'fingerprint': v.fingerprint}}, (e.degree, e.id), 10) AS members
             FROM (SELECT community, unnest(entity_ids) AS id FROM communities SEMI JOIN reports USING (community))
-            JOIN entities e USING (id) WHERE e.degree > 0 GROUP BY community
+            JOIN entities e USING (id) LEFT JOIN embeddings v ON v.kind = 'entity' AND v.id = e.id
+            WHERE e.degree > 0 GROUP BY community
         ) USING (community)""",
 }
-"""What `embedding_texts` reads of the working database."""
+"""What `embedding_texts` reads of the working database; reports last, which are made of entities."""
 _AMONG = "WHERE id IN (SELECT unnest($ids::VARCHAR[]))"
 # The vector of a report depends on entities, and follows them.
 _CONCERNED = """
-SELECT unnest($ids::VARCHAR[]) AS id UNION
-SELECT r.id FROM community_reports r JOIN community_members m USING (community)
+SELECT DISTINCT r.id FROM community_reports r JOIN community_members m USING (community)
 WHERE m.entity_id IN (SELECT unnest($ids::VARCHAR[]))
 """
+_ALL_IDS = " UNION ALL ".join(f"SELECT id FROM {table}" for table in (*TEXTS, "embeddings"))
 _STORED = """
 SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
 WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
@@ -62,13 +65,19 @@ _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"
 _AT_ONCE = 250  # rows whose parts are in memory
 
 
-class _Found(NamedTuple):
-    """What is to have vectors: all rows, or those of `ids`; `revision` is the next mark."""
+class _Due(NamedTuple):
+    """Ids of the rows that are to have vectors, in parts, at least one; `revision`: the next mark."""
 
-    rows: pl.DataFrame
-    texts: dict[str, str]
-    ids: pl.Series | None
+    parts: list[pl.Series]
     revision: int
+
+
+class _Part(NamedTuple):
+    """Rows of embeddings, the number of texts embedded, and the length of their vectors."""
+
+    frame: pl.DataFrame
+    n_embedded: int
+    size: int | None
 
 
 @exclusive("embed_texts")
@@ -76,63 +85,77 @@ def update_embeddings(index: Index, models: IndexingModels, run_id: str) -> Upda
     """Embed the texts whose fingerprint is new; keep the vectors of the others.
 
     Only the texts of rows that changed since the last run are looked at, unless the model is another one. The frame of
-    the result has their vectors.
+    the result has the vectors of the last part.
     """
     started = time.monotonic()
     model, made_with = models.embedding_model, stable_id("embeddings", CODE_VERSION, models.embedding_model)
-    found = _read(index, model, made_with)
+    parts, revision = _due(index, made_with)
     ((size, kept_model),) = index.working.read(_KEPT).rows() or [(None, model)]
-    stored = _stored(index, found.rows, size)
-    new = _new(found, stored)
     if kept_model != model:
-        log.warning(
-            "The embedding model changed from %s to %s: embedding all %d texts again.", kept_model, model, new.height
-        )
-    vectors = _vectors_of(new, models)
-    if new.height and size and vectors.list.len()[0] != size:
-        log.warning(
-            "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
-            model,
-            vectors.list.len()[0],
-            size,
-        )
-        found, stored = _read(index, model, made_with=None), stored.clear()
-        new = _new(found, stored)
-        vectors = _vectors_of(new, models)
-    known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
-    for kind in ("entity", "community_report"):  # which are made of texts, and of texts and entities
-        known = pl.concat([known, _means(found.rows.filter(kind=kind), known)])
-    frame = found.rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
-    with index.working.transaction() as connection:
-        if found.ids is None:
-            changes = replace_table(connection, schema.EMBEDDINGS, frame)
-        else:
-            changes = replace_rows(connection, schema.EMBEDDINGS, frame, "id", found.ids)
-        seconds, used = time.monotonic() - started, usage_sums(models.usage)
-        record_stage(connection, run_id, "embed_texts", None, seconds, {"embeddings": changes}, "embeddings", used)
-        set_mark(connection, _READER, TEXTS, found.revision, made_with)
-    updated = StageResult({"embeddings": frame}, {"embeddings": changes}, models.usage, time.monotonic() - started)
-    return UpdatedEmbeddings(updated, new.height)
+        log.warning("The embedding model changed from %s to %s: embedding all texts again.", kept_model, model)
+    n_embedded, by_part = 0, list[dict[str, Changes]]()
+    while parts:
+        ids, *parts = parts
+        made = _made(index, models, ids, size)
+        if size and made.size != size:
+            log.warning(
+                "%s returns vectors of %d numbers, those of the index have %d: embedding all texts again.",
+                model,
+                made.size,
+                size,
+            )
+            (parts, revision), size, n_embedded = _due(index, made_with=None), made.size, 0
+            continue
+        size, n_embedded = made.size, n_embedded + made.n_embedded
+        with index.working.transaction() as connection:
+            by_part.append({"embeddings": replace_rows(connection, schema.EMBEDDINGS, made.frame, "id", ids)})
+            if parts:
+                remove_mark(connection, _READER)  # after a crash the next run begins again
+                continue
+            changes, seconds, used = sums_of_changes(by_part), time.monotonic() - started, usage_sums(models.usage)
+            record_stage(connection, run_id, "embed_texts", None, seconds, changes, "embeddings", used)
+            set_mark(connection, _READER, TEXTS, revision, made_with)
+    updated = StageResult({"embeddings": made.frame}, changes, models.usage, time.monotonic() - started)
+    return UpdatedEmbeddings(updated, n_embedded)
 
 
-def _read(index: Index, model: str, made_with: str | None) -> _Found:
-    """The texts of rows that changed since a run `made_with` the same; all for None, or without such a run."""
+def _due(index: Index, made_with: str | None) -> _Due:
+    """The rows that changed since a run `made_with` the same; all for None, or without such a run."""
     with index.working.connect() as connection:
         changed = None if made_with is None else changes_since_mark(connection, _READER, TEXTS, made_with)
-        ids = None
-        if changed is not None:
-            ids = connection.sql(_CONCERNED, params={"ids": changed.ids(*TEXTS).to_list()}).pl()["id"]
+        if changed is None:
+            ids = connection.sql(_ALL_IDS).pl()["id"]
+        else:
+            given = {"ids": changed.ids("entities").to_list()}
+            reports = connection.sql(_CONCERNED, params=given).pl()["id"]
+            ids = pl.concat([*(changed.ids(table) for table in TEXTS), reports])
+        ids = ids.unique(maintain_order=True)
+        parts = [ids.slice(start, ROWS_AT_ONCE) for start in range(0, max(len(ids), 1), ROWS_AT_ONCE)]
+        return _Due(parts, changed.revision if changed else last_revision(connection))
 
-        def rows(table: str) -> pl.DataFrame:
-            if ids is None:
-                return connection.sql(TEXTS[table].format(among="")).pl()
-            return connection.sql(TEXTS[table].format(among=_AMONG), params={"ids": ids.to_list()}).pl()
 
-        reports = rows("community_reports")
-        if ids is not None:
-            ids = pl.concat([ids, reports["members"].explode().drop_nulls()]).unique()
-        found = embedding_texts(rows("text_units"), rows("entities"), reports, model)
-        return _Found(*found, ids, changed.revision if changed else last_revision(connection))
+def _made(index: Index, models: IndexingModels, ids: pl.Series, size: int | None) -> _Part:
+    """The vectors of the rows that have one of these ids: stored ones of `size` numbers, and new ones."""
+    texts = _texts(index, ids, models.embedding_model)
+    stored = _stored(index, texts.rows, size)
+    new = _new(texts, stored)
+    vectors = _vectors_of(new, models)
+    made_size = vectors.list.len()[0] if new.height else size
+    known = pl.concat([stored, new.select("fingerprint").with_columns(vectors)])
+    if size in (None, made_size):  # else all are made again
+        for kind in ("entity", "community_report"):  # which are made of texts, and of texts and entities
+            known = pl.concat([known, _means(texts.rows.filter(kind=kind), known)])
+    frame = texts.rows.join(known, on="fingerprint", maintain_order="left").select(schema.EMBEDDINGS.column_names)
+    return _Part(frame, new.height, made_size)
+
+
+def _texts(index: Index, ids: pl.Series, model: str) -> EmbeddingTexts:
+    """The texts to embed of the rows that have one of these ids."""
+    given = {"ids": ids.to_list()}
+    with index.working.connect() as connection:
+        queries = (query.format(among=_AMONG) for query in TEXTS.values())
+        units, entities, reports = (connection.sql(query, params=given).pl() for query in queries)
+        return embedding_texts(units, entities, reports, model)
 
 
 def _stored(index: Index, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
@@ -141,7 +164,7 @@ def _stored(index: Index, rows: pl.DataFrame, size: int | None) -> pl.DataFrame:
     return index.working.read(_STORED, {"fingerprints": wanted, "size": size})
 
 
-def _new(found: _Found, stored: pl.DataFrame) -> pl.DataFrame:
+def _new(found: EmbeddingTexts, stored: pl.DataFrame) -> pl.DataFrame:
     """The distinct texts to embed: fingerprint, text."""
     needed = found.rows.join(stored, on="fingerprint", how="anti").select(fingerprint=pl.col("parts").explode())
     needed = needed.join(stored, on="fingerprint", how="anti").unique(maintain_order=True)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import duckdb
@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index, exclusive
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions, with_decisions
 from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliases
@@ -96,6 +96,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     started = time.monotonic()
     inputs = _read(index, models, from_scratch)
     aliases, names, families = _resolved(inputs)
+    inputs = inputs._replace(own=None)  # as many rows as the corpus has
     *ranges, last = _ranges(index, aliases, inputs)
     earlier = [_write_range(index, models, aliases, names) for names in ranges if names]
     merged = _merge(index, models, aliases, inputs, last)
@@ -107,7 +108,7 @@ def merge_graph(index: Index, models: IndexingModels, run_id: str, from_scratch:
     with index.working.transaction() as connection:
         _assign_numbers(connection, inputs.changed)
         frames = {schema.ENTITY_ALIASES: aliases, **_numbered(connection, graph)}
-        changes = _sums([*earlier, _write(connection, frames, merged)])
+        changes = sums_of_changes([*earlier, _write(connection, frames, merged)])
         if names is not None and families is not None:
             replace_rows(connection, schema.RESOLVED_NAMES, names, "family", families)
         elif names is not None:
@@ -265,7 +266,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: Collection[s
 def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:
     for table, query in NUMBERED.items():
         if changed is None:
-            assign_numbers(connection, table, connection.sql(query).pl())
+            assign_numbers(connection, table, query)
         elif len(ids := changed.ids(table)):
             new = connection.sql(
                 f"FROM ({query}) WHERE id IN (SELECT unnest($ids::VARCHAR[]))", params={"ids": ids.to_list()}
@@ -292,17 +293,4 @@ def _write(
         if (given := ids.get(table)) is None
         else replace_rows(connection, table, frame, "id", given)
         for table, frame in frames.items()
-    }
-
-
-def _sums(parts: Sequence[Mapping[str, Changes]]) -> dict[str, Changes]:
-    """The changes of several writes of the same tables."""
-    names = {name: None for part in parts for name in part}
-    return {
-        name: Changes(
-            parts[-1][name].rows,
-            sum(part[name].inserted for part in parts if name in part),
-            sum(part[name].deleted for part in parts if name in part),
-        )
-        for name in names
     }

@@ -2,6 +2,9 @@
 
 A report depends on its community's row, on the entities, relationships and claims inside, and on the reports of its
 sub-communities. So a change concerns the communities of the changed rows, and all communities above them.
+
+Reports are written part by part, so that memory is bounded. A part is whole communities of level 0 with all that is
+inside: it needs nothing of another.
 """
 
 from typing import NamedTuple
@@ -14,9 +17,10 @@ from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.alias_decisions import decisions
-from graphrag_assets.pipeline.report_updates import ReportInputs, empty_reports
+from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
+from graphrag_assets.store.connections import execute_with
 
 CODE_VERSION = f"4/{REPORTER}"
 """Differs when the same inputs give other reports."""
@@ -26,9 +30,8 @@ LOGGED_INPUTS = (
     *("entities", "relationships", "communities", "community_members"),
 )
 """The tables whose logged changes may concern a report."""
-MOST_TOUCHED = 0.3
-"""Of a larger share of communities, everything is read: that takes no longer."""
-_INPUTS = ("communities", "community_members", "entities", "relationships", "entity_claims")
+ENTITIES_AT_ONCE = 10_000
+"""More entities are reported on in parts: communities of level 0 until they have so many."""
 _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
     "LEFT JOIN documents d ON d.id = t.document_id JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
@@ -55,74 +58,95 @@ WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in do
 )
 FROM touched WHERE community IS NOT NULL
 """
+_ALL = """
+CREATE OR REPLACE TEMP TABLE touched_communities AS
+SELECT community FROM communities UNION SELECT community FROM community_reports
+"""
+_PARTS = """
+WITH RECURSIVE present AS (FROM communities SEMI JOIN touched_communities USING (community)), trees AS (
+    SELECT community, community AS top, size FROM present WHERE parent < 0
+    UNION ALL SELECT p.community, t.top, t.size FROM trees t JOIN present p ON p.parent = t.community
+), placed AS (  -- communities that are gone come last
+    SELECT touched.community, t.top, CASE WHEN t.community = t.top THEN t.size ELSE 0 END AS size
+    FROM touched_communities touched LEFT JOIN trees t USING (community)
+)
+SELECT community, ((sum(size) OVER (ORDER BY top NULLS LAST) - 1) // $at_once)::BIGINT AS part
+FROM placed ORDER BY part, community
+"""
 _PART = """
 CREATE OR REPLACE TEMP TABLE inside AS
-SELECT DISTINCT entity_id AS id FROM community_members SEMI JOIN touched_communities USING (community)
+SELECT DISTINCT entity_id AS id FROM community_members SEMI JOIN part USING (community)
 """
 _ROWS_OF_PART = (  # of the tables of ReportInputs
-    "FROM communities SEMI JOIN touched_communities USING (community)",
+    "FROM communities SEMI JOIN part USING (community)",
     "FROM community_members m WHERE entity_id IN (FROM inside)",
     "FROM entities WHERE id IN (FROM inside)",
     "FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
     "FROM entity_claims WHERE subject_entity_id IN (FROM inside)",
 )
-_PREVIOUS = "FROM community_reports SEMI JOIN touched_communities USING (community)"
-_OTHERS = (
-    "FROM community_reports ANTI JOIN touched_communities USING (community) "
-    "WHERE community IN (SELECT unnest(children) FROM communities SEMI JOIN touched_communities USING (community))"
+# The report of a community that is gone may be that of a new one.
+_PREVIOUS = (
+    "FROM community_reports WHERE community IN (FROM part) OR community NOT IN (SELECT community FROM communities)"
 )
-# That cite a row that was written or deleted, or one that was not there.
-_CITING = (
-    "SELECT DISTINCT report_id FROM citations WHERE cited_id IS NULL OR cited_id IN (SELECT unnest($ids::VARCHAR[]))"
+_OTHERS = (
+    "FROM community_reports ANTI JOIN part USING (community) "
+    "WHERE community IN (SELECT unnest(children) FROM communities SEMI JOIN part USING (community))"
 )
 
 
 class ReportsToUpdate(NamedTuple):
-    """What to write reports from.
+    """Which reports to write.
 
-    previous: the present reports of the communities in `inputs`, and of those that are gone. others: the reports of
-    their sub-communities that stay. touched: the numbers of communities whose reports are replaced; None for all.
-    citing: ids of reports whose citations are resolved again. revision: of the change log, to set the mark to.
+    parts: the numbers of communities whose reports are replaced, at least one part; it may be empty. everything:
+    whether they are all. cited: ids of rows that were written or deleted: what cites them is resolved again. revision:
+    of the change log, to set the mark to.
+    """
+
+    parts: list[pl.Series]
+    everything: bool
+    cited: pl.Series
+    revision: int
+
+
+class ReportsPart(NamedTuple):
+    """What the reports of a part are written from.
+
+    previous: the present reports of its communities, and of those that are gone. others: the reports of their
+    sub-communities that stay.
     """
 
     inputs: ReportInputs
     previous: pl.DataFrame
     others: pl.DataFrame
-    touched: pl.Series | None
-    citing: pl.Series
-    revision: int
-
-
-def read_inputs(index: Index) -> tuple[ReportInputs, pl.DataFrame]:
-    """What all reports are written from with the settings of `index`, and the present reports."""
-    with index.working.connect() as connection:
-        return _all_inputs(connection, index.settings.reports_from_text)
 
 
 def read_changed(index: Index, models: IndexingModels, everything: bool = False) -> ReportsToUpdate:
     """What the changes since the last run concern; all with `everything`, or when settings or models have changed."""
-    from_text = index.settings.reports_from_text
     with index.working.connect() as connection:
         changed = None
         if not everything:
             changed = changes_since_mark(connection, READER, LOGGED_INPUTS, made_with(connection, index, models))
-        if changed is None or not _find_touched(connection, changed, models.reporter, from_text):
-            inputs, previous = _all_inputs(connection, from_text)
-            revision = last_revision(connection)
-            return ReportsToUpdate(inputs, previous, empty_reports(), None, previous["id"], revision)
+        if changed is None:
+            connection.execute(_ALL)
+        else:
+            _find_touched(connection, changed, models.reporter, index.settings.reports_from_text)
+        found = connection.sql(_PARTS, params={"at_once": ENTITIES_AT_ONCE}).pl()
+        parts = [part["community"] for part in found.partition_by("part", maintain_order=True)]
+        cited = changed.ids("entities", "relationships", "covariates", "text_units") if changed else pl.Series()
+        revision = changed.revision if changed else last_revision(connection)
+        return ReportsToUpdate(parts or [found["community"]], changed is None, cited, revision)
+
+
+def read_part(index: Index, communities: pl.Series) -> ReportsPart:
+    """What the reports of these communities are written from, with the settings of `index`."""
+    with index.working.connect() as connection:
+        create = "CREATE OR REPLACE TEMP TABLE part AS FROM given"
+        execute_with(connection, create, given=pl.DataFrame({"community": communities}))
         connection.execute(_PART)
         inputs = ReportInputs(*(_rows(connection, query) for query in _ROWS_OF_PART))
-        units = inputs.entities["text_unit_ids"].explode().unique() if from_text else None
-        inputs = inputs._replace(text_units=None if units is None else _texts(connection, units))
-        cited = changed.ids("entities", "relationships", "covariates", "text_units")
-        return ReportsToUpdate(
-            inputs,
-            _rows(connection, _PREVIOUS),
-            _rows(connection, _OTHERS),
-            connection.sql("FROM touched_communities ORDER BY ALL").pl()["community"],
-            connection.sql(_CITING, params={"ids": cited.to_list()}).pl()["report_id"],
-            changed.revision,
-        )
+        if index.settings.reports_from_text:
+            inputs = inputs._replace(text_units=_texts(connection, inputs.entities["text_unit_ids"].explode().unique()))
+        return ReportsPart(inputs, _rows(connection, _PREVIOUS), _rows(connection, _OTHERS))
 
 
 def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
@@ -150,24 +174,17 @@ def state_of_reports(connection: duckdb.DuckDBPyConnection, index: Index, models
     return stable_id("state of reports", made_with(connection, index, models), rows)
 
 
-def _all_inputs(connection: duckdb.DuckDBPyConnection, from_text: bool) -> tuple[ReportInputs, pl.DataFrame]:
-    *tables, reports = (_rows(connection, f"FROM {name}") for name in (*_INPUTS, "community_reports"))
-    return ReportInputs(*tables)._replace(text_units=_texts(connection, None) if from_text else None), reports
-
-
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
     return connection.sql(f"{query} ORDER BY ALL").pl()
 
 
-def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series | None) -> pl.DataFrame:
-    if ids is None:
-        return connection.sql(f"{_TEXT_UNITS} ORDER BY t.id").pl()
+def _texts(connection: duckdb.DuckDBPyConnection, ids: pl.Series) -> pl.DataFrame:
     among = f"{_TEXT_UNITS} WHERE t.id IN (SELECT unnest($ids::VARCHAR[])) ORDER BY t.id"
     return connection.sql(among, params={"ids": ids.drop_nulls().to_list()}).pl()
 
 
-def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, reporter: str, from_text: bool) -> bool:
-    """Write the numbers of the communities that the changes concern into touched_communities; False for too many."""
+def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, reporter: str, from_text: bool) -> None:
+    """Write the numbers of the communities that the changes concern into touched_communities."""
     numbers = [changed.concerns(table)["key"] for table in ("communities", "community_members")]
     in_documents = [changed.concerns(t)["key"] for t in ("text_units", "entity_mentions", "relationship_mentions")]
     entities = [changed.ids("entities", "community_members"), changed.concerns("relationships")["key"]]
@@ -180,6 +197,3 @@ def _find_touched(connection: duckdb.DuckDBPyConnection, changed: Changed, repor
         "reporter": reporter,
     }
     connection.execute(_TOUCHED, given)
-    counts = "SELECT (SELECT count(*) FROM touched_communities), (SELECT count(*) FROM communities)"
-    ((touched, present),) = connection.execute(counts).fetchall()
-    return bool(touched <= MOST_TOUCHED * present)

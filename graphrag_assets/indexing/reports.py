@@ -1,5 +1,6 @@
 """Community reports and their citations."""
 
+import logging
 import time
 from typing import NamedTuple
 
@@ -10,19 +11,21 @@ from graphrag_assets.indexing.index import Index, exclusive
 from graphrag_assets.indexing.report_inputs import (
     LOGGED_INPUTS,
     READER,
-    ReportsToUpdate,
     made_with,
     read_changed,
+    read_part,
     state_of_reports,
 )
-from graphrag_assets.indexing.stage import StageResult, usage_sums
+from graphrag_assets.indexing.stage import StageResult, sums_of_changes, usage_sums
 from graphrag_assets.indexing_models import IndexingModels
 from graphrag_assets.pipeline.report_citations import references_in, resolved
 from graphrag_assets.pipeline.report_updates import community_reports
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import record_options, record_stage
-from graphrag_assets.store.change_log import last_revision, set_mark
-from graphrag_assets.store.working import Changes, replace_rows, replace_table
+from graphrag_assets.store.change_log import last_revision, remove_mark, set_mark
+from graphrag_assets.store.working import Changes, replace_rows
+
+log = logging.getLogger(__name__)
 
 CHECKED = "reports_are_current"
 """The reader whose mark holds the state of the reports that are known to be up to date."""
@@ -40,6 +43,12 @@ _NUMBERS = " UNION ALL ".join(
         ),
     )
 )
+_REPORTS = "SELECT id, full_content FROM community_reports WHERE id IN (SELECT unnest($ids::VARCHAR[])) ORDER BY id"
+# Reports that cite a row that was written or deleted, or one that was not there; and reports that are gone.
+_CITING = (
+    "SELECT DISTINCT report_id FROM citations WHERE cited_id IS NULL OR cited_id IN (SELECT unnest($ids::VARCHAR[])) "
+    "OR report_id NOT IN (SELECT id FROM community_reports)"
+)
 
 
 class UpdatedReports(NamedTuple):
@@ -50,34 +59,56 @@ class UpdatedReports(NamedTuple):
     n_unresolved: int
 
 
+class _Part(NamedTuple):
+    """The reports of a part, with those that they replace; `n_written`: how many of them are not as before."""
+
+    reports: pl.DataFrame
+    previous: pl.DataFrame
+    n_written: int
+
+
 @exclusive("write_community_reports")
 def update_reports(index: Index, models: IndexingModels, run_id: str, rewrite: bool = False) -> UpdatedReports:
     """Write the reports whose inputs changed, or with `rewrite` all; keep the others; resolve their citations.
 
     Only what the changes since the last run concern is looked at, unless settings or models have changed.
 
-    Stores the run options of `index`.
+    Stores the run options of `index`. The frames of the result hold the rows of the last part.
     """
     started = time.monotonic()
-    settings = index.settings
     found = read_changed(index, models, rewrite)
-    previous = found.previous.clear() if rewrite else found.previous
-    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
-    reports = community_reports(found.inputs, previous, models.write_reports, *written_by, others=found.others)
+    *earlier, last = found.parts
+    written, changes_by_part = 0, []
+    for communities in earlier:
+        part = _make_part(index, models, communities, rewrite)
+        with index.working.transaction() as connection:
+            remove_mark(connection, READER)  # after a crash the next run begins again
+            changes_by_part.append(_write(connection, part, communities)[1])
+        written += part.n_written
+        log.info("%d reports are up to date", changes_by_part[-1]["community_reports"].rows)
+    part = _make_part(index, models, last, rewrite)
     with index.working.transaction() as connection:
-        changes = {"community_reports": _replace_reports(connection, reports, found)}
-        citations, changes["citations"] = _update_citations(connection, reports, found)
+        citing = connection.sql(_CITING, params={"ids": found.cited.to_list()}).pl()["report_id"]
+        citations, changes = _write(connection, part, last, citing)
+        changes = sums_of_changes([*changes_by_part, changes])
         seconds, used = time.monotonic() - started, usage_sums(models.usage)
         record_options(connection, None, index.run_options)
         record_stage(connection, run_id, "write_community_reports", None, seconds, changes, "community_reports", used)
         set_mark(connection, READER, LOGGED_INPUTS, found.revision, made_with(connection, index, models))
-        if found.touched is None:
+        if found.everything:
             _record_state(connection, index, models)
         ((unresolved,),) = connection.execute("SELECT count(*) FROM citations WHERE cited_id IS NULL").fetchall()
-    frames = {"community_reports": reports, "citations": citations}
+    frames = {"community_reports": part.reports, "citations": citations}
     updated = StageResult(frames, changes, models.usage, time.monotonic() - started)
-    n_written = reports.join(previous, on="fingerprint", how="anti").height
-    return UpdatedReports(updated, changes["community_reports"].rows - n_written, unresolved)
+    return UpdatedReports(updated, changes["community_reports"].rows - written - part.n_written, unresolved)
+
+
+def _make_part(index: Index, models: IndexingModels, communities: pl.Series, rewrite: bool) -> _Part:
+    inputs, previous, others = read_part(index, communities)
+    known, settings = previous.clear() if rewrite else previous, index.settings
+    written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer)
+    reports = community_reports(inputs, known, models.write_reports, *written_by, others=others)
+    return _Part(reports, previous, reports.join(known, on="fingerprint", how="anti").height)
 
 
 def record_state(index: Index, models: IndexingModels) -> None:
@@ -90,27 +121,15 @@ def _record_state(connection: duckdb.DuckDBPyConnection, index: Index, models: I
     set_mark(connection, CHECKED, (), last_revision(connection), state_of_reports(connection, index, models))
 
 
-def _replace_reports(connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate) -> Changes:
-    if found.touched is None:
-        return replace_table(connection, schema.COMMUNITY_REPORTS, reports)
-    return replace_rows(connection, schema.COMMUNITY_REPORTS, reports, "community", found.touched)
-
-
-def _update_citations(
-    connection: duckdb.DuckDBPyConnection, reports: pl.DataFrame, found: ReportsToUpdate
-) -> tuple[pl.DataFrame, Changes]:
-    """Resolve the citations of the reports written, and of those that cite rows that have come or gone."""
-    if found.touched is not None:
-        citing = connection.sql(
-            "FROM community_reports WHERE id IN (SELECT unnest($ids::VARCHAR[]))",
-            params={"ids": pl.concat([reports["id"], found.citing]).unique().to_list()},
-        ).pl()
-        ids = pl.concat([found.previous["id"], citing["id"]]).unique()
-    else:
-        citing, ids = reports, None
-    references = references_in(citing)
+def _write(
+    connection: duckdb.DuckDBPyConnection, part: _Part, communities: pl.Series, citing: pl.Series | None = None
+) -> tuple[pl.DataFrame, dict[str, Changes]]:
+    """Replace the reports of `communities`, and resolve their citations and those of the reports `citing`."""
+    replaced = replace_rows(connection, schema.COMMUNITY_REPORTS, part.reports, "community", communities)
+    gone = part.previous.filter(pl.col("community").is_in(communities.implode()))["id"]
+    ids = pl.concat([gone, part.reports["id"], *([] if citing is None else [citing])]).unique()
+    references = references_in(connection.sql(_REPORTS, params={"ids": ids.to_list()}).pl())
     wanted = references["human_readable_id"].unique().to_list()
     citations = resolved(references, connection.sql(_NUMBERS, params={"wanted": wanted}).pl())
-    if ids is None:
-        return citations, replace_table(connection, schema.CITATIONS, citations)
-    return citations, replace_rows(connection, schema.CITATIONS, citations, "report_id", ids)
+    changes = replace_rows(connection, schema.CITATIONS, citations, "report_id", ids)
+    return citations, {"community_reports": replaced, "citations": changes}

@@ -1,6 +1,6 @@
 """What a stage does again, and what it returns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,3 +35,16 @@ class StageResult(NamedTuple):
 def usage_sums(usage: "Mapping[str, Usage]") -> dict[str, dict[str, int | float]]:
     """Usage by task as plain numbers."""
     return {task: used.as_dict() for task, used in usage.items()}
+
+
+def sums_of_changes(parts: Sequence[Mapping[str, Changes]]) -> dict[str, Changes]:
+    """The changes of several writes of the same tables."""
+    names = {name: None for part in parts for name in part}
+    return {
+        name: Changes(
+            parts[-1][name].rows,
+            sum(part[name].inserted for part in parts if name in part),
+            sum(part[name].deleted for part in parts if name in part),
+        )
+        for name in names
+    }

@@ -104,13 +104,19 @@ def cluster(entity_ids: pl.Series, relationships: pl.DataFrame, options: Cluster
     if ids.is_empty():
         return pl.DataFrame(schema=MEMBERS_SCHEMA)
     edges, weights = edge_arrays(ids, relationships)
+    with seeded(options.seed):
+        labels = leiden(len(ids), edges, weights, options.resolution)
+    return divided(ids, labels, edges, weights, options)
+
+
+def divided(ids: pl.Series, labels: Ints, edges: Ints, weights: Floats, options: ClusterOptions) -> pl.DataFrame:
+    """What `cluster` returns, from its level 0: the communities `labels` of the sorted `ids`."""
     with seeded(options.seed) as rng:
 
         def split(level: int, labels: Ints, nodes: Ints, own: Ints, own_weights: Floats) -> Ints | None:
             rng.seed(options.seed)
             return split_from_scratch(ids.gather(nodes), own, own_weights, options.max_cluster_size, options.resolution)
 
-        labels = leiden(len(ids), edges, weights, options.resolution)
         return members_frame(ids, *hierarchy(labels, edges, weights, options.max_cluster_size, split))
 
 
@@ -127,18 +133,23 @@ def community_table(members: pl.DataFrame, entities: pl.DataFrame, relationships
         pl.col("level", "parent").first(), entity_ids=pl.col("entity_id").sort(), size=pl.len().cast(pl.Int64)
     )
     children = table.drop_nulls("parent").group_by(key="parent").agg(children=pl.col("key").sort())
-    inside = (
-        relationships.join(born.select("key", source_id="entity_id"), on="source_id")
-        .join(born.select("key", target_id="entity_id"), on=["target_id", "key"])
+    # Level by level: an entity is in one community of each, so that memory does not grow with their number.
+    levels = born.select("level", "key", "entity_id").partition_by("level", include_key=False) or [born]
+    listed = entities.select("id", "text_unit_ids")
+    inside = pl.concat(
+        relationships.join(own.select("key", source_id="entity_id"), on="source_id")
+        .join(own.select("key", target_id="entity_id"), on=["target_id", "key"])
         .group_by("key")
         .agg(relationship_ids=pl.col("id").unique().sort())
+        for own in levels
     )
-    units = (
-        born.join(entities, left_on="entity_id", right_on="id")
+    units = pl.concat(
+        own.join(listed, left_on="entity_id", right_on="id")
         .explode("text_unit_ids")
         .drop_nulls("text_unit_ids")
         .group_by("key")
         .agg(pl.col("text_unit_ids").unique().sort())
+        for own in levels
     )
     for lists in (children, inside, units):
         table = table.join(lists, on="key", how="left")

@@ -38,8 +38,9 @@ def embedding_texts(
 
     Args:
         text_units: id, context, text.
-        entities: id, title, description, degree; at least those of the reports.
-        reports: id, title, summary, members (ids of the best connected entities).
+        entities: id, title, description, degree.
+        reports: id, title, summary, members (id of the best connected entities, and the fingerprint of their vectors,
+            which counts where the entity is not among `entities`).
         model: name of the embedding model.
     """
     texts: dict[str, str] = {}
@@ -54,7 +55,8 @@ def embedding_texts(
     of_entity = {key: fingerprint(model, *parts) for _, key, parts in described}
     reported = []
     for key, title, summary, members in reports.select("id", "title", "summary", "members").iter_rows():
-        found = [of_entity[member] for member in members or () if member in of_entity]
+        prints = (of_entity.get(member["id"], member["fingerprint"]) for member in members or ())
+        found = [print_ for print_ in prints if print_]
         own = [] if len(found) == 2 else [part(f"{title}\n\n{summary}")] * max(len(found), 1)
         reported.append(("community_report", key, own + found))
     rows = pl.DataFrame(
@@ -62,8 +64,8 @@ def embedding_texts(
         {"kind": pl.String, "id": pl.String, "parts": pl.List(pl.String)},
         orient="row",
     ).sort("kind", "id")
-    prints = [parts[0] if len(parts) == 1 else fingerprint(model, *parts) for parts in rows["parts"]]
-    return EmbeddingTexts(rows.with_columns(pl.Series("fingerprint", prints, pl.String), model=pl.lit(model)), texts)
+    wholes = [parts[0] if len(parts) == 1 else fingerprint(model, *parts) for parts in rows["parts"]]
+    return EmbeddingTexts(rows.with_columns(pl.Series("fingerprint", wholes, pl.String), model=pl.lit(model)), texts)
 
 
 def fingerprint(model: str, *parts: str) -> str:

@@ -38,8 +38,8 @@ from graphrag_assets.pipeline.clustering import (
     Floats,
     Ints,
     by_first,
-    cluster,
     connected_parts,
+    divided,
     edge_arrays,
     hierarchy,
     is_better_than_whole,
@@ -132,10 +132,13 @@ def recluster(
         return Reclustered(*nothing, 0, 0.0, FreshRun(0.0), True)
     edges, weights = edge_arrays(ids, relationships)
 
+    fresh_labels: Ints = np.arange(len(ids))
+
     def fresh_run() -> FreshRun:
+        nonlocal fresh_labels
         with seeded(options.seed):
-            best = leiden(len(ids), edges, weights, options.resolution)
-        return FreshRun(modularity(best, edges, weights, options.resolution))
+            fresh_labels = leiden(len(ids), edges, weights, options.resolution)
+        return FreshRun(modularity(fresh_labels, edges, weights, options.resolution))
 
     compared = None
     if not fresh and previous_members.height and previous_edges.height:
@@ -159,7 +162,7 @@ def recluster(
             seen = _edge_frame(ids, edges, change.settled)
             return Reclustered(members, seen, n_free, reached, compared, False)
     compared = compared or fresh_run()
-    members = cluster(ids, relationships, options)
+    members = divided(ids, fresh_labels, edges, weights, options)
     seen = _edge_frame(ids, edges, weights)
     return Reclustered(members, seen, len(ids), compared.modularity, compared, True)
 

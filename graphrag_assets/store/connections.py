@@ -18,7 +18,7 @@ NO_EXTENSIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoloa
 class Limits(NamedTuple):
     """What DuckDB may use: `memory`, such as 4GB, beyond which it writes into `spill_folder`."""
 
-    memory: str = "4GB"
+    memory: str = "1GB"
     spill_folder: Path | None = None
 
     def config(self, spill_folder: Path) -> dict[str, Any]:
@@ -27,6 +27,22 @@ class Limits(NamedTuple):
 
 
 DEFAULT_LIMITS = Limits()
+
+
+@contextlib.contextmanager
+def memory_errors(limits: Limits) -> Iterator[None]:
+    """Name the setting when DuckDB has too little memory: not everything can be written to the spill folder.
+
+    Raises:
+        StoreError: a statement needs more memory than `limits` allow.
+    """
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise StoreError(
+            f"DuckDB needs more memory than the {limits.memory} it may use. Raise GRAPHRAG_MEMORY_LIMIT and run again: "
+            f"what was committed stays. DuckDB says: {str(error).partition(chr(10))[0]}"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
 from graphrag_assets.store.change_log import LOGGED, Changed
-from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with
+from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
@@ -216,7 +216,7 @@ def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, in
 @contextlib.contextmanager
 def _opened(source: Source, draft: Path, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that writes `draft`, with the copy of the working database attached as `working`."""
-    with duckdb.connect(config=_configuration(source)) as connection:
+    with memory_errors(source.limits), duckdb.connect(config=_configuration(source)) as connection:
         connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
         connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY)")
         connection.execute("USE published")

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
-from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with
+from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
 from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
@@ -79,7 +79,12 @@ class WorkingDatabase:
     @contextlib.contextmanager
     def connect(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """An open connection with exclusive access to the database. For short work only."""
-        with self.lock(), interrupts_raised(), _attached(self.path, self.limits) as connection:
+        with (
+            self.lock(),
+            interrupts_raised(),
+            memory_errors(self.limits),
+            _attached(self.path, self.limits) as connection,
+        ):
             yield connection
 
     @contextlib.contextmanager
@@ -356,17 +361,24 @@ def _count(result: duckdb.DuckDBPyConnection) -> int:
 
 
 def assign_numbers(
-    connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame, present: str = "incoming_ids"
+    connection: duckdb.DuckDBPyConnection, table_name: str, ids: pl.DataFrame | str, present: str = "incoming_ids"
 ) -> None:
     """Assign the next numbers to the new ids of `ids`: columns id, optionally content, and columns to order by.
+
+    `ids` is a frame, or a query where they are as many as the corpus has.
 
     Numbers count from 0 as in GraphRAG. An id keeps its number forever. A new id with the `content` of a deleted one
     takes over its number, such as a claim in an edited text unit or a document moved to another batch, so that
     citations of it stay true. Where `ids` are not all, `present` is a relation of all: others are deleted.
     """
-    content = "content" if "content" in ids.columns else "NULL::VARCHAR"
-    order = ", ".join(f'"{c}"' for c in ids.columns if c not in ("id", "content")) or "id"
-    connection.register("incoming_ids", ids)
+    create = "CREATE OR REPLACE TEMP TABLE incoming_ids AS "
+    if isinstance(ids, str):
+        connection.execute(create + ids)
+    else:
+        execute_with(connection, f"{create}FROM given", given=ids)
+    columns = connection.sql("FROM incoming_ids").columns
+    content = "content" if "content" in columns else "NULL::VARCHAR"
+    order = ", ".join(f'"{c}"' for c in columns if c not in ("id", "content")) or "id"
     parameters = {"name": table_name}
     connection.execute(
         f"""
@@ -397,7 +409,7 @@ def assign_numbers(
         """,
         parameters,
     )
-    connection.unregister("incoming_ids")
+    connection.execute("DROP TABLE temp.incoming_ids")
 
 
 def numbered(connection: duckdb.DuckDBPyConnection, table_name: str, frame: pl.DataFrame) -> pl.DataFrame:

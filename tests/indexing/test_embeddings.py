@@ -1,5 +1,6 @@
 """Embeddings of changed rows alone are those of all rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from graphrag_assets.store.working import replace_rows
 from tests.comparison import SENTENCES, index_all, index_at, no_settings
 
 ROWS = "SELECT kind, id, fingerprint, model, vector FROM embeddings ORDER BY ALL"
+# Its title, and the beginning of its description.
+ENTITY_TEXTS = "SELECT 2 * count(*) FROM entities WHERE degree > 0"
 
 
 @pytest.fixture
@@ -113,3 +116,29 @@ def test_vectors_that_someone_deleted_are_made_again(index) -> None:
         connection.execute("DELETE FROM embeddings WHERE kind = 'entity'")
     update_embeddings(index, index.models(), "again")
     assert index.working.read(ROWS).equals(before)
+
+
+def test_vectors_made_in_parts_are_those_made_at_once(index, monkeypatch) -> None:
+    at_once = index.working.read(ROWS)
+    with index.working.transaction() as connection:  # a vector of nothing, one of another text, and others to be made
+        connection.execute("UPDATE embeddings SET id = 'nothing' WHERE id = (SELECT min(id) FROM embeddings)")
+        connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
+    forget_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    seen = texts_looked_at(index, monkeypatch)
+    updated = update_embeddings(index, index.models(), "parts")
+    assert len(seen) > 3
+    assert updated.n_embedded == index.working.read(ENTITY_TEXTS).item()
+    assert index.working.read(ROWS).equals(at_once)
+
+
+def test_a_model_with_vectors_of_another_length_embeds_all_parts_again(index, monkeypatch) -> None:
+    embedded = index.working.read("SELECT kind, id FROM embeddings ORDER BY ALL")
+    with index.working.transaction() as connection:
+        connection.execute("UPDATE embeddings SET fingerprint = 'other' WHERE kind = 'entity'")
+    forget_marks(index)
+    monkeypatch.setattr(embeddings, "ROWS_AT_ONCE", 5)
+    shorter = replace(index.models(), embed=lambda texts: embed(texts)[:, :100])
+    update_embeddings(index, shorter, "parts")
+    assert index.working.read("SELECT kind, id FROM embeddings WHERE len(vector) = 100 ORDER BY ALL").equals(embedded)
+    assert index.working.read(ROWS).height == embedded.height

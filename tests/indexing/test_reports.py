@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
 
 from graphrag_assets.indexing import report_inputs, reports
 from graphrag_assets.indexing.checks import failed_blocking_checks
@@ -16,7 +17,6 @@ from tests.store.test_publication_by_difference import edit, first_documents
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     no_settings(monkeypatch)
-    monkeypatch.setattr(report_inputs, "MOST_TOUCHED", 2.0)
     monkeypatch.setenv("GRAPHRAG_CHUNK_SIZE", "60")
     return index_at(tmp_path, monkeypatch)
 
@@ -64,3 +64,18 @@ def test_reports_changed_past_the_stages_fail_the_check_and_are_written_again(in
     update_reports(index, index.models(), "again")
     assert failed_blocking_checks(index) == []
     assert_reports(index)
+
+
+def test_reports_written_in_parts_are_those_written_at_once(index, monkeypatch) -> None:
+    first_documents(index, random.Random(0))
+    tables = "community_reports", "citations"
+    at_once = index.working.read_tables(*tables)
+    with index.working.transaction() as connection:  # one is gone, and one is of a community that is
+        connection.execute("UPDATE community_reports SET community = -7, id = 'gone' WHERE community = 1")
+    monkeypatch.setattr(report_inputs, "ENTITIES_AT_ONCE", 3)
+    seen = communities_looked_at(monkeypatch)
+    updated = update_reports(index, index.models(), "parts", rewrite=True)
+    assert len(seen) > 3
+    assert updated.n_kept == 0
+    for before, after in zip(at_once, index.working.read_tables(*tables), strict=True):
+        assert_frame_equal(after, before)

@@ -67,7 +67,16 @@ def entities(**described: str) -> pl.DataFrame:
 
 
 def reports(*members: list[str] | None) -> pl.DataFrame:
-    rows = [(f"c{n}", "Report", "In short.", of) for n, of in enumerate(members)]
+    """Reports about entities, of which "Else" is not read, but has a vector."""
+    rows = [
+        (
+            f"c{n}",
+            "Report",
+            "In short.",
+            of and [{"id": one, "fingerprint": "print of Else"[: 13 * (one == "Else")]} for one in of],
+        )
+        for n, of in enumerate(members)
+    ]
     return pl.DataFrame(rows, ["id", "title", "summary", "members"], orient="row")
 
 
@@ -98,7 +107,7 @@ def test_an_embedding_has_a_fingerprint_of_texts_and_model_and_entities_alone_ha
 def test_entities_are_embedded_by_their_first_sentences_and_reports_by_their_entities_too():
     long = "Ada is a mathematician. She wrote notes on an engine. " + "It was never built in her time. " * 9
     graph = entities(Ada=long, Engine="A machine.", Byron="A poet.", Lone="Alone.")
-    rows, texts = embedding_texts(UNITS, graph, reports(["Ada", "Engine"], ["Ada", "Byron", "Engine"], ["Lone"]), "m")
+    rows, texts = embedding_texts(UNITS, graph, reports(["Ada", "Engine"], ["Ada", "Byron", "Else"], ["Lone"]), "m")
     parts = dict(rows.select("id", "parts").iter_rows())
     of = dict(rows.select("id", "fingerprint").iter_rows())
     beginning = "Ada:Ada is a mathematician. She wrote notes on an engine. It was never built in her time."
@@ -106,4 +115,4 @@ def test_entities_are_embedded_by_their_first_sentences_and_reports_by_their_ent
     assert parts["c0"] == [of["Ada"], of["Engine"]]
     summary = of["c2"]
     assert texts[summary] == "Report\n\nIn short."
-    assert parts["c1"] == [summary] * 3 + [of["Ada"], of["Byron"], of["Engine"]]
+    assert parts["c1"] == [summary] * 3 + [of["Ada"], of["Byron"], "print of Else"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphrag_assets.errors import SettingsError
+from graphrag_assets.errors import SettingsError, StoreError
 from graphrag_assets.indexing.purge import purge
 from graphrag_assets.settings import Settings
 from graphrag_assets.store.connections import Limits
@@ -36,6 +36,12 @@ def test_databases_with_other_limits_do_not_share_them(tmp_path: Path) -> None:
         with pytest.raises(duckdb.OutOfMemoryException):
             connection.execute(SORTED)
     assert large.read(SORTED).item() == 3_000_000
+
+
+def test_a_query_that_cannot_spill_names_the_setting(tmp_path: Path) -> None:
+    small = WorkingDatabase(tmp_path / "working.duckdb", Limits("60MB"))
+    with pytest.raises(StoreError, match="Raise GRAPHRAG_MEMORY_LIMIT"):
+        small.read("SELECT len(list(range)) FROM range(20_000_000)")
 
 
 @pytest.mark.parametrize("value", ["much", "4", "-1GB", "4 parsecs"])

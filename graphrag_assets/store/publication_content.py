@@ -40,6 +40,13 @@ _TOUCHED = {
 _WEIGHED = ("documents", "text_units", "entities", "relationships", "covariates", "entity_mentions", "embeddings")
 _COPIED_WHOLE = ("entity_aliases", "index_errors", *(table.name for table in OPERATIONS))
 _PUBLISH = files("graphrag_assets.store").joinpath("sql/publish.sql").read_text()
+_VECTORS = """
+INSERT INTO embeddings BY NAME
+SELECT e.kind, t.human_readable_id AS number, e.id, e.model, e.vector
+FROM working.embeddings e SEMI JOIN touched_embeddings USING (id) JOIN {table} t USING (id)
+WHERE e.kind = $kind AND t.human_readable_id BETWEEN $first AND $last ORDER BY number
+"""
+_VECTORS_AT_ONCE = 50_000  # more are sorted in slices that fit in memory
 _FIND_TOUCHED = files("graphrag_assets.store").joinpath("sql/touched.sql").read_text()
 ROWS_PER_TABLE = " UNION ALL ".join(f"SELECT {literal(t.name)}, count(*) FROM {t.sql_name}" for t in PUBLISHED)
 """Query for name and number of rows of each table of a publication."""
@@ -128,6 +135,7 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
         connection.execute(_PUBLISH)
+        _write_vectors(connection)
         _copy_whole(connection, llm_calls)
         write_search_tables(connection)
         return _finished(connection, made)
@@ -154,6 +162,7 @@ def update(
             return None
         before = searched_before(connection)
         connection.execute(_PUBLISH)
+        _write_vectors(connection)
         _copy_whole(connection, llm_calls)
         if not update_search_tables(connection, before):
             return None
@@ -184,6 +193,21 @@ def _same_dimensions(connection: duckdb.DuckDBPyConnection) -> bool:
         "(SELECT max(len(vector)) FROM (SELECT vector FROM embeddings LIMIT 1))"
     ).fetchall()
     return new is None or new == old
+
+
+def _write_vectors(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replace the touched rows of embeddings, sorted by kind and number."""
+    # Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are
+    # written, hence the checkpoints.
+    connection.execute("CHECKPOINT; SET force_compression = 'uncompressed'")
+    connection.execute("DELETE FROM embeddings WHERE id IN (FROM touched_embeddings)")
+    for kind, table in (("community_report", "community_reports"), ("entity", "entities"), ("text_unit", "text_units")):
+        bounds = f"SELECT min(human_readable_id), max(human_readable_id) FROM {table}"
+        ((least, most),) = connection.execute(f"{bounds} SEMI JOIN touched_embeddings USING (id)").fetchall()
+        for first in range(least, most + 1, _VECTORS_AT_ONCE) if most is not None else ():
+            slice_of = {"kind": kind, "first": first, "last": first + _VECTORS_AT_ONCE - 1}
+            connection.execute(_VECTORS.format(table=table), slice_of)
+    connection.execute("CHECKPOINT; RESET force_compression")
 
 
 def _copy_whole(connection: duckdb.DuckDBPyConnection, llm_calls: pl.DataFrame | None) -> None:

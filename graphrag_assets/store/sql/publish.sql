@@ -181,22 +181,8 @@ SELECT DISTINCT community FROM search.entity_communities
 WHERE entity IN (SELECT entity_number FROM community_members WHERE entity_id IN (FROM touched_community_members))
 EXCEPT FROM touched_weights;
 
--- Uncompressed: vectors hardly compress, and are compared a third faster. The setting applies when blocks are written,
--- hence the checkpoints.
+-- Rows stay in memory until a checkpoint writes them.
 CHECKPOINT;
-SET force_compression = 'uncompressed';
-DELETE FROM embeddings WHERE id IN (FROM touched_embeddings);
-INSERT INTO embeddings BY NAME
-WITH numbers AS (
-    SELECT 'text_unit' AS kind, id, human_readable_id AS number FROM text_units
-    UNION ALL SELECT 'entity', id, human_readable_id FROM entities
-    UNION ALL SELECT 'community_report', id, human_readable_id FROM community_reports
-)
-SELECT kind, n.number, id, e.model, e.vector
-FROM working.embeddings e SEMI JOIN touched_embeddings USING (id) JOIN numbers n USING (kind, id)
-ORDER BY kind, n.number;
-CHECKPOINT;
-RESET force_compression;
 
 DELETE FROM entity_mentions WHERE id IN (FROM touched_entity_mentions);
 INSERT INTO entity_mentions BY NAME

@@ -19,7 +19,7 @@ from graphrag_assets.store.connections import execute_with
 from graphrag_assets.store.schema import literal
 from graphrag_assets.text import UNSPACED, fold, search_words, spell_out
 
-_TEXTS_AT_ONCE = 10_000  # bounds the memory, whatever the corpus
+_TEXTS_AT_ONCE = 2_500  # bounds the memory, whatever the corpus
 
 _POSTINGS_AT_ONCE = 10_000_000
 _LONGEST_ENDING = 6

@@ -202,8 +202,8 @@ class Reader:
     @cached_property
     def macros(self) -> frozenset[str]:
         """Names of the macros of the file; older versions published fewer."""
-        known = "SELECT list(DISTINCT function_name) FROM duckdb_functions() WHERE database_name = 'published'"
-        return frozenset(self.rows(known).item())
+        known = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'published'"
+        return frozenset(self.rows(f"SELECT coalesce(list(function_name), []) FROM ({known})").item())
 
     @cached_property
     def has_dates(self) -> bool:

@@ -29,6 +29,6 @@ def test_a_short_history_ends_in_the_index_of_the_present_documents():
     run_state_machine_as_test(IndexHistory, settings=settings(histories(1), stateful_step_count=3))
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_any_history_ends_in_the_index_of_the_present_documents():
     run_state_machine_as_test(IndexHistory, settings=histories(HISTORIES))

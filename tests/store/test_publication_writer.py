@@ -289,7 +289,7 @@ def test_concurrent_publications_get_distinct_numbers(working, tmp_path):
 
 
 def _publish_often(path: Path, folder: Path) -> None:
-    for _ in range(15):
+    for _ in range(10):
         publish(WorkingDatabase(path), folder, keep=1, always=True)
 
 

@@ -140,6 +140,7 @@ def _times(work: Callable[[Any], object], inputs: list[Any]) -> dict[str, float]
 def _index(folder: Path, entities: int) -> Path:
     path = folder / f"graphrag-{entities}.duckdb"
     if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".draft")
         subprocess.run(
             [sys.executable, Path(__file__).with_name("synthetic_index.py"), str(entities), draft], check=True

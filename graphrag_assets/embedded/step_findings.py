@@ -61,7 +61,6 @@ _PRONOUNS_OF = {
     "body": re.compile(r"\b(?:it|they)\b", re.I),
     "thing": re.compile(r"\b(?:it|she|her)\b", re.I),
 }
-_PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.I)
 _BY = re.compile(r"\bby\W+(?:[a-z-]+\W+){0,3}$")
 
 

@@ -203,7 +203,7 @@ def test_a_service_account_that_google_refuses_stops_at_the_first_request(lab, g
 
 def test_a_missing_package_of_a_provider_stops_at_the_first_attempt_and_says_so(lab, google, monkeypatch):
     monkeypatch.setenv("VERTEXAI_PROJECT", "without-package")
-    monkeypatch.setitem(sys.modules, "google.auth", None)  # Python's own mark of a module that is not there
+    monkeypatch.setitem(sys.modules, "google.auth", None)  # so that its import fails
     chat = lab.chat(model="vertex_ai/gemini-2.5-flash", base_url=lab.server.url.removesuffix("/v1"))
     with pytest.raises(CircuitOpen, match=r"Install the missing package\."):
         run(chat.complete(ask()))

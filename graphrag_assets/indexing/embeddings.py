@@ -55,8 +55,9 @@ WHERE m.entity_id IN (SELECT unnest($ids::VARCHAR[]))
 """
 _ALL_IDS = " UNION ALL ".join(f"SELECT id FROM {table}" for table in (*TEXTS, "embeddings"))
 _STORED = """
+WITH found AS (SELECT rowid AS place FROM embeddings WHERE fingerprint IN (SELECT unnest($fingerprints)))
 SELECT DISTINCT ON (fingerprint) fingerprint, vector FROM embeddings
-WHERE len(vector) = $size AND fingerprint IN (SELECT unnest($fingerprints))
+WHERE rowid IN (FROM found) AND len(vector) = $size
 """
 # Of one row: a blocking check verifies that all vectors are of one model and one length.
 _KEPT = "SELECT len(vector) AS size, model FROM embeddings LIMIT 1"

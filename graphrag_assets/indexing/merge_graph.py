@@ -17,7 +17,7 @@ from graphrag_assets.pipeline.alias_updates import UpdatedAliases, update_aliase
 from graphrag_assets.pipeline.merging import PAIR_SEPARATOR, Graph, merge
 from graphrag_assets.pipeline.pruning import PruningOptions
 from graphrag_assets.pipeline.resolution import propose_aliases, resolve_names
-from graphrag_assets.pipeline.touched import part_of, replacement, replacement_in_range, touched_keys
+from graphrag_assets.pipeline.touched import Stored, part_of, replacement, replacement_in_range, touched_keys
 from graphrag_assets.store import schema
 from graphrag_assets.store.batches import inputs_of, record_inputs, record_stage
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision, remove_mark, set_mark
@@ -46,6 +46,7 @@ _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE extractor <> '{schema.IMPORTED}'"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+_ENDS = ("source_id", "target_id")
 MENTIONS_AT_ONCE = 200_000
 """More mentions are merged range by range of their names."""
 _NAMES = """
@@ -143,10 +144,10 @@ def _update_aliases(
     connection: duckdb.DuckDBPyConnection, stored: pl.DataFrame, keys: set[str], documents: set[str]
 ) -> UpdatedAliases:
     def read_mentions(column: str, values: Collection[str]) -> pl.DataFrame:
-        return _rows(connection, f"({_OWN})", values, column)
+        return _rows(connection, f"FROM ({_OWN})", values, column)
 
     def read_names(column: str, values: Collection[str]) -> pl.DataFrame:
-        return _rows(connection, "resolved_names", values, column)
+        return _rows(connection, "FROM resolved_names", values, column)
 
     return update_aliases(keys, documents, stored, read_mentions, read_names)
 
@@ -228,8 +229,8 @@ def _merge_keys(
         part = part_of(
             keys,
             aliases,
-            lambda given: _rows(connection, "entity_mentions", given, "title_key"),
-            lambda given: _rows(connection, "relationship_mentions", given, "source_key", "target_key"),
+            lambda given: _rows(connection, "FROM entity_mentions", given, "title_key"),
+            lambda given: _rows(connection, "FROM relationship_mentions", given, "source_key", "target_key"),
         )
 
     def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
@@ -239,17 +240,16 @@ def _merge_keys(
 
     graph = merge(part.mentions, part.pairs, aliases, index.settings.min_concept_mentions, summarize)
     with index.working.connect() as connection:
-
-        def read_entities(given: pl.Series) -> pl.DataFrame:
-            return _rows(connection, "entities", given, "id")
-
-        def read_relationships(given: pl.Series) -> pl.DataFrame:
-            return _rows(connection, "relationships", given, "source_id", "target_id")
-
+        stored = Stored(
+            lambda given: _rows(connection, "FROM entities", given, "id"),
+            lambda given: _rows(connection, "SELECT id, degree FROM entities", given, "id"),
+            lambda given: _rows(connection, "FROM relationships", given, *_ENDS),
+            lambda given: _rows(connection, "SELECT id, source_id, target_id FROM relationships", given, *_ENDS),
+        )
         if within is None:
-            replaced = replacement(part, graph, read_entities, read_relationships)
+            replaced = replacement(part, graph, stored)
         else:
-            replaced = replacement_in_range(part, graph, within.end, read_entities, read_relationships)
+            replaced = replacement_in_range(part, graph, within.end, stored)
     return _Merged(
         Graph(replaced.entities.sort("id"), replaced.relationships.sort("id")),
         replaced.entity_ids,
@@ -257,10 +257,10 @@ def _merge_keys(
     )
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, table: str, given: Collection[str], *columns: str) -> pl.DataFrame:
-    """The rows of which a column has one of the values given."""
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, given: Collection[str], *columns: str) -> pl.DataFrame:
+    """The rows of a query without conditions of which a column has one of the values given."""
     where = " OR ".join(f"{column} IN (SELECT unnest($given::VARCHAR[]))" for column in columns)
-    return connection.sql(f"FROM {table} WHERE {where} ORDER BY ALL", params={"given": list(given)}).pl()
+    return connection.sql(f"{query} WHERE {where} ORDER BY ALL", params={"given": list(given)}).pl()
 
 
 def _assign_numbers(connection: duckdb.DuckDBPyConnection, changed: Changed | None) -> None:

@@ -16,10 +16,11 @@ from graphrag_assets.embedded import REPORTER
 from graphrag_assets.ids import stable_id
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing_models import IndexingModels
-from graphrag_assets.pipeline.alias_decisions import decisions
+from graphrag_assets.pipeline.alias_decisions import USER_RULE
 from graphrag_assets.pipeline.report_updates import ReportInputs
 from graphrag_assets.store import schema
 from graphrag_assets.store.change_log import Changed, changes_since_mark, last_revision
+from graphrag_assets.store.claims import claims_of_entities
 from graphrag_assets.store.connections import execute_with
 
 CODE_VERSION = f"4/{REPORTER}"
@@ -36,6 +37,8 @@ _TEXT_UNITS = (
     "SELECT t.id, n.human_readable_id, t.text, d.document_date FROM text_units t "
     "LEFT JOIN documents d ON d.id = t.document_id JOIN numbers n ON n.table_name = 'text_units' AND n.id = t.id"
 )
+_DECISIONS = f"FROM entity_aliases WHERE rule = '{USER_RULE}' OR NOT accepted ORDER BY ALL"
+_IN_DOCUMENTS = "FROM covariates WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))"
 _TOUCHED = f"""
 CREATE OR REPLACE TEMP TABLE touched_communities AS
 WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in documents whose aliases may have changed
@@ -44,7 +47,7 @@ WITH RECURSIVE claimed AS (  -- keys of subjects of changed claims; claims in do
 ), named AS (
     SELECT unnest($entities::VARCHAR[]) AS id
     UNION SELECT e.id FROM entities e JOIN claimed c ON e.title_key = c.key
-    UNION SELECT subject_entity_id FROM entity_claims WHERE document_id IN (SELECT unnest($documents::VARCHAR[]))
+    UNION SELECT subject_entity_id FROM ({claims_of_entities(_IN_DOCUMENTS)})
     UNION SELECT e.id FROM text_units t JOIN entities e ON list_contains(e.text_unit_ids, t.id)
         WHERE t.document_id IN (SELECT unnest($shown_documents::VARCHAR[]))
 ), touched AS (
@@ -77,17 +80,28 @@ _PART = """
 CREATE OR REPLACE TEMP TABLE inside AS
 SELECT DISTINCT entity_id AS id FROM community_members SEMI JOIN part USING (community)
 """
+# By every name that may lead to one of its entities.
+_NAMING_PART = """
+FROM covariates WHERE subject_key IN (
+    SELECT title_key FROM entities WHERE id IN (FROM inside)
+    UNION SELECT alias_key FROM entity_aliases WHERE accepted AND title_key IN (
+        SELECT title_key FROM entities WHERE id IN (FROM inside)
+    )
+)
+"""
 _ROWS_OF_PART = (  # of the tables of ReportInputs
     "FROM communities SEMI JOIN part USING (community)",
     "FROM community_members m WHERE entity_id IN (FROM inside)",
     "FROM entities WHERE id IN (FROM inside)",
     "FROM relationships WHERE source_id IN (FROM inside) AND target_id IN (FROM inside)",
-    "FROM entity_claims WHERE subject_entity_id IN (FROM inside)",
+    f"FROM ({claims_of_entities(_NAMING_PART)}) WHERE subject_entity_id IN (FROM inside)",
 )
 # The report of a community that is gone may be that of a new one.
-_PREVIOUS = (
-    "FROM community_reports WHERE community IN (FROM part) OR community NOT IN (SELECT community FROM communities)"
+_PREVIOUS = """
+FROM community_reports WHERE community IN (
+    FROM part UNION (SELECT community FROM community_reports EXCEPT SELECT community FROM communities)
 )
+"""
 _OTHERS = (
     "FROM community_reports ANTI JOIN part USING (community) "
     "WHERE community IN (SELECT unnest(children) FROM communities SEMI JOIN part USING (community))"
@@ -152,7 +166,7 @@ def read_part(index: Index, communities: pl.Series) -> ReportsPart:
 def made_with(connection: duckdb.DuckDBPyConnection, index: Index, models: IndexingModels) -> str:
     """Hash of what reports depend on besides logged tables. People change decisions on aliases past the change log."""
     settings = index.settings
-    decided = decisions(connection.sql("FROM entity_aliases").pl()).sort(pl.all()).iter_rows()
+    decided = connection.sql(_DECISIONS).pl().iter_rows()
     written_by = (models.reporter, settings.report_input_tokens, settings.tokenizer, settings.reports_from_text)
     return stable_id("reports", CODE_VERSION, *written_by, *decided)
 

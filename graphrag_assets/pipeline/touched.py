@@ -103,16 +103,27 @@ class Replacement(NamedTuple):
     relationship_ids: pl.Series
 
 
-def replacement(part: Part, merged: Graph, read_entities: Read, read_relationships: Read) -> Replacement:
+class Stored(NamedTuple):
+    """Reads stored rows by ids of entities. Few are needed whole, and whole rows take the longest to read.
+
+    entities: their rows. degrees: id, degree. relationships: the rows with such an end. ends: id, source_id, target_id
+    of these.
+    """
+
+    entities: Read
+    degrees: Read
+    relationships: Read
+    ends: Read
+
+
+def replacement(part: Part, merged: Graph, stored: Stored) -> Replacement:
     """The rows to write: those of the part, and neighbors whose degree has changed with their relationships.
 
-    Args:
-        part, merged: what is merged again, and the graph of its mentions.
-        read_entities: the stored rows of ids. read_relationships: those with an end among ids.
+    `merged` is the graph of the part's mentions.
     """
     ids = pl.Series("id", part.ids, dtype=pl.String)
     touches = pl.any_horizontal(pl.col("source_id", "target_id").is_in(ids.implode()))
-    now, before = merged.relationships.filter(touches), read_relationships(ids)
+    now, before = merged.relationships.filter(touches), stored.ends(ids)
     difference = (
         pl.concat([_ends(now, 1), _ends(before, -1)])
         .group_by("id")
@@ -120,30 +131,30 @@ def replacement(part: Part, merged: Graph, read_entities: Read, read_relationshi
         .join(ids.to_frame(), on="id", how="anti")
     )
     moved = difference.filter(pl.col("difference") != 0)
-    neighbors = (
-        read_entities(difference["id"])
-        .join(difference, on="id", how="left", maintain_order="left")
-        .with_columns(pl.col("degree") + pl.col("difference"))
-    )
+    neighbors = _moved(stored.degrees(difference["id"]), difference)
     entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
-    degree = pl.concat([entities.select("id", "degree"), neighbors.select("id", "degree")])
+    degree = pl.concat([entities.select("id", "degree"), neighbors])
     now = _with_combined_degree(now, degree)
-    beyond = read_relationships(moved["id"]).filter(~touches)
+    beyond = stored.relationships(moved["id"]).filter(~touches)
     for end in ("source_id", "target_id"):
         beyond = beyond.join(moved.select(pl.col("id").alias(end), by="difference"), on=end, how="left")
         beyond = beyond.with_columns(pl.col("combined_degree") + pl.col("by").fill_null(0)).drop("by")
-    changed_neighbors = neighbors.filter(pl.col("difference") != 0).select(merged.entities.columns)
+    changed_neighbors = _moved(stored.entities(moved["id"]), moved)
     return Replacement(
-        pl.concat([entities, changed_neighbors]),
+        pl.concat([entities, changed_neighbors.select(entities.columns)]),
         pl.concat([now, beyond.select(now.columns)]),
         pl.concat([ids, moved["id"]]),
         pl.concat([now["id"], before["id"], beyond["id"]]).unique(),
     )
 
 
-def replacement_in_range(
-    part: Part, merged: Graph, end: str | None, read_entities: Read, read_relationships: Read
-) -> Replacement:
+def _moved(entities: pl.DataFrame, difference: pl.DataFrame) -> pl.DataFrame:
+    """`entities` with their degrees changed by the `difference` (id, difference)."""
+    joined = entities.join(difference, on="id", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("degree") + pl.col("difference")).drop("difference")
+
+
+def replacement_in_range(part: Part, merged: Graph, end: str | None, stored: Stored) -> Replacement:
     """The rows to write when all names are merged range by range, in order: those of the part.
 
     A relationship belongs to the range of its later name: then the degrees of both ends are known.
@@ -156,11 +167,11 @@ def replacement_in_range(
     ids = pl.Series("id", part.ids, dtype=pl.String)
     ends = pl.col("source_id", "target_id")
     belongs = pl.any_horizontal(ends.is_in(ids.implode())) & ~pl.any_horizontal(ends.is_in(later))
-    now, before = merged.relationships.filter(belongs), read_relationships(ids).filter(belongs)
+    now, before = merged.relationships.filter(belongs), stored.ends(ids).filter(belongs)
     entities = merged.entities.filter(pl.col("id").is_in(ids.implode()))
     others = pl.concat([now["source_id"], now["target_id"]]).rename("id").unique()
     others = others.filter(~others.is_in(ids.implode()))
-    degree = pl.concat([entities.select("id", "degree"), read_entities(others).select("id", "degree")])
+    degree = pl.concat([entities.select("id", "degree"), stored.degrees(others)])
     now = _with_combined_degree(now, degree)
     return Replacement(entities, now, ids, pl.concat([now["id"], before["id"]]).unique())
 

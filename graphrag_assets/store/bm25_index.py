@@ -337,8 +337,9 @@ def _parts(
     table, text = _TEXTS[kind]
     query = f"SELECT number, {text} AS text FROM (SELECT human_readable_id AS number, * FROM {table}) {restriction}"
     given = {"kind": kind} if restriction else {}
-    ((last,),) = connection.execute(f"SELECT coalesce(max(number), -1) FROM ({query})", given).fetchall()
-    for start in range(0, last + 1, _TEXTS_AT_ONCE):
-        bounds = {"start": start, "end": start + _TEXTS_AT_ONCE} | given
-        part = connection.sql(f"{query} WHERE number >= $start AND number < $end", params=bounds).pl()
+    numbered = f"SELECT number FROM (SELECT human_readable_id AS number FROM {table}) {restriction} ORDER BY number"
+    numbers = connection.sql(numbered, params=given).pl()["number"]
+    for of_part in numbers.to_frame().iter_slices(_TEXTS_AT_ONCE):
+        bounds = {"first": of_part["number"][0], "last": of_part["number"][-1]} | given
+        part = connection.sql(f"{query} WHERE number BETWEEN $first AND $last", params=bounds).pl()
         yield _with_language(part, language_by_number, languages)

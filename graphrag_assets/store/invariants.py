@@ -90,7 +90,7 @@ def _duplicates(name: str, key: tuple[str, ...]) -> str:
 
 _LISTED = """
 SELECT '{table}' AS table_name, u.id, u.ref AS missing FROM (SELECT id, unnest({column}) AS ref FROM {{{table}}}) u
-WHERE u.ref NOT IN (SELECT id FROM {target})
+ANTI JOIN {target} t ON t.id = u.ref
 """
 
 INVARIANTS = (
@@ -147,8 +147,8 @@ INVARIANTS = (
         "SELECT e.id AS entity_id, l.level, count(m.community) AS n FROM {entities} e "
         "CROSS JOIN (SELECT DISTINCT level FROM community_members) l "
         "LEFT JOIN community_members m ON m.entity_id = e.id AND m.level = l.level GROUP BY ALL HAVING n <> 1 "
-        "UNION ALL SELECT entity_id, level, 0 FROM {community_members} "
-        "WHERE entity_id NOT IN (SELECT id FROM entities) "
+        "UNION ALL SELECT m.entity_id, m.level, 0 FROM {community_members} m "
+        "ANTI JOIN entities e ON e.id = m.entity_id "
         "UNION ALL SELECT id, 0, 0 FROM entities WHERE NOT EXISTS (FROM community_members)",
         _REFRESH,
     ),
@@ -185,21 +185,20 @@ INVARIANTS = (
         "embeddings",
         True,
         "Every row belongs to an existing document.",
-        "SELECT 'documents' AS table_name, id FROM {documents} WHERE batch NOT IN (SELECT batch FROM batch_state) "
-        "UNION ALL SELECT 'text_units', id FROM {text_units} WHERE document_id NOT IN (SELECT id FROM documents) "
+        "SELECT 'documents' AS table_name, id FROM {documents} ANTI JOIN batch_state USING (batch) "
+        "UNION ALL SELECT 'text_units', t.id FROM {text_units} t ANTI JOIN documents d ON d.id = t.document_id "
         + "".join(
-            f"UNION ALL SELECT '{name}', id FROM {{{name}}} WHERE text_unit_id NOT IN (SELECT id FROM text_units) "
+            f"UNION ALL SELECT '{name}', m.id FROM {{{name}}} m ANTI JOIN text_units t ON t.id = m.text_unit_id "
             for name in ("entity_mentions", "relationship_mentions", "covariates")
         )
-        + "UNION ALL SELECT 'community_reports', id FROM {community_reports} "
-        "WHERE community NOT IN (SELECT community FROM communities) "
-        "UNION ALL SELECT 'citations', report_id FROM {citations} "
-        "WHERE report_id NOT IN (SELECT id FROM community_reports) "
-        "UNION ALL SELECT 'entity_positions', id FROM {entity_positions} WHERE id NOT IN (SELECT id FROM entities) "
+        + "UNION ALL SELECT 'community_reports', id FROM {community_reports} ANTI JOIN communities USING (community) "
+        "UNION ALL SELECT 'citations', c.report_id FROM {citations} c "
+        "ANTI JOIN community_reports r ON r.id = c.report_id "
+        "UNION ALL SELECT 'entity_positions', id FROM {entity_positions} ANTI JOIN entities USING (id) "
         "UNION ALL SELECT 'index_errors', source FROM index_errors "
         "WHERE stage <> 'scan' AND batch NOT IN (SELECT batch FROM batch_state) "
-        "UNION ALL SELECT 'embeddings', id FROM {embeddings} WHERE id NOT IN (SELECT id FROM text_units "
-        "UNION ALL SELECT id FROM entities UNION ALL SELECT id FROM community_reports)",
+        "UNION ALL SELECT 'embeddings', id FROM {embeddings} ANTI JOIN text_units USING (id) "
+        "ANTI JOIN entities USING (id) ANTI JOIN community_reports USING (id)",
         _REINDEX,
     ),
     Invariant(

@@ -12,7 +12,6 @@ import queue
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from filelock import FileLock, Timeout
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError, full_disk
 from graphrag_assets.store.change_log import log_changes
+from graphrag_assets.store.claims import RESOLVED_CLAIMS
 from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
 from graphrag_assets.store.drafts import draft_folder, move_into_place, refuse_folder
 from graphrag_assets.store.interrupts import interrupts_raised
@@ -270,7 +270,7 @@ def _complete(connection: duckdb.DuckDBPyConnection) -> None:
     existing = dict(found)
     missing = [declared.ddl() for declared in WORKING if declared.name not in existing]
     if missing:
-        missing.append(files("graphrag_assets.store").joinpath("sql/resolved_claims.sql").read_text())
+        missing.append(RESOLVED_CLAIMS)
     for declared in WORKING:
         types = existing.get(declared.name, {c.name: c.type for c in declared.columns})
         for c in declared.columns:

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 from graphrag_assets.pipeline.alias_decisions import with_decisions
 from graphrag_assets.pipeline.merging import Graph, merge
 from graphrag_assets.pipeline.resolution import ALIAS_SCHEMA, propose_aliases
-from graphrag_assets.pipeline.touched import part_of, replacement, touched_keys
+from graphrag_assets.pipeline.touched import Stored, part_of, replacement, touched_keys
 from tests.pipeline.frames import entity_mentions, relationship_mentions
 
 NAMES = ("Cyrus Field", "Field", "The Great Eastern", "Great Eastern", "cable", "cables", "Valentia", "Cyrus W. Field")
@@ -69,8 +69,12 @@ def test_merging_what_changed_is_merging_everything(
     rows = replacement(
         part,
         merge(part.mentions, part.pairs, aliases),
-        rows_with(stored.entities, "id"),
-        rows_with(stored.relationships, "source_id", "target_id"),
+        Stored(
+            rows_with(stored.entities, "id"),
+            rows_with(stored.entities.select("id", "degree"), "id"),
+            rows_with(stored.relationships, "source_id", "target_id"),
+            rows_with(stored.relationships.select("id", "source_id", "target_id"), "source_id", "target_id"),
+        ),
     )
     made = Graph(
         pl.concat([stored.entities.filter(~pl.col("id").is_in(rows.entity_ids.implode())), rows.entities]).sort("id"),

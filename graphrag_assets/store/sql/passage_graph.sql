@@ -78,12 +78,6 @@ ORDER BY form, text_unit;
 DELETE FROM search.sought_titles WHERE form NOT IN (SELECT form FROM sought);
 INSERT INTO search.sought_titles SELECT form FROM sought EXCEPT FROM search.sought_titles ORDER BY form;
 
-CREATE TEMP TABLE mentioned AS
-SELECT e.name, t.text_unit
-FROM search.entity_text_units t
-JOIN (SELECT human_readable_id AS entity, md5_number_lower(title_key) AS name FROM entities) e USING (entity)
-UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
-
 -- A text unit that begins with a definition of the first thing it names is about that thing.
 DELETE FROM search.definitions WHERE text_unit IN (FROM passage_units);
 
@@ -113,6 +107,14 @@ SELECT text_unit, name, form FROM first_named WHERE regexp_matches(following, $d
 CREATE TEMP TABLE defined AS
 SELECT text_unit, name, form FROM search.definitions
 QUALIFY count(*) OVER (PARTITION BY name) <= $max_definitions;
+
+-- Which text units name what others are about.
+CREATE TEMP TABLE mentioned AS
+WITH about AS (SELECT name FROM headed UNION SELECT name FROM defined)
+SELECT e.subject AS name, t.text_unit
+FROM search.entity_text_units t
+JOIN (SELECT DISTINCT entity, subject FROM search.entity_names WHERE subject IN (FROM about)) e USING (entity)
+UNION SELECT t.name, i.text_unit FROM search.titles_in_text i JOIN title_terms t USING (form);
 
 CREATE TEMP TABLE subjects_now AS
 WITH subjects AS (

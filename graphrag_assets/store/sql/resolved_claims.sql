@@ -1,9 +1,8 @@
--- The entities of the subject and object of each claim: by an alias of the document, else by an alias for all documents,
--- else by the name.
-CREATE OR REPLACE VIEW resolved_claims AS
+-- The entities of the subject and object of each row of `claims`: by an alias of the document, else by an alias for all
+-- documents, else by the name.
 WITH accepted AS (SELECT document_id, alias_key, title_key FROM entity_aliases WHERE accepted),
 names AS (
-    SELECT document_id, subject_key AS key FROM covariates UNION SELECT document_id, object_key FROM covariates
+    SELECT document_id, subject_key AS key FROM claims UNION SELECT document_id, object_key FROM claims
 ), resolved AS (
     SELECT n.document_id, n.key, e.id AS entity_id
     FROM names n
@@ -12,15 +11,6 @@ names AS (
     JOIN entities e ON e.title_key = coalesce(here.title_key, everywhere.title_key, n.key)
 )
 SELECT c.id, s.entity_id AS subject_entity_id, o.entity_id AS object_entity_id
-FROM covariates c
+FROM claims c
 LEFT JOIN resolved s ON s.document_id = c.document_id AND s.key = c.subject_key
-LEFT JOIN resolved o ON o.document_id = c.document_id AND o.key = c.object_key;
-
--- Claims about entities, numbered: the input of community reports.
-CREATE OR REPLACE VIEW entity_claims AS
-SELECT c.*, n.human_readable_id, r.subject_entity_id, d.document_date
-FROM covariates c
-JOIN resolved_claims r ON r.id = c.id
-LEFT JOIN documents d ON d.id = c.document_id
-JOIN numbers n ON n.table_name = 'covariates' AND n.id = c.id
-WHERE r.subject_entity_id IS NOT NULL;
+LEFT JOIN resolved o ON o.document_id = c.document_id AND o.key = c.object_key

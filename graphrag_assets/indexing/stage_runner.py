@@ -31,7 +31,12 @@ OUT_OF_BUDGET = (
     "The budget is used up, so nothing was published. Raise GRAPHRAG_BUDGET_USD and run again: only the rest is paid "
     "for. To publish what there is, launch the job refresh_graph."
 )
-_BATCH = tuple(table.name for table in BATCH_TABLES)
+_GRAPH = (
+    *(table.name for table in BATCH_TABLES),
+    *("entity_aliases", "entities", "relationships"),
+    *("communities", "community_members", "community_history", "entity_positions"),
+)
+"""Tables up to the communities, from which reports are written."""
 
 
 class StageRun(NamedTuple):
@@ -71,7 +76,7 @@ class StageRunner:
         return _run(batch, work)
 
     def refresh(self, index: Index) -> StageRun:
-        """Refresh everything after the batches. A failed blocking check stops it before the next stage."""
+        """Refresh everything after the batches. A failed blocking check stops it before reports or publication."""
         return refreshed(index, lambda: _run(None, lambda run_id: _refresh(index, run_id)))
 
 
@@ -98,14 +103,12 @@ def _not_published(error: Exception) -> str | None:
 
 def _refresh(index: Index, run_id: str) -> tuple[int, bool]:
     merge_graph.merge_graph(index, index.models(run_id=run_id), run_id)
-    _verify(index, *_BATCH, "entity_aliases", "entities", "relationships")
     own = index.with_run_options(None)
     communities.update_communities(own, run_id)
-    _verify(index, "communities", "community_members", "community_history", "entity_positions")
+    _verify(index, *_GRAPH)  # what reports cost money for
     reports.update_reports(own, own.models(run_id=run_id), run_id)
-    _verify(index, "community_reports", "citations")
     embeddings.update_embeddings(index, index.models(run_id=run_id), run_id)
-    revision = _verify(index, "embeddings")
+    revision = _verify(index, "community_reports", "citations", "embeddings")
     published = publish.update_publication(index, run_id, checked=True)
     with index.working.transaction() as connection:
         set_mark(connection, VERIFIER, LOGGED, revision, __version__)
@@ -118,7 +121,7 @@ def _verify(index: Index, *assets: str) -> int:
     Returns the revision of the change log up to which they hold.
 
     Raises:
-        CheckError: one fails. The next stage is not begun: it may cost money.
+        CheckError: one fails.
     """
     with index.working.connect() as connection:
         changed = changes_since_mark(connection, VERIFIER, LOGGED, __version__)

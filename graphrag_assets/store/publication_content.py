@@ -10,22 +10,29 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
 
 from graphrag_assets import __version__, text
 from graphrag_assets.ids import stable_id
-from graphrag_assets.store.change_log import LOGGED, Changed
+from graphrag_assets.store.change_log import LOGGED, Changed, changes_since_mark
 from graphrag_assets.store.connections import DEFAULT_LIMITS, NO_EXTENSIONS, Limits, execute_with, memory_errors
 from graphrag_assets.store.macros import macros_sql, write_macros
 from graphrag_assets.store.publication_schema import LLM_CALLS, MAIN, OPERATIONS, PUBLISHED
 from graphrag_assets.store.records_file import CALLS_AS_PUBLISHED
 from graphrag_assets.store.schema import Table, identifier, literal
-from graphrag_assets.store.search_tables import searched_before, update_search_tables, write_search_tables
-from graphrag_assets.store.working import is_small
+from graphrag_assets.store.search_tables import (
+    SearchedBefore,
+    searched_before,
+    update_search_tables,
+    write_search_tables,
+)
+from graphrag_assets.store.working import WorkingDatabase, is_small
 
+READER = "publication"
+"""The reader of the change log whose mark is that of the newest publication."""
 MOST_CHANGED = 0.2
 """A larger share of touched rows is published from nothing: that takes no longer, and leaves a compact file."""
 _EMPTY = "empty-publication-"
@@ -130,7 +137,10 @@ def _options(source: Source) -> str:
 
 def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None) -> dict[str, int]:
     """Fill the empty publication `draft` from a copy of the working database; returns the rows per table."""
-    with _opened(source, draft, _options(source)) as connection:
+    small = is_small(source.path)
+    with memory_errors(source.limits), _connected(draft, source.limits, small) as connection:
+        connection.execute(f"ATTACH {literal(draft)} AS published ({_options(source)})")
+        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY); USE published")
         _create_touched(connection)
         for name, (table, column) in _TOUCHED.items():
             connection.execute(f"INSERT INTO touched_{name} SELECT DISTINCT {column} FROM working.{table}")
@@ -141,41 +151,98 @@ def fill(source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None
         return _finished(connection, made)
 
 
+class Update(NamedTuple):
+    """A publication brought up to date: how it was made, its rows per table, and the revision it has the changes of."""
+
+    made: Made
+    rows: dict[str, int]
+    revision: int
+
+
 def update(
-    source: Source, draft: Path, made: Made, llm_calls: pl.DataFrame | None, changed: Changed
-) -> dict[str, int] | None:
-    """Bring `draft`, a copy of the last publication, up to date with a copy of the working database.
+    working: WorkingDatabase, draft: Path, number: int, last: Made, made_with: str, llm_calls: pl.DataFrame | None
+) -> Update | None:
+    """Bring `draft`, a copy of the publication `last`, up to date with the working database, as publication `number`.
+
+    The working database is locked while the rows that have changed are read: they are few, and copying all of it would
+    take longer.
 
     Args:
-        changed: the logged changes since the last publication.
+        made_with: of the mark of the publication in the change log.
 
     Returns:
-        The rows per table; None if it has to be made from nothing, because too much has changed.
+        None if the publication has to be made from nothing, because too much has changed.
     """
-    with _opened(source, draft, _ROW_GROUPS) as connection:
-        _create_touched(connection)
-        execute_with(
-            connection, "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given", given=changed.rows
-        )
-        connection.execute(_FIND_TOUCHED)
-        if _touches_much(connection) or not _same_dimensions(connection):
-            return None
-        before = searched_before(connection)
-        connection.execute(_PUBLISH)
-        _write_vectors(connection)
-        _copy_whole(connection, llm_calls)
-        if not update_search_tables(connection, before):
+    with memory_errors(working.limits), _connected(draft, working.limits, is_small(working.path)) as connection:
+        connection.execute(f"ATTACH {literal(draft)} AS published ({_ROW_GROUPS})")
+        with working.closed() as path, _attached(connection, path):
+            state = state_since(connection, last, made_with)
+            connection.execute("USE published")
+            before = _replace_touched(connection, state.changed, llm_calls) if state and not state.is_much else None
+        if not state or not before or not update_search_tables(connection, before):
             return None
         connection.execute("DELETE FROM publication")
-        return _finished(connection, made)
+        made = last._replace(number=number, digest=state.digest)
+        return Update(made, _finished(connection, made), state.revision)
+
+
+@contextlib.contextmanager
+def _attached(connection: duckdb.DuckDBPyConnection, path: Path) -> Iterator[None]:
+    """The working database at `path` is open as `working`, and in use."""
+    try:
+        connection.execute(f"ATTACH {literal(path)} AS working (READ_ONLY); USE working")
+        yield
+        connection.execute("USE published; DETACH working")
+    except BaseException:  # nobody else could open the file
+        connection.close()
+        raise
+
+
+def _replace_touched(
+    connection: duckdb.DuckDBPyConnection, changed: Changed, llm_calls: pl.DataFrame | None
+) -> SearchedBefore | None:
+    """Replace the touched rows of all tables but those of searches; None, and nothing done, if they are too many.
+
+    Returns:
+        What the tables of searches were made from.
+    """
+    _create_touched(connection)
+    create = "CREATE TEMP TABLE changed_rows AS SELECT table_name, id FROM given"
+    execute_with(connection, create, given=changed.rows)
+    connection.execute(_FIND_TOUCHED)
+    if _touches_much(connection) or not _same_dimensions(connection):
+        return None
+    before = searched_before(connection)
+    connection.execute(_PUBLISH)
+    _write_vectors(connection)
+    _copy_whole(connection, llm_calls)
+    return before
 
 
 def _create_touched(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("".join(f"CREATE TEMP TABLE touched_{name} (id VARCHAR);" for name in _TOUCHED))
 
 
-def is_much(connection: duckdb.DuckDBPyConnection, changed: Changed) -> bool:
-    """Whether the logged changes alone are too many to bring a publication up to date by them."""
+class State(NamedTuple):
+    """The state of the working database since a publication: the logged changes, whether they alone are too many to
+    bring the publication up to date by them, the revision of the last, and the hash of the content."""
+
+    changed: Changed
+    is_much: bool
+    revision: int
+    digest: str
+
+
+def state_since(connection: duckdb.DuckDBPyConnection, last: Made, made_with: str) -> State | None:
+    """The state of the working database since the publication `last`; None if its changes are not known."""
+    changed = changes_since_mark(connection, READER, LOGGED, made_with)
+    if changed is None:
+        return None
+    digest = content_digest(connection, last.digest, changed)
+    return State(changed, _is_much(connection, changed), changed.revision, digest)
+
+
+def _is_much(connection: duckdb.DuckDBPyConnection, changed: Changed) -> bool:
     counts = ", ".join(f"(SELECT count(*) FROM {name})" for name in _WEIGHED)
     ((*present,),) = connection.execute(f"SELECT {counts}").fetchall()
     return changed.ids(*_WEIGHED).len() > MOST_CHANGED * sum(present)
@@ -237,14 +304,10 @@ def _finished(connection: duckdb.DuckDBPyConnection, made: Made) -> dict[str, in
     return rows
 
 
-@contextlib.contextmanager
-def _opened(source: Source, draft: Path, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that writes `draft`, with the copy of the working database attached as `working`."""
-    with memory_errors(source.limits), duckdb.connect(config=_configuration(source)) as connection:
-        connection.execute(f"ATTACH {literal(draft)} AS published ({options})")
-        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY)")
-        connection.execute("USE published")
-        yield connection
+def _connected(draft: Path, limits: Limits, small: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to a database in memory that writes `draft` within these limits."""
+    config = {**NO_EXTENSIONS, **limits.config(draft.with_suffix(".spill")), **({"threads": 1} if small else {})}
+    return duckdb.connect(config=config)
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> None:
@@ -252,12 +315,6 @@ def create_tables(connection: duckdb.DuckDBPyConnection, dimensions: int) -> Non
     ddl = "".join(table.ddl() for table in PUBLISHED).replace("{dimensions}", str(dimensions))
     connection.execute(f"BEGIN;{ddl}COMMIT")
     write_macros(connection)
-
-
-def _configuration(source: Source) -> dict[str, Any]:
-    """DuckDB's configuration for work on a copy of the working database."""
-    limits = source.limits.config(source.path.with_suffix(".spill"))
-    return {**NO_EXTENSIONS, **limits, **({"threads": 1} if is_small(source.path) else {})}
 
 
 _BY_ROW = {
@@ -285,7 +342,8 @@ _WHOLE = {
 @contextlib.contextmanager
 def reading(source: Source) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reads a copy of the working database."""
-    with duckdb.connect(str(source.path), read_only=True, config=_configuration(source)) as connection:
+    with _connected(source.path, source.limits, is_small(source.path)) as connection:
+        connection.execute(f"ATTACH {literal(source.path)} AS working (READ_ONLY); USE working")
         yield connection
 
 

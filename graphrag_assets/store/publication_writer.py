@@ -19,26 +19,23 @@ from filelock import FileLock
 
 from graphrag_assets import __version__
 from graphrag_assets.errors import StoreError
-from graphrag_assets.store.change_log import (
-    LOGGED,
-    changes_since_mark,
-    last_revision,
-    set_mark,
-)
+from graphrag_assets.store.change_log import LOGGED, last_revision, set_mark
 from graphrag_assets.store.drafts import draft_folder, make_folder, move_into_place
 from graphrag_assets.store.interrupts import interrupts_raised
 from graphrag_assets.store.locks import lock_file
 from graphrag_assets.store.publication_content import (
+    READER,
     ROWS_PER_TABLE,
     Made,
     Source,
+    Update,
     content_digest,
     fill,
-    is_much,
     publication_shape,
     reading,
     record,
     start_empty,
+    state_since,
     update,
     vector_dimensions,
 )
@@ -91,42 +88,39 @@ def _publish(
     kept = kept_publications(index_folder)
     newest = kept[-1] if kept else 0
     number, path = newest + 1, publication_file(index_folder, newest + 1)
+    last = None if always else _recorded(working, newest)
     with draft_folder(index_folder) as drafts:
-        copy, draft = Source(drafts / "working.duckdb", working.limits), drafts / "graphrag.duckdb"
-        working.copy_to(copy.path)
-        last = None if always else _recorded(working, newest)
-        with reading(copy) as connection:
-            revision = last_revision(connection)
-            changed = changes_since_mark(connection, _READER, LOGGED, _made_with(newest)) if last else None
-            digest = content_digest(connection, last.digest if last else None, changed)
-            grows = changed is not None and not is_much(connection, changed)
-        if last and last.digest == digest and (found := _whole(index_folder, kept)):
-            return found
-        made = rows = None
-        if last and changed and grows and _may_grow(publication_file(index_folder, newest), last):
-            shutil.copyfile(publication_file(index_folder, newest), draft)
-            made = last._replace(number=number, digest=digest)
-            rows = update(copy, draft, made, llm_calls, changed)
-        if made is None or rows is None:
+        draft, updated = drafts / "graphrag.duckdb", None
+        if last:
+            with working.connect() as connection:
+                state = state_since(connection, last, _made_with(newest))
+            if state and state.digest == last.digest and (found := _whole(index_folder, kept)):
+                return found
+            if state and not state.is_much and _may_grow(publication_file(index_folder, newest), last):
+                shutil.copyfile(publication_file(index_folder, newest), draft)
+                updated = update(working, draft, number, last, _made_with(newest), llm_calls)
+        if not updated:
+            copy = Source(drafts / "working.duckdb", working.limits)
+            working.copy_to(copy.path)
             with reading(copy) as connection:
-                made = Made(number, content_digest(connection), number)
+                revision, digest = last_revision(connection), content_digest(connection)
                 dimensions = vector_dimensions(connection)
+            if last and last.digest == digest and (found := _whole(index_folder, kept)):
+                return found
+            made = Made(number, digest, number)
             start_empty(index_folder, copy, dimensions, draft)
             rows = fill(copy, draft, made, llm_calls)
-            made = made._replace(base_bytes=draft.stat().st_size)
+            updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         move_into_place(draft, path)
     point_to(index_folder, number)
     with working.transaction() as connection:
-        record(connection, "publications", made)
-        set_mark(connection, _READER, LOGGED, revision, _made_with(number))
+        record(connection, "publications", updated.made)
+        set_mark(connection, READER, LOGGED, updated.revision, _made_with(number))
     for old in kept_publications(index_folder)[:-keep]:
         publication_file(index_folder, old).unlink(missing_ok=True)
-    return Publication(number, path, True, rows)
-
-
-_READER = "publication"
+    return Publication(number, path, True, updated.rows)
 
 
 def _made_with(number: int) -> str:

@@ -104,13 +104,21 @@ class WorkingDatabase:
         finally:
             lock.release()
 
-    def copy_to(self, target: Path) -> None:
-        """Copy the database file, for work that takes longer than the lock may be held."""
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[Path]:
+        """The database file with everything in it and nothing in a log, while no one has it open.
+
+        For short work only. Raises as `lock`.
+        """
         with self.lock():
             with interrupts_raised(), _attached(self.path, self.limits) as connection:
                 connection.execute("CHECKPOINT")
-            # Only a closed file may be copied: copying an open one drops its lock and misses the log.
-            shutil.copyfile(self.path, target)
+            yield self.path
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the database file, for work that takes longer than the lock may be held."""
+        with self.closed() as path:  # copying an open file drops its lock and misses the log
+            shutil.copyfile(path, target)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -46,8 +46,9 @@ _READ = (*NUMBERED, *_MENTIONS)
 # An imported index has resolved its names: rules made for our own extraction would undo its communities.
 _OWN = f"SELECT document_id, title, title_key, type FROM entity_mentions WHERE extractor <> '{schema.IMPORTED}'"
 _ALIASES = "FROM entity_aliases ORDER BY ALL"
+_UNDESCRIBED = "SELECT * REPLACE ('' AS description) FROM entity_mentions"
 _ENDS = ("source_id", "target_id")
-MENTIONS_AT_ONCE = 200_000
+MENTIONS_AT_ONCE = 100_000
 """More mentions are merged range by range of their names."""
 _NAMES = """
 WITH named AS (
@@ -230,13 +231,15 @@ def _merge_keys(
             keys,
             aliases,
             lambda given: _rows(connection, "FROM entity_mentions", given, "title_key"),
+            lambda given: _rows(connection, _UNDESCRIBED, given, "title_key"),
             lambda given: _rows(connection, "FROM relationship_mentions", given, "source_key", "target_key"),
         )
 
     def summarize(descriptions: pl.DataFrame) -> pl.DataFrame:
         """Without those of neighbors, which are as they were."""
-        ends = pl.col("key").str.split(PAIR_SEPARATOR)
-        return models.summarize(descriptions.filter(ends.list.eval(pl.element().is_in(list(part.keys))).list.any()))
+        ends = pl.col("key").str.split_exact(PAIR_SEPARATOR, 1).struct
+        is_of_part = pl.any_horizontal(ends[place].is_in(list(part.keys)) for place in (0, 1))
+        return models.summarize(descriptions.filter(is_of_part))
 
     graph = merge(part.mentions, part.pairs, aliases, index.settings.min_concept_mentions, summarize)
     with index.working.connect() as connection:

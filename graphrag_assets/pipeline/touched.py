@@ -22,7 +22,10 @@ Read = Callable[[pl.Series], pl.DataFrame]
 
 
 class Part(NamedTuple):
-    """`keys`: of the entities to merge again. The mentions from which `merge` makes these and their relationships."""
+    """`keys`: of the entities to merge again. The mentions from which `merge` makes these and their relationships.
+
+    Those of their neighbors have no descriptions.
+    """
 
     keys: set[str]
     mentions: pl.DataFrame
@@ -46,15 +49,17 @@ def _both_ways(before: pl.DataFrame, after: pl.DataFrame) -> list[tuple[pl.DataF
     return [(before, after), (after, before)]
 
 
-def part_of(keys: set[str], aliases: pl.DataFrame, read_mentions: Read, read_pairs: Read) -> Part:
-    """What to merge for the entities `keys`.
+def part_of(
+    keys: set[str], aliases: pl.DataFrame, read_mentions: Read, read_undescribed: Read, read_pairs: Read
+) -> Part:
+    """What to merge for the entities `keys`; `read_undescribed` reads mentions with empty descriptions.
 
     An end that no mention declares exists by its relationships alone. It is merged again with its neighbors, as one of
     these may have become a rare concept, and all its relationships are read wherever it is a neighbor.
     """
 
-    def mentions_of(wanted: set[str]) -> pl.DataFrame:
-        return _resolved_in(wanted, read_mentions(_raw(wanted, aliases)), aliases, ["title_key"])
+    def mentions_of(wanted: set[str], read: Read = read_undescribed) -> pl.DataFrame:
+        return _resolved_in(wanted, read(_raw(wanted, aliases)), aliases, ["title_key"])
 
     def pairs_of(wanted: set[str]) -> pl.DataFrame:
         return _resolved_in(wanted, read_pairs(_raw(wanted, aliases)), aliases, _ENDS)
@@ -64,16 +69,15 @@ def part_of(keys: set[str], aliases: pl.DataFrame, read_mentions: Read, read_pai
 
     pairs = pairs_of(keys)
     named = keys | neighbors(pairs)
-    mentions = mentions_of(named)
-    undeclared = named - keys - _names(mentions, aliases, ["title_key"])
+    undeclared = named - keys - _names(mentions_of(named - keys), aliases, ["title_key"])
     if undeclared:
         keys = keys | undeclared
         pairs = pairs_of(keys)
         named = keys | neighbors(pairs)
         further = named - keys - _names(mentions_of(named), aliases, ["title_key"])
         pairs = pairs_of(keys | further)
-        mentions = mentions_of(keys | neighbors(pairs))
-    return Part(keys, mentions, pairs)
+        named = keys | neighbors(pairs)
+    return Part(keys, pl.concat([mentions_of(keys, read_mentions), mentions_of(named - keys)]), pairs)
 
 
 def _raw(keys: set[str], aliases: pl.DataFrame) -> pl.Series:

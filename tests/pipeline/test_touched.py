@@ -64,6 +64,7 @@ def test_merging_what_changed_is_merging_everything(
         touched_keys(changed, old_aliases, aliases),
         aliases,
         rows_with(new_mentions, "title_key"),
+        rows_with(new_mentions.with_columns(description=pl.lit("")), "title_key"),
         rows_with(new_related, "source_key", "target_key"),
     )
     rows = replacement(

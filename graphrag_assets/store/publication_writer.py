@@ -48,7 +48,7 @@ from graphrag_assets.store.publication_files import (
     publication_file,
 )
 from graphrag_assets.store.publication_reader import CurrentPublication
-from graphrag_assets.store.working import WorkingDatabase
+from graphrag_assets.store.working import WorkingDatabase, close_idle_instances
 
 MOST_GROWTH = 1.5
 """Replaced rows stay in the file; one that has grown by more is made from nothing."""
@@ -108,6 +108,7 @@ def _publish(
             if last and last.digest == digest and (found := _whole(index_folder, kept)):
                 return found
             made = Made(number, digest, number)
+            close_idle_instances()
             start_empty(index_folder, copy, dimensions, draft)
             rows = fill(copy, draft, made, llm_calls)
             updated = Update(made._replace(base_bytes=draft.stat().st_size), rows, revision)

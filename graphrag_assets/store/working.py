@@ -184,6 +184,13 @@ def _instance(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={**CONNECTION_CONFIG, **config})
 
 
+def close_idle_instances() -> None:
+    """Free what DuckDB keeps in memory for the next connection, before something else needs as much."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            _instances.get_nowait()[1].close()
+
+
 @contextlib.contextmanager
 def _attached(path: Path, limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with the file at `path` attached for the duration of the context."""

@@ -4,10 +4,12 @@ Dagster is imported only when something is due and the index has a Dagster home:
 """
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
 import polars as pl
 from rich.table import Table
 from rich.text import Text
@@ -46,13 +48,13 @@ _COLUMNS = {
 }
 
 
-def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> bool:
-    """Index and publish; returns whether all runs succeeded. Prints progress and a summary.
-
-    Raises:
-        InputError: the input folder cannot be read, is not the one of this index, or has no such batch; an import
-            is unfinished.
-    """
+@click.command()
+@click.option("--input", "input_folder", help="Input folder or URL. Default: GRAPHRAG_INPUT, or data/input.")
+@click.option("--batch", "batches", multiple=True, help="Index only this batch; may be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Index unchanged batches again, too.")
+@click.option("--replace", is_flag=True, help="Replace the contents of the index with another input folder.")
+def index(input_folder: str | None, batches: tuple[str, ...], everything: bool, replace: bool) -> None:
+    """Index the changed batches of the input folder, refresh the graph and publish."""
     started, console = time.monotonic(), Console()
     if input_folder:
         os.environ["GRAPHRAG_INPUT"] = input_folder
@@ -76,7 +78,8 @@ def run_index(input_folder: str | None, batches: tuple[str, ...], everything: bo
     _summarize(console, index, runs, todo, n_kept, n_deleted, time.monotonic() - started)
     if published:
         console.say(state_in_words(index.settings.index_folder, *published))
-    return all(run.success for run in runs)
+    if not all(run.success for run in runs):
+        sys.exit(1)
 
 
 def _refuse_unfinished_imports(index: Index) -> None:

@@ -1,5 +1,6 @@
 """`plan`: what the next `index`, or a question, would cost before anything is paid."""
 
+import click
 import polars as pl
 from rich.table import Table
 
@@ -9,28 +10,26 @@ from graphrag_assets.indexing.index import Index
 from graphrag_assets.settings import Settings
 
 
-def show_plan() -> None:
-    """Print calls, tokens and cost of the requests that are not in the ledger, and how they are estimated.
-
-    Raises:
-        InputError: the input folder cannot be read.
-    """
+@click.command()
+@click.option("--question", help="Estimate the cost of this question by each method instead.")
+@click.option("--budget", type=int, help="Lazy search: maximum number of text units that are tested.")
+def plan(question: str | None, budget: int | None) -> None:
+    """Estimate the cost of the next `index`: calls, tokens and dollars of the requests that are not in the ledger."""
+    if question is not None:
+        _print_prices(question, budget)
+        return
     console = Console()
     with console.status("Dry run: reading the changed batches"):
-        plan = plan_index(Index.from_environment())
-    names = f" ({', '.join(plan.batches)})" if plan.batches else ""
-    console.say(f"Batches to index: {len(plan.batches)}{names}")
-    console.print(cost_table(plan.by_task))
-    for note in plan.notes:
+        planned = plan_index(Index.from_environment())
+    names = f" ({', '.join(planned.batches)})" if planned.batches else ""
+    console.say(f"Batches to index: {len(planned.batches)}{names}")
+    console.print(cost_table(planned.by_task))
+    for note in planned.notes:
         console.say(note)
 
 
-def show_question_plan(question: str, budget: int | None) -> None:
-    """Print what the question costs by each method, minimum and maximum.
-
-    Raises:
-        QueryError: the question or the budget is not allowed, or there is no index.
-    """
+def _print_prices(question: str, budget: int | None) -> None:
+    """What the question costs by each method, minimum and maximum."""
     from graphrag_assets.query import GraphRAG
 
     console, settings = Console(), Settings.load()

@@ -24,8 +24,9 @@ _QUOTED_CHARACTERS = 90
 _SIGNS = {"added": "+", "born": "+", "written": "+", "removed": "−", "died": "−"}
 
 
-def show_publications() -> None:
-    """Print the kept publications; the current one is marked."""
+@click.command()
+def publications() -> None:
+    """List the publications kept for comparison and rollback."""
     console, folder = Console(), Settings.load().index_folder
     found = list_publications(folder)
     if not found:
@@ -41,15 +42,13 @@ def show_publications() -> None:
     print_table(console, table)
 
 
-def run_rollback(name: str) -> None:
-    """Make the publication called `name` the current one.
-
-    Raises:
-        StoreError: it is not kept.
-    """
+@click.command()
+@click.argument("publication")
+def rollback(publication: str) -> None:
+    """Make PUBLICATION the current one: a number, or previous, newest, oldest."""
     console, settings = Console(), Settings.load()
     folder = settings.index_folder
-    number = resolve(folder, name)
+    number = resolve(folder, publication)
     if number == current_number(folder):
         console.say(f"Publication {number} is the current one already.")
         return
@@ -61,12 +60,15 @@ def run_rollback(name: str) -> None:
     )
 
 
-def show_diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
-    """Print what differs between two publications, in words, or as SQL.
+@click.command()
+@click.argument("before", required=False)
+@click.argument("after", required=False)
+@click.option("--sql", is_flag=True, help="Print SQL for the DuckDB shell that creates views with one row per change.")
+@click.option("--examples", default=5, show_default=True, help="Number of changes shown per kind.")
+def diff(before: str | None, after: str | None, sql: bool, examples: int) -> None:
+    """Show what changed from publication BEFORE to AFTER; default: the last two.
 
-    Raises:
-        StoreError: one of them is not kept.
-        UsageError: only one is kept and `before` is not given.
+    Numbers, or: current, previous, newest, oldest.
     """
     console, folder = Console(), Settings.load().index_folder
     newer = resolve(folder, after or "newest")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import click
 from rich.text import Text
 
 from graphrag_assets.cli.tables import add_numbers, print_table, table_of
@@ -14,8 +15,9 @@ from graphrag_assets.store.working import WorkingDatabase
 _SHOWN_ERRORS = 20
 
 
-def show_status() -> None:
-    """Print rows per table and batch, index errors with hints, and the current publication."""
+@click.command()
+def status() -> None:
+    """Show rows per table and batch, skipped input and the current publication."""
     console = Console()
     settings = Settings.load()
     working = WorkingDatabase(settings.index_folder / "working.duckdb")

@@ -1,7 +1,9 @@
 """`tune`: prompts tuned to the corpus, compared with those in force, adopted and taken back."""
 
 import difflib
+from typing import Any
 
+import click
 from rich.text import Text
 
 from graphrag_assets.cli.plan import cost_table
@@ -17,13 +19,49 @@ _NEXT = "`graphrag-assets plan` prices what the next `graphrag-assets index` ext
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
-    """Make a profile, print it and its proof; with `apply` adopt it.
-
-    Raises:
-        InputError: nothing is indexed.
-    """
+@click.command()
+@click.option("--sample", default=30, show_default=True, type=click.IntRange(min=1), help="Text units to tune on.")
+@click.option("--types", default="", help='Entity types: "PERSON, SHIP: a vessel"; or changes: "+PORT, -EVENT".')
+@click.option("--examples", default=4, show_default=True, type=click.IntRange(min=0), help="Worked examples.")
+@click.option(
+    "--language",
+    default="auto",
+    show_default=True,
+    help="Language to write in, ISO 639-1. auto: that of nearly all documents; none: that of each document.",
+)
+@click.option("--plan", "only_plan", is_flag=True, help="Only estimate the cost of the tuning.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show how the prompts would change.")
+@click.option("--apply", is_flag=True, help="Put the profile in force.")
+@click.option("--new-batches", is_flag=True, help="With --apply or --rollback: indexed batches keep their prompts.")
+@click.option("--list", "only_list", is_flag=True, help="Only list the versions of the profile.")
+@click.option("--rollback", type=click.IntRange(min=0), help="Only put this version in force; 0: the built-in prompts.")
+def tune(
+    only_plan: bool,
+    show_diff: bool,
+    apply: bool,
+    new_batches: bool,
+    only_list: bool,
+    rollback: int | None,
+    **options: Any,
+) -> None:
+    """Tune the prompts to the documents of the index, and compare extraction with and without it."""
     console, index = Console(), _existing_index()
+    if only_list:
+        _print_profiles(console, index)
+    elif rollback is not None:
+        _put_in_force(console, index, rollback, new_batches)
+    elif only_plan:
+        with console.status("Dry run: reading the sample"):
+            costs, notes = plan_tuning(index, TuningOptions(**options))
+        console.print(cost_table(costs))
+        for note in notes:
+            console.say(note)
+    else:
+        _tune(console, index, TuningOptions(**options), apply, new_batches, show_diff)
+
+
+def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
+    """Make a profile, print it and its proof; with `apply` adopt it."""
     before = profile_in_force(index.working.read, index.settings.prompt_profile)
     with console.status("Reading the sample"):
         tuned = tune_prompts(index, options, "tune")
@@ -34,7 +72,7 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
     if diff:
         _print_diff(console, index, before, tuned.profile)
     if apply:
-        put_in_force(tuned.version, new_batches)
+        _put_in_force(console, index, tuned.version, new_batches)
     else:
         console.say(
             f"Version {tuned.version} is not adopted: the prompts in force stay. "
@@ -42,32 +80,14 @@ def run_tune(options: TuningOptions, apply: bool, new_batches: bool, diff: bool)
         )
 
 
-def plan_tune(options: TuningOptions) -> None:
-    """Print what `tune` would cost; nothing is sent.
-
-    Raises:
-        InputError: nothing is indexed.
-    """
-    console, index = Console(), _existing_index()
-    with console.status("Dry run: reading the sample"):
-        costs, notes = plan_tuning(index, options)
-    console.print(cost_table(costs))
-    for note in notes:
-        console.say(note)
-
-
-def put_in_force(version: int, new_batches: bool) -> None:
-    """Put a version of the profile in force; 0: the built-in prompts."""
-    console, index = Console(), _existing_index()
+def _put_in_force(console: Console, index: Index, version: int, new_batches: bool) -> None:
     adopt_profile(index, version, new_batches)
     what = "The built-in prompts are" if version == BUILT_IN else f"Version {version} of the prompt profile is"
     kept = " for new batches; those that are indexed keep the prompts they were made with" if new_batches else ""
     console.say(f"{what} in force{kept}. {_NEXT}")
 
 
-def show_profiles() -> None:
-    """List the versions of the profile."""
-    console, index = Console(), _existing_index()
+def _print_profiles(console: Console, index: Index) -> None:
     table = table_of("version", "in force", "made", "made by", "entity types")
     versions = index.working.read(
         "SELECT version, adopted, made_at, model, list_transform(entity_types, lambda t: t.type) FROM prompt_profile "

@@ -84,7 +84,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """The basis of an answer: the sections for a question, and the seconds that it took to build them.
+    """The basis of an answer: the sections for a question, and the seconds from the question to them.
 
     `history`: the turns of the conversation that fit; their tokens count, and they cannot be cited.
     """

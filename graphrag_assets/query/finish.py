@@ -1,6 +1,5 @@
 """The `Answer` of a search: its text with the citations, the rows that were read, the confidence and contradictions."""
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def finished(
         contradictions=contradictions,
         context=_frames(sections, search.history, text),
         usage=search.usage,
-        seconds=time.perf_counter() - search.started,
+        seconds=search.seconds,
         model=search.answerer.model,
         publication=search.reader.publication,
         actions=list(actions),

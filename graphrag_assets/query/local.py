@@ -1,6 +1,5 @@
 """Local search: the entities of a question, their neighborhood in the graph, and the text that names them."""
 
-import time
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -113,7 +112,6 @@ class LocalSearchOptions(CommonOptions, LinkingOptions, LocalOptions):
 
 async def build_context(search: Search[LocalSearchOptions]) -> Context:
     """The context of a local search, within the tokens that the history leaves."""
-    options = replace(search.options, max_context_tokens=search.room(search.options.max_context_tokens))
     await link(search)
     await search.embed(search.question)
     passages = None
@@ -121,7 +119,7 @@ async def build_context(search: Search[LocalSearchOptions]) -> Context:
         found = await search.in_thread(rank_passages, search.reader, search.question, _MAX_TEXT_UNITS, search.scope)
         passages = found.reordered(await reranked(search, found.numbers))
     return search.add_context(
-        await search.in_thread(local_context, search.reader, search.question, options, search.scope, passages)
+        await search.in_thread(local_context, search.reader, search.question, search.fitting, search.scope, passages)
     )
 
 
@@ -223,7 +221,6 @@ def local_context(
     Raises:
         QueryError: an entity to include or to exclude does not exist.
     """
-    started = time.perf_counter()
     passages = passages or rank_passages(reader, question, _MAX_TEXT_UNITS, scope)
     similar = submit(lambda: _similar_reports(reader, question, options, scope))
     entities = entities_for(
@@ -256,7 +253,7 @@ def local_context(
     sections = fill_sections(groups, options.max_context_tokens, _PRECEDENCE)
     if not options.return_candidate_context:
         sections = tuple(replace(section, frame=section.frame.filter("in_context")) for section in sections)
-    return Context("local", question.text, sections, time.perf_counter() - started)
+    return Context("local", question.text, sections)
 
 
 def _text_units(reader: Reader, passages: list[int], options: LocalOptions, scope: Scope) -> list[int]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 import polars as pl
 
@@ -52,7 +52,16 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
+class Used(Protocol):
+    """A result of a model with what it used."""
+
+    @property
+    def usage(self) -> Usage:
+        """What it used."""
+
+
 OptionsOf = TypeVar("OptionsOf", bound=QuestionOptions)
+Made = TypeVar("Made", bound=Used)
 
 
 @dataclass
@@ -140,6 +149,11 @@ class Search(Generic[OptionsOf]):
                 raise
 
     @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.started
+
+    @property
     def min_direct_score(self) -> float | None:
         """See `Answerer.min_direct_score`, which custom answerers may leave out."""
         return getattr(self.answerer, "min_direct_score", None)
@@ -183,6 +197,23 @@ class Search(Generic[OptionsOf]):
         """The token limit minus the tokens of the history."""
         return max(max_context_tokens - (self.history.tokens if self.history else 0), 1)
 
+    @property
+    def fitting(self) -> OptionsOf:
+        """The options with the tokens that the history leaves."""
+        options: Any = self.options
+        fitting: OptionsOf = replace(options, max_context_tokens=self.room(options.max_context_tokens))
+        return fitting
+
+    async def optional(self, part: str, lost: str, call: Awaitable[Made]) -> Made | None:
+        """The result of a call; the search continues without one that fails, and without what is `lost` then."""
+        try:
+            found = await call
+        except Exception as error:
+            self.errors.append(Failure(part, lost, str(error)))
+            return None
+        self.add_usage(part, found.usage)
+        return found
+
     def add_usage(self, category: str, usage: Usage) -> None:
         """Add what a part of the search used."""
         self.usage[category] = self.usage.get(category, Usage()) + usage
@@ -214,6 +245,7 @@ class Search(Generic[OptionsOf]):
 
     def add_step_context(self, context: Context) -> Context:
         """Report the context of a step to `on_context`."""
+        context = replace(context, seconds=self.seconds)
         self.notify("on_context", context)
         read = sum(1 for section in context.sections if section.passages)
         self.progress_notes.append(f"a context of {read} sections")

@@ -8,7 +8,7 @@ import sys
 import click
 from rich.text import Text
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.doctor import UnitYield, check_models, mean_yield, sample_yield
 from graphrag_assets.indexing.index import Index
@@ -37,8 +37,7 @@ def _print_models(console: Console, index: Index) -> bool:
     if not checked:
         console.say("No model is set: the embedded default needs none.")
         return True
-    table = table_of("tasks", "model", "reply")
-    add_numbers(table, "tokens", "seconds", "US$")
+    table = table_of("tasks", "model", "reply", numbers=("tokens", "seconds", "US$"))
     for one in checked:
         reply = "failed" if one.error else one.finding
         table.add_row(one.tasks, one.model, reply, f"{one.tokens:,}", f"{one.seconds:.1f}", f"{one.cost_usd:.6f}")
@@ -55,8 +54,8 @@ def _print_yield(console: Console, index: Index, n_texts: int) -> bool:
     if not found:
         console.say(f"The input folder {index.settings.input_folder} has no text.")
         return False
-    table = table_of("text unit")
-    add_numbers(table, "entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
+    counts = ("entities", "relationships", "claims", "invalid records", "tokens", "seconds", "US$")
+    table = table_of("text unit", numbers=counts)
     for one in found:
         table.add_row(one.text_unit[:_SHOWN], *_numbers(one))
     table.add_section()

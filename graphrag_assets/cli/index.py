@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphrag_assets.cli.status import print_rows
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.embedded import EXTRACTOR
 from graphrag_assets.errors import InputError
@@ -149,8 +149,8 @@ def _print_stages(console: Console, index: Index, run_ids: list[str]) -> None:
         "FROM index_runs WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY stage ORDER BY min(committed_at)",
         {"runs": run_ids},
     )
-    table = table_of("stage", title="what this run did")
-    add_numbers(table, "rows", "written", "removed", "seconds", "rows/s")
+    numbers = ("rows", "written", "removed", "seconds", "rows/s")
+    table = table_of("stage", numbers=numbers, title="what this run did")
     for row in stages.iter_rows():
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row))
     console.print(table)
@@ -171,8 +171,7 @@ def _bill(index: Index, run_ids: Sequence[str]) -> Table | None:
     rows = rows.filter(pl.any_horizontal(pl.col("answers", "ledger_hits") > 0)).select("task", *_COLUMNS)
     if rows.is_empty():
         return None
-    table = table_of("task", title="what models did")
-    add_numbers(table, *_COLUMNS.values())
+    table = table_of("task", numbers=_COLUMNS.values(), title="what models did")
     for task, *sums in rows.iter_rows():
         table.add_row(task, *map(_in_digits, sums))
     table.add_section()

@@ -8,7 +8,7 @@ import polars as pl
 from rich.table import Table
 
 from graphrag_assets.cli.options import INDEX
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.interop import exporter
@@ -107,8 +107,7 @@ def _print_imports(console: Console, index: Index) -> None:
 
 
 def _counts_table(batch: str, generation: str, counts: pl.DataFrame) -> Table:
-    table = table_of("table", title=f"{batch}: {generation}")
-    add_numbers(table, "rows in", "rows out")
+    table = table_of("table", numbers=("rows in", "rows out"), title=f"{batch}: {generation}")
     rows = {step: _of(counts, step) for step in ("read", "written")}
     for name in TABLES:
         table.add_row(name, f"{rows['read'].get(name, 0):,}", f"{rows['written'].get(name, 0):,}")
@@ -124,8 +123,7 @@ def _print_repairs(console: Console, counts: pl.DataFrame) -> None:
     if repaired.is_empty():
         console.say("Nothing had to be repaired.")
         return
-    table = table_of("table", "repaired or left out")
-    add_numbers(table, "rows")
+    table = table_of("table", "repaired or left out", numbers=["rows"])
     for name, what, n in repaired.iter_rows():
         table.add_row(name, what, f"{n:,}")
     print_table(console, table)

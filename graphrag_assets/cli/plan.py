@@ -4,6 +4,7 @@ import click
 import polars as pl
 from rich.table import Table
 
+from graphrag_assets.cli.tables import table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
@@ -36,9 +37,9 @@ def _print_prices(question: str, budget: int | None) -> None:
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")
         return
-    table = Table(title="requests that are not in the ledger: if nothing is relevant – if everything is")
-    for heading in ("method", "text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    numbers = ("text units tested", "requests", "~ prompt tokens", "~ answer tokens", "US$")
+    title = "requests that are not in the ledger: if nothing is relevant – if everything is"
+    table = table_of("method", numbers=numbers, title=title)
     with GraphRAG() as rag:
         for price in rag.prices(question, lazy={} if budget is None else {"budget": budget}):
             counts = ("tested", "requests", "prompt_tokens", "completion_tokens")
@@ -57,10 +58,8 @@ def _between(minimum: str, maximum: str) -> str:
 
 def cost_table(rows: pl.DataFrame) -> Table:
     """A table of costs by task, with their sums."""
-    table = Table(title="requests to be paid for; ~ marks estimated prompts")
-    table.add_column("task", no_wrap=True)
-    for heading in ("calls", "in ledger", "prompt tokens", "answer tokens", "US$"):
-        table.add_column(heading, justify="right")
+    numbers = ("calls", "in ledger", "prompt tokens", "answer tokens", "US$")
+    table = table_of("task", numbers=numbers, title="requests to be paid for; ~ marks estimated prompts")
     columns = ["calls", "in_ledger", "prompt_tokens", "completion_tokens", "cost_usd"]
     for task, calls, known, prompt, completion, cost, exact in rows.select("task", *columns, "exact").iter_rows():
         counted = f"{prompt:,}" if exact else f"~ {prompt:,}"

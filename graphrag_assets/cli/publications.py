@@ -6,7 +6,7 @@ import click
 import polars as pl
 from rich.text import Text
 
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.publish import share_publications
 from graphrag_assets.settings import Settings
@@ -32,8 +32,7 @@ def publications() -> None:
     if not found:
         console.say(f"Nothing is published in {folder} yet. Run `graphrag-assets index`.")
         return
-    table = table_of("number", "made (UTC)")
-    add_numbers(table, "documents", "entities", "communities", "MB")
+    table = table_of("number", "made (UTC)", numbers=("documents", "entities", "communities", "MB"))
     table.add_column()
     for one in found:
         counts = (f"{count:,}" for count in (one.documents, one.entities, one.communities))

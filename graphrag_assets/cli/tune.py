@@ -7,7 +7,7 @@ import click
 from rich.text import Text
 
 from graphrag_assets.cli.plan import cost_table
-from graphrag_assets.cli.tables import add_numbers, print_table, table_of
+from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
@@ -121,8 +121,7 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
         if line:
             console.say(f"{name}: {line}")
     for name, kinds in (("entity type", profile.entity_types), ("relationship type", profile.relationship_types)):
-        table = table_of(name)
-        add_numbers(table, "mentions")
+        table = table_of(name, numbers=["mentions"])
         for heading in ("such as", "meaning")[: 1 + any(kind.definition for kind in kinds)]:
             table.add_column(heading)
         for kind in kinds:
@@ -135,8 +134,9 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
     if not tuned.proof:
         console.say("No chat model extracts, so there are no prompts to compare.")
         return
-    table = table_of("prompts", title=f"extraction of {len(tuned.sample.held_out)} other text units")
-    add_numbers(table, "entities", "relationships", "names in text", "other types", "agreement", "tokens")
+    numbers = ("entities", "relationships", "names in text", "other types", "agreement", "tokens")
+    title = f"extraction of {len(tuned.sample.held_out)} other text units"
+    table = table_of("prompts", numbers=numbers, title=title)
     for prompts, found in tuned.proof.items():
         shares = (f"{100 * share:.1f} %" for share in (found.literal, found.other, found.agreement))
         table.add_row(prompts, f"{found.entities:.1f}", f"{found.relationships:.1f}", *shares, f"{found.tokens:,.0f}")

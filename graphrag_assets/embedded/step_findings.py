@@ -7,13 +7,12 @@ on the side of the verb where the question has its gap.
 
 import math
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from graphrag_assets.answering import Evidence, Finding, Found, Named, Passage, Usage
+from graphrag_assets.answering import Evidence, Finding, Found, Named, Passage
 from graphrag_assets.embedded import typing_cues as cues
 from graphrag_assets.embedded.candidate_sentences import Candidate, candidates, in_words
 from graphrag_assets.embedded.questions import Asked, language_of_question, names, names_in, stems
@@ -304,9 +303,8 @@ def find(
 
     Values that the main question names are none: it asks for something else.
     """
-    started = time.perf_counter()
     if kind == StepKind.BETWEEN:
-        return Found(tuple(_dated(question, evidence)), Usage(seconds=time.perf_counter() - started))
+        return Found(tuple(_dated(question, evidence)))
     passages = [passage for passage in evidence.passages if passage.table == "Sources"] or list(evidence.passages)
     asked = Asked.of(question, language_of_question(question, passages[0].text if passages else ""))
     asked = replace(asked, synonyms={term: SYNONYMS[term] for term in asked.terms if term in SYNONYMS})
@@ -328,7 +326,7 @@ def find(
         Finding("", in_words(candidate, pool), about, reader.wanted.description)
         for about, candidate in scored[:_QUOTED]
     ]
-    return Found(tuple(best), Usage(seconds=time.perf_counter() - started))
+    return Found(tuple(best))
 
 
 def _dated(question: str, evidence: Evidence) -> list[Finding]:

@@ -149,7 +149,7 @@ def _in_words(failure: provider.Failure) -> str:
 
 
 def _remedy(failure: provider.Failure) -> str:
-    if provider.no_module(failure.message):
+    if failure.not_installed:
         return "Install the missing package."
     match failure.status:
         case 401 | 403:

@@ -207,7 +207,10 @@ async def _verdicts(
     sent = await search.in_thread(source_passages, search.reader, units, search.scope)
     passages = {passage.number: passage for passage in sent}
     calls = [
-        (f"the test of {len(batch)} text units", search.rater.atest(question, [passages[u] for u in batch], rarity))
+        (
+            f"the test of {len(batch)} text units",
+            search.counted("test", search.rater.atest(question, [passages[u] for u in batch], rarity)),
+        )
         for batch in batches
     ]
     answers = await search.gather("test", calls, all_may_fail="test" in search.usage)
@@ -217,9 +220,8 @@ async def _verdicts(
     for batch, found in zip(batches, answers, strict=True):
         if isinstance(found, Exception):
             verdicts |= dict.fromkeys(batch)
-            continue
-        search.add_usage("test", found.usage)
-        verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
+        else:
+            verdicts |= {unit: found.sentences.get(unit, ()) for unit in batch}
     return verdicts
 
 

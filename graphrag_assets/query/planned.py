@@ -106,8 +106,7 @@ async def plan(search: Search[Any]) -> Plan:
         steps, each with variable, kind, question (of a comparison also things and order), and a note if the question
         has one step because it could not be split.
     """
-    planned = await search.answerer.aplan(search.text, search.form)
-    search.add_usage("plan", planned.usage)
+    planned = await search.counted("plan", search.answerer.aplan(search.text, search.form))
     search.progress_notes.append(f"a plan of {len(planned.plan.steps)} steps")
     return planned.plan
 
@@ -229,8 +228,8 @@ async def _take(
         return [], sections
     units = [passage.number for passage in context.evidence.passages if passage.table == "Sources"]
     named = await search.in_thread(named_in, reader, units, scope)
-    found = await search.answerer.afind(step.kind, question.text, context.evidence, named, search.text, search.form)
-    search.add_usage("step", found.usage)
+    call = search.answerer.afind(step.kind, question.text, context.evidence, named, search.text, search.form)
+    found = await search.counted("step", call)
     given, values = given_by(context.evidence.passages), []
     before = math.prod(each.score for each in follows.values())
     for finding in found.findings:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_assets import embedded
-from graphrag_assets.answering import Answerer, Reranker, Usage
+from graphrag_assets.answering import Answerer, Usage
 from graphrag_assets.errors import QueryError
 from graphrag_assets.prompt_profile import PromptProfile
 from graphrag_assets.store.prompt_profiles import profile_in_force
 from graphrag_assets.store.publication_reader import Reader
 
 if TYPE_CHECKING:
+    from graphrag_assets.llm.reranker import ModelReranker
     from graphrag_assets.settings import Settings
 
 
@@ -45,7 +46,7 @@ def published_profile(reader: Reader, settings: "Settings") -> PromptProfile | N
     return profile_in_force(reader.query, settings.prompt_profile, "operations.prompt_profile")
 
 
-def reranker() -> Reranker | None:
+def reranker() -> "ModelReranker | None":
     """The reranker of the settings, if they name a model."""
     from graphrag_assets.settings import Settings
 

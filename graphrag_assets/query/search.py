@@ -207,11 +207,16 @@ class Search(Generic[OptionsOf]):
     async def optional(self, part: str, lost: str, call: Awaitable[Made]) -> Made | None:
         """The result of a call; the search continues without one that fails, and without what is `lost` then."""
         try:
-            found = await call
+            return await self.counted(part, call)
         except Exception as error:
             self.errors.append(Failure(part, lost, str(error)))
             return None
-        self.add_usage(part, found.usage)
+
+    async def counted(self, category: str, call: Awaitable[Made]) -> Made:
+        """The result of a call; what it used, and its seconds, are added to the category."""
+        started = time.perf_counter()
+        found = await call
+        self.add_usage(category, replace(found.usage, seconds=time.perf_counter() - started))
         return found
 
     def add_usage(self, category: str, usage: Usage) -> None:
@@ -265,8 +270,8 @@ class Search(Generic[OptionsOf]):
         `ranked`: the passages are in the order of their similarity to the question.
         """
         form = self.form if ranked else replace(self.form, by_meaning=False)
-        mapped = await self.answerer.amap(question, evidence, follow_ups, main_question, form)
-        self.add_usage(category, mapped.usage)
+        call = self.answerer.amap(question, evidence, follow_ups, main_question, form)
+        mapped = await self.counted(category, call)
         given, points = given_by(evidence.passages), []
         for point in mapped.points:
             text, lost = Checked.text(point.text, given, remove=True)
@@ -391,16 +396,15 @@ class Search(Generic[OptionsOf]):
     ) -> str:
         """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""
         if not self.streaming:
-            whole = await reply()
-            self.add_usage(category, whole.usage)
+            whole = await self.counted(category, reply())
             text, lost = Checked.text(whole.text, given)
             self.unresolved |= dict.fromkeys(lost)
             return text
-        checked, shown = Checked(given), []
+        checked, shown, started = Checked(given), [], time.perf_counter()
         async with aclosing(pieces()) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
-                    self.add_usage(category, piece.usage)
+                    self.add_usage(category, replace(piece.usage, seconds=time.perf_counter() - started))
                 elif text := checked.feed(piece):
                     shown.append(text)
                     self.notify("on_token", text)

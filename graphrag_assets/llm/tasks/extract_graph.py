@@ -137,7 +137,7 @@ async def extract_text_unit(
 
     task, form = (PROMPT, ExtractGraph) if claims is None else (WITH_CLAIMS, ExtractGraphWithClaims)
     first = origin.request(task, messages, form)
-    answers, losses = await request_rounds(chat, first, form, options.max_gleanings, asking_for_more)
+    answers, losses = await request_rounds(chat, first, options.max_gleanings, asking_for_more)
     found, unwanted = _graph(answers, options)
     wanted = (claim for claim in _claims(answers) if title_key(_name(claim.subject)) not in unwanted)
     stated, n_invented = claim_records(wanted, text)

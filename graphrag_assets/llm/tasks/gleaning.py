@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from graphrag_assets.llm.model_options import ChatRequest, Message
 from graphrag_assets.llm.tasks.answer_forms import RecordsForm
-from graphrag_assets.llm.tasks.chat_protocol import Chat, parsed_as, stops_the_run
+from graphrag_assets.llm.tasks.chat_protocol import Chat, stops_the_run
 from graphrag_assets.records import Losses
 
 Form = TypeVar("Form", bound=RecordsForm)
@@ -22,7 +22,6 @@ class Rounds(NamedTuple, Generic[Form]):
 async def request_rounds(
     chat: Chat,
     first: ChatRequest,
-    form: type[Form],
     max_gleanings: int,
     asking_for_more: Callable[[Sequence[Form]], str],
 ) -> Rounds[Form]:
@@ -35,7 +34,7 @@ async def request_rounds(
     in the losses; only errors that stop the whole run, such as an exhausted budget, are raised.
     """
     completions = [await chat.complete(first)]
-    answers = [parsed_as(form, completions[0])]
+    answers: list[Form] = [completions[0].parsed]
     *before, last = first.messages
     error_of_gleaning = ""
     for _ in range(max_gleanings):
@@ -48,7 +47,7 @@ async def request_rounds(
                 raise
             error_of_gleaning = f"{type(error).__name__}: {error}"
             break
-        answer = parsed_as(form, completions[-1])
+        answer = completions[-1].parsed
         if answer.empty:
             break
         answers.append(answer)

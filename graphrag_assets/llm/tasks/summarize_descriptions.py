@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pydantic import model_validator
 
@@ -22,7 +22,6 @@ from graphrag_assets.llm.tasks.chat_protocol import (
     Chat,
     Origin,
     ask,
-    checked_as,
     max_prompt_tokens,
     prompt_tokens,
 )
@@ -167,12 +166,12 @@ def _data(request: ChatRequest) -> str:
     return "\n\n".join(message["content"] for message in request.messages if message["role"] == "user")
 
 
-def _split(titles: Sequence[str], found: Any) -> dict[int, str]:
+def _split(titles: Sequence[str], found: Summaries) -> dict[int, str]:
     """The answers, by place, as those of the things' own requests.
 
     A number that occurs twice, is unknown, or has the title of another thing answers nothing.
     """
-    summaries = checked_as(Summaries, found).summaries
+    summaries = found.summaries
     numbers = [one.number for one in summaries]
     return {
         one.number - 1: json.dumps({"description": one.description}, ensure_ascii=False)

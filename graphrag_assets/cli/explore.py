@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from graphrag_assets.cli.options import INDEX
+from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.explorer.content import Limits
 from graphrag_assets.explorer.page import write_page

@@ -7,7 +7,7 @@ import click
 import polars as pl
 from rich.table import Table
 
-from graphrag_assets.cli.options import INDEX
+from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.tables import print_table, table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.index import Index

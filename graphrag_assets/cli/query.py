@@ -7,7 +7,7 @@ from typing import Any
 import click
 from rich.markdown import Markdown
 
-from graphrag_assets.cli.options import HISTORY, INDEX, filtered, search_options
+from graphrag_assets.cli.shared_options import HISTORY, INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import METHODS, AnswerStream, GraphRAG, answer_to_json, answer_to_markdown
 from graphrag_assets.query.query_models import default_options

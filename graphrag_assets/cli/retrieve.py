@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.cli.options import INDEX, filtered, search_options
+from graphrag_assets.cli.shared_options import INDEX, filtered, search_options
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.query import GraphRAG
 from graphrag_assets.query.passages import RANKING_METHODS

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from graphrag_assets.cli.options import INDEX
+from graphrag_assets.cli.shared_options import INDEX
 from graphrag_assets.cli.terminal import Console, write
 from graphrag_assets.errors import GraphRAGError, StoreError
 from graphrag_assets.store.publication_reader import CurrentPublication, Reader, check_text

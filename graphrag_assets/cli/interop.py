@@ -78,7 +78,6 @@ def export(kind: str, target: Path, path: Path | None, batches: tuple[str, ...],
 
 
 def _import(console: Console, index: Index, path: Path, name: str | None, vectors_of: str) -> None:
-    """Import an index; print what was read, written and repaired."""
     with console.status(f"Importing {path}"):
         imported = import_index(index, path, name, vectors_of)
     print_table(console, _counts_table(imported.batch, imported.generation, imported.counts))
@@ -90,7 +89,6 @@ def _import(console: Console, index: Index, path: Path, name: str | None, vector
 
 
 def _print_imports(console: Console, index: Index) -> None:
-    """The imported batches with what was read, written and repaired."""
     working = index.working
     found = imports(working) if working.path.exists() else pl.DataFrame()
     if found.is_empty():

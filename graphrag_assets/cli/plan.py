@@ -8,6 +8,7 @@ from graphrag_assets.cli.tables import table_of
 from graphrag_assets.cli.terminal import Console
 from graphrag_assets.indexing.cost_preview import plan_index
 from graphrag_assets.indexing.index import Index
+from graphrag_assets.query import GraphRAG
 from graphrag_assets.settings import Settings
 
 
@@ -30,9 +31,6 @@ def plan(question: str | None, budget: int | None) -> None:
 
 
 def _print_prices(question: str, budget: int | None) -> None:
-    """What the question costs by each method, minimum and maximum."""
-    from graphrag_assets.query import GraphRAG
-
     console, settings = Console(), Settings.load()
     if not settings.model_of("query"):
         console.say("No model is set for questions (GRAPHRAG_CHAT_MODEL, GRAPHRAG_QUERY_MODEL), so they cost nothing.")

@@ -12,6 +12,7 @@ from graphrag_assets.cli.terminal import Console
 from graphrag_assets.errors import StoreError
 from graphrag_assets.indexing.index import Index
 from graphrag_assets.indexing.prompt_tuning import Tuned, TuningOptions, adopt_profile, plan_tuning, tune_prompts
+from graphrag_assets.llm.prompts import PROFILED, prompts_of
 from graphrag_assets.prompt_profile import BUILT_IN, PromptProfile
 from graphrag_assets.store.prompt_profiles import profile_in_force
 
@@ -61,7 +62,6 @@ def tune(
 
 
 def _tune(console: Console, index: Index, options: TuningOptions, apply: bool, new_batches: bool, diff: bool) -> None:
-    """Make a profile, print it and its proof; with `apply` adopt it."""
     before = profile_in_force(index.working.read, index.settings.prompt_profile)
     with console.status("Reading the sample"):
         tuned = tune_prompts(index, options, "tune")
@@ -145,8 +145,6 @@ def _print_profile(console: Console, tuned: Tuned) -> None:
 
 def _print_diff(console: Console, index: Index, before: PromptProfile | None, after: PromptProfile) -> None:
     """The prompts of all tasks that the profile concerns, as a unified diff."""
-    from graphrag_assets.llm.prompts import PROFILED, prompts_of
-
     old, new = prompts_of(index.settings, before), prompts_of(index.settings, after)
     for task in PROFILED:
         prompts = (old.preview(task).splitlines(), new.preview(task).splitlines())

@@ -6,10 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from graphrag_assets.embedded import EMBEDDING_MODEL, EXTRACTOR, REPORTER
+from graphrag_assets.embedded import semantic
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.embedded.hashed_embeddings import embed
-from graphrag_assets.embedded.reporter import write_reports
+from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
+from graphrag_assets.embedded.hashed_embeddings import EMBEDDING_MODEL, embed
+from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.indexing_models import Extracted, IndexingModels
 from graphrag_assets.progress import Progress
 from graphrag_assets.records import TextUnit
@@ -31,7 +32,6 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
     )
     if not settings.embeds_locally:
         return models
-    from graphrag_assets.embedded import semantic
 
     def embed_locally(texts: Sequence[str]) -> np.ndarray:
         if dry_run or not texts:
@@ -43,8 +43,6 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
 
 
 def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
-    from graphrag_assets.embedded.extractor import extract_unit  # compiles its patterns on import
-
     listed = list(units)
     progress = Progress("text units", len(listed))
     for unit in listed:

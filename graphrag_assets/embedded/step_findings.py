@@ -199,7 +199,6 @@ class _Reader:
         return sorted(outer, key=lambda mention: mention.start)
 
     def _stated(self, text: str) -> list[_Mention]:
-        """The dates or the numbers of a sentence."""
         known = self.asked.text.casefold()
         if self.wanted.kind == "date":
             pattern = _YEAR if self.wanted.noun == "year" else _DATE
@@ -214,7 +213,6 @@ class _Reader:
         ]
 
     def _is_known(self, thing: Named) -> bool:
-        """Whether the question names it."""
         if thing.type == cues.PERSON and names(thing.title, self.known) is not None:
             return True
         known = title_key(self.known)

@@ -175,7 +175,6 @@ async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
 
 
 async def _local_contexts(search: Search[DriftSearchOptions], texts: Sequence[str]) -> list[Context]:
-    """The contexts of local searches, in the order of the questions."""
     questions = [search.question if text == search.text else Question(text) for text in texts]
     if new := [question for question in questions if question is not search.question]:
         await search.embed(*new)

@@ -13,7 +13,7 @@ from graphrag_assets.answering import Passage
 from graphrag_assets.embedded import rate
 from graphrag_assets.llm.question_budget import BEFORE_READING, spending
 from graphrag_assets.query.basic import BasicOptions, basic_context
-from graphrag_assets.query.context import Context, Layout, Section, fill, lines_of, packed
+from graphrag_assets.query.context import Context, Layout, Section, columns, fill, lines_of, packed
 from graphrag_assets.query.dynamic import Descent, DynamicOptions
 from graphrag_assets.query.fetch import level_reports, report_rows, report_tree
 from graphrag_assets.query.filters import EVERYTHING, Scope
@@ -195,13 +195,7 @@ _CELLS_TOKENS = 24  # of a line: id, weight, rank, the bars between the cells, t
 
 GLOBAL_REPORTS = Layout(
     "Reports",
-    {
-        "id": "human_readable_id",
-        "title": "title",
-        "occurrence weight": "occurrence_weight",
-        "content": "content",
-        "rank": "rank",
-    },
+    columns("id=human_readable_id title") | {"occurrence weight": "occurrence_weight"} | columns("content rank"),
     title="title",
     text="content",
 )
@@ -281,7 +275,6 @@ def _fitted(reports: pl.DataFrame, layout: Layout, room: int) -> tuple[pl.DataFr
 
 
 def _sections(reports: pl.DataFrame, layout: Layout, batches: list[list[int]], tokens: list[int]) -> Iterator[Section]:
-    """A section for each batch of places in `reports`."""
     heading = f"-----{layout.name}-----\n{'|'.join(layout.shown)}\n"
     places = [place for batch in batches for place in batch]
     ordered = reports[places].with_columns(in_context=pl.lit(True))

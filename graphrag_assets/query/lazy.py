@@ -151,7 +151,6 @@ async def _ranking(search: Search[LazyOptions], rewritten: Rewritten) -> list[in
 
 
 async def _explore(search: Search[LazyOptions], question: str, ranking: Sequence[int]) -> Exploration:
-    """Test text units within the budget."""
     options, reader, scope = search.options, search.reader, search.scope
     levels = await search.in_thread(n_levels, reader)
     exploration = Exploration(

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from graphrag_assets.errors import QueryError
-from graphrag_assets.query.context import Context, Layout, fill_sections
+from graphrag_assets.query.context import Context, Layout, columns, fill_sections
 from graphrag_assets.query.entities import called_entities, entities_for
 from graphrag_assets.query.excerpts import excerpts
 from graphrag_assets.query.executor import submit
@@ -134,63 +134,38 @@ _DEFAULTS = LocalOptions()
 
 REPORTS = Layout(
     "Reports",
-    {"id": "human_readable_id", "title": "title", "content": "full_content"},
+    columns("id=human_readable_id title content=full_content"),
     title="title",
     text="full_content",
     short="summary",
     counted="line_tokens",
     short_counted="short_line_tokens",
 )
-RANKED_REPORTS = REPORTS.showing(
-    {"id": "human_readable_id", "title": "title", "rank": "rank", "content": "full_content"}
-)
+RANKED_REPORTS = REPORTS.showing(columns("id=human_readable_id title rank content=full_content"))
 ENTITIES = Layout(
     "Entities",
-    {
-        "id": "human_readable_id",
-        "entity": "title",
-        "type": "type",
-        "description": "description",
-        "number of relationships": "degree",
-    },
+    columns("id=human_readable_id entity=title type description") | {"number of relationships": "degree"},
     title="title",
     text="description",
     counted="line_tokens",
 )
 RELATIONSHIPS = Layout(
     "Relationships",
-    {
-        "id": "human_readable_id",
-        "source": "source",
-        "target": "target",
-        "type": "type",
-        "description": "description",
-        "weight": "weight",
-        "links": "links",
-    },
+    columns("id=human_readable_id source target type description weight links"),
     title="title",
     text="description",
     counted="line_tokens",
 )
 CLAIMS = Layout(
     "Claims",
-    {
-        "id": "human_readable_id",
-        "entity": "subject_id",
-        "object_id": "object_id",
-        "type": "type",
-        "status": "status",
-        "start_date": "start_date",
-        "end_date": "end_date",
-        "description": "description",
-    },
+    columns("id=human_readable_id entity=subject_id object_id type status start_date end_date description"),
     title="subject_id",
     text="description",
     counted="line_tokens",
 )
 SOURCES = Layout(
     "Sources",
-    {"id": "human_readable_id", "context": "context", "text": "text"},
+    columns("id=human_readable_id context text"),
     title="context",
     text="text",
     short="excerpt",
@@ -295,7 +270,6 @@ def _relationships(
 
 
 def _similar_reports(reader: Reader, question: Question, options: LocalOptions, scope: Scope) -> list[int]:
-    """Candidates for the reports that are similar to the question, best first."""
     if not options.similar_reports:
         return []
     return search_in_thread(reader, "community_report", question.for_reports, 4 * options.similar_reports, scope)

@@ -80,12 +80,8 @@ def paths(
 
 _NO_STEPS = pl.DataFrame(
     schema={
-        "entity": pl.Int32,
-        "neighbor": pl.Int32,
-        "human_readable_id": pl.Int32,
-        "combined_degree": pl.Int64,
-        "score": pl.Float64,
-        "hop": pl.Int64,
+        **dict.fromkeys(("entity", "neighbor", "human_readable_id"), pl.Int32),
+        **{"combined_degree": pl.Int64, "score": pl.Float64, "hop": pl.Int64},
     }
 )
 

@@ -280,7 +280,6 @@ def _taken(step: Step, asked: str, values: Sequence[Value], failed: bool, limit:
 
 
 def _compared(step: Step, done: Results) -> Taken:
-    """The comparison of the best values, by arithmetic."""
     best = {name: done[name].usable[0] for name in step.needs}
     asked = step.filled({name: each.named for name, each in best.items()})
     assert step.order is not None
@@ -335,7 +334,6 @@ def _listed(taken: Sequence[Taken]) -> str:
 
 
 def _missing(taken: Sequence[Taken]) -> str:
-    """What was not found, step by step."""
     lines = [
         f"Step {number} ({each.question}) {'was skipped' if each.skipped else 'found nothing'}: {each.problem}."
         for number, each in enumerate(taken, 1)
@@ -363,18 +361,6 @@ def _frame(taken: Sequence[Taken]) -> pl.DataFrame:
         )
         for number, each in enumerate(taken, 1)
     ]
-    return pl.DataFrame(
-        rows,
-        schema={
-            "step": pl.Int32,
-            "variable": pl.String,
-            "kind": pl.String,
-            "question": pl.String,
-            "values": pl.List(pl.String),
-            "found": pl.Boolean,
-            "method": pl.String,
-            "citations": pl.Int32,
-            "problem": pl.String,
-        },
-        orient="row",
-    )
+    names = ("step", "variable", "kind", "question", "values", "found", "method", "citations", "problem")
+    types: dict[str, Any] = {"step": pl.Int32, "values": pl.List(pl.String), "found": pl.Boolean, "citations": pl.Int32}
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | types, orient="row")

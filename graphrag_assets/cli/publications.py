@@ -90,8 +90,7 @@ def diff(before: str | None, after: str | None, sql: bool, examples: int) -> Non
         if len(lines) > examples:
             console.print(Text(f"  … and {len(lines) - examples} more", style="dim"))
     console.print(
-        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"),
-        soft_wrap=True,
+        Text("Every change with its values before and after: `graphrag-assets diff --sql`", style="dim"), soft_wrap=True
     )
 
 

@@ -30,14 +30,7 @@ from graphrag_assets.llm.model_errors import (
     RetriesExhausted,
     TruncatedAnswer,
 )
-from graphrag_assets.llm.model_options import (
-    SAME_ANSWER,
-    ChatOptions,
-    ChatRequest,
-    Completion,
-    Message,
-    Structured,
-)
+from graphrag_assets.llm.model_options import SAME_ANSWER, ChatOptions, ChatRequest, Completion, Message, Structured
 from graphrag_assets.llm.prices import Prices
 from graphrag_assets.llm.question_budget import current_question
 from graphrag_assets.llm.rate_limits import Limits

@@ -132,8 +132,7 @@ def cost_frame(settings: Settings, tally: Tally) -> pl.DataFrame:
     )
     paid = known.group_by("task", "batch").agg(pl.len().cast(pl.Int64).alias("in_ledger"))
     joined = counted.join(paid, on=["task", "batch"], how="full", coalesce=True, nulls_equal=True).with_columns(
-        pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0),
-        pl.col("exact").fill_null(True),
+        pl.col("calls", "in_ledger", "prompt_tokens", "completion_tokens").fill_null(0), pl.col("exact").fill_null(True)
     )
     costs = [_cost(settings, *row) for row in joined.select("task", "prompt_tokens", "completion_tokens").iter_rows()]
     order = pl.Series("order", [_ORDER.index(task) for task in joined["task"]], dtype=pl.Int64)

@@ -94,11 +94,7 @@ async def send_chat(options: ChatOptions, messages: list[Any], parameters: dict[
 async def open_stream(options: ChatOptions, messages: list[Any], parameters: dict[str, Any]) -> tuple[Any, Chunks]:
     """Send a streamed chat request; returns its first chunk, which shows that the server replies, and the rest."""
     chunks: Chunks = await litellm().acompletion(
-        messages=messages,
-        stream=True,
-        stream_options={"include_usage": True},
-        **_address(options),
-        **parameters,
+        messages=messages, stream=True, stream_options={"include_usage": True}, **_address(options), **parameters
     )
     return await anext(chunks), chunks
 

@@ -32,12 +32,7 @@ class _TransientError(Exception):
 
 
 async def call_with_retries(
-    options: ModelOptions,
-    limits: Limits,
-    request: Callable[[], Awaitable[R]],
-    trace: Trace,
-    what: str,
-    tokens: int = 0,
+    options: ModelOptions, limits: Limits, request: Callable[[], Awaitable[R]], trace: Trace, what: str, tokens: int = 0
 ) -> R:
     """The result of `request`, which is started within the limits and repeated after transient failures.
 

@@ -110,8 +110,7 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "fact": Kind(
-        "a fact about particular named persons, things, places or events, or what one of them did, was or had",
-        "local",
+        "a fact about particular named persons, things, places or events, or what one of them did, was or had", "local"
     ),
     "overview": Kind("who or what one named person, thing, place or event is, or an overview of it", "local"),
     "relation": Kind(

@@ -183,11 +183,7 @@ def n_levels(reader: Reader) -> int:
 
 
 def communities_of_level(
-    reader: Reader,
-    level: int,
-    ranking: Sequence[int],
-    exploration: Exploration,
-    scope: Scope = EVERYTHING,
+    reader: Reader, level: int, ranking: Sequence[int], exploration: Exploration, scope: Scope = EVERYTHING
 ) -> dict[int, list[int]]:
     """The communities of a level, best first, each with its untested text units, best first.
 

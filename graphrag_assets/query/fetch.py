@@ -84,11 +84,7 @@ def entity_rows(reader: Reader, entities: list[int], scope: Scope = EVERYTHING) 
 
 
 def relationships_around(
-    reader: Reader,
-    entities: list[int],
-    limit_outside: int,
-    ranking: Ranking = "weight",
-    scope: Scope = EVERYTHING,
+    reader: Reader, entities: list[int], limit_outside: int, ranking: Ranking = "weight", scope: Scope = EVERYTHING
 ) -> pl.DataFrame:
     """Relationships inside the selection, best first, then at most `limit_outside` that lead out of it.
 

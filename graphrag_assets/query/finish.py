@@ -64,11 +64,7 @@ def _flaws(
     """What lowers the confidence in an answer, whatever it says."""
     empty = sum(not action.answer and action.error is None for action in actions)
     empty += 0 if steps is None else steps.height - int(steps["found"].sum())
-    counted = {
-        "calls failed": len(errors),
-        "references are invalid": len(unresolved),
-        "steps found nothing": empty,
-    }
+    counted = {"calls failed": len(errors), "references are invalid": len(unresolved), "steps found nothing": empty}
     return [f"{count} {what}" for what, count in counted.items() if count]
 
 

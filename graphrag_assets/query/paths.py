@@ -23,12 +23,7 @@ _BY_WEIGHT = 0.5  # the other half of a step's score is the similarity of the en
 
 
 def paths(
-    reader: Reader,
-    question: Question,
-    entities: Sequence[int],
-    hops: int,
-    scope: Scope = EVERYTHING,
-    limit: int = 100,
+    reader: Reader, question: Question, entities: Sequence[int], hops: int, scope: Scope = EVERYTHING, limit: int = 100
 ) -> tuple[pl.DataFrame, list[int]]:
     """The relationships on the best paths of up to `hops` steps from `entities`, and the entities these reach.
 

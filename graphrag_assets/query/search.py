@@ -372,11 +372,7 @@ class Search(Generic[OptionsOf]):
             self.notify("on_token", text)
 
     async def _generate(
-        self,
-        category: str,
-        given: Given,
-        reply: Callable[[], Awaitable[Reply]],
-        pieces: Callable[[], Pieces],
+        self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
     ) -> str:
         """The text of an answer; by the embedded default if `max_usd` does not cover that of the model."""
         try:
@@ -388,11 +384,7 @@ class Search(Generic[OptionsOf]):
             return await self._written(category, given, reply, pieces)
 
     async def _written(
-        self,
-        category: str,
-        given: Given,
-        reply: Callable[[], Awaitable[Reply]],
-        pieces: Callable[[], Pieces],
+        self, category: str, given: Given, reply: Callable[[], Awaitable[Reply]], pieces: Callable[[], Pieces]
     ) -> str:
         """The text of an answer with its references checked; in streaming mode, `on_token` gets it in pieces."""
         if not self.streaming:

@@ -150,10 +150,7 @@ async def extract_text_unit(
 
 
 async def request_rounds(
-    chat: Chat,
-    first: ChatRequest,
-    max_gleanings: int,
-    asking_for_more: Callable[[Sequence[ExtractGraph]], str],
+    chat: Chat, first: ChatRequest, max_gleanings: int, asking_for_more: Callable[[Sequence[ExtractGraph]], str]
 ) -> tuple[list[ExtractGraph], Losses]:
     """The answer to `first`, then up to `max_gleanings` answers with missed records, and what they lack.
 

@@ -220,10 +220,7 @@ class Scope:
         if self.units is None:
             return None
         allowed = np.zeros(self._size("community_report"), bool)
-        whole = {
-            "whole_entities": _pack(self._whole_entities),
-            "whole_relationships": _pack(self._whole_relationships),
-        }
+        whole = {"whole_entities": _pack(self._whole_entities), "whole_relationships": _pack(self._whole_relationships)}
         found = self._found(
             f"""
             WITH touched AS (

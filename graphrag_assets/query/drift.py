@@ -164,9 +164,9 @@ async def _primer_question(search: Search[DriftSearchOptions]) -> Question:
     if not search.options.makes_hypothesis:
         return question
     example = await search.in_thread(example_report, search.reader, question, search.options, search.scope)
-    lost = "the hypothetical answer to search with"
     if not example:
         return question
+    lost = "the hypothetical answer to search with"
     reply = await search.optional("hypothesis", lost, search.answerer.ahypothesis(search.text, example))
     if reply and reply.text and reply.text != search.text:
         question = replace(question.for_reports, vector_text=reply.text)

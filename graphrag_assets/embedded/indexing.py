@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from graphrag_assets.embedded import semantic
+from graphrag_assets.embedded import extractor, semantic
 from graphrag_assets.embedded.centrality import summarize
-from graphrag_assets.embedded.extractor import EXTRACTOR, extract_unit
+from graphrag_assets.embedded.extractor import EXTRACTOR
 from graphrag_assets.embedded.hashed_embeddings import EMBEDDING_MODEL, embed
 from graphrag_assets.embedded.reporter import REPORTER, write_reports
 from graphrag_assets.indexing_models import Extracted, IndexingModels
@@ -26,9 +26,9 @@ def embedded_models(settings: Settings, dry_run: bool = False) -> IndexingModels
         SettingsError: a file of the ONNX model is missing or damaged.
     """
     claims = settings.choices.claims != "off"
-    extractor = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
+    fingerprint = EXTRACTOR if claims else f"{EXTRACTOR}+no-claims"
     models = IndexingModels(
-        extractor, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
+        fingerprint, partial(_extract, claims), summarize, REPORTER, write_reports, EMBEDDING_MODEL, embed
     )
     if not settings.embeds_locally:
         return models
@@ -47,7 +47,7 @@ def _extract(claims: bool, units: Iterable[TextUnit]) -> Iterator[Extracted]:
     progress = Progress("text units", len(listed))
     for unit in listed:
         try:
-            found = extract_unit(unit.text, unit.title, unit.language, unit.document_date)
+            found = extractor.extract_unit(unit.text, unit.title, unit.language, unit.document_date)
             yield unit.id, found if claims else replace(found, claims=[])
         except Exception as error:  # one unit must not stop its batch: it becomes a row of index_errors
             yield unit.id, error
